@@ -49,8 +49,9 @@ def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if customer_uuid is None or (target.share is None and target.checkout.people is None):
         return target.go()
     try:
-        declines.check(target, target.person(customer_uuid), address.of(request))
-        response = _card_page(request, target, customer_uuid)
+        person = target.person(customer_uuid)
+        declines.check(target, person, address.of(request))
+        response = _card_page(request, target, person)
     except TooManyDeclines as too_many:
         return _enough(request, target, too_many)
     except (Busy, ProviderUnreachable):
@@ -59,12 +60,12 @@ def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return response
 
 
-def _card_page(request: HttpRequest, target: PaymentTarget, customer_uuid: UUID) -> HttpResponse:
+def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
     """Show, or redirect to, a card page that leads back to this person. Raises Busy, ProviderUnreachable."""
-    bound = signing.dumps([target.subject.hex, str(customer_uuid)], salt="card")
+    bound = signing.dumps([target.subject.hex, str(person.pk)], salt="card")
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
-    merchant, around = target.checkout.merchant, card_page.around(target)
+    merchant, around = target.checkout.merchant, card_page.around(target, person)
     of_money = (target.amount, target.checkout.currency, merchant.provider_account)
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from checkout.models import Checkout
+from checkout.models import Checkout, Customer
 from config.lib.prepared import Prepared
 from hosted_page import language, summary
 from hosted_page.payment_target import PaymentTarget, lead_name
@@ -29,8 +29,8 @@ DECLINES = {
 DECLINED = gettext_lazy("Your bank declined this card.")
 
 
-def around(target: PaymentTarget) -> dict[str, Any]:
-    """Return what the provider's card page shows around its fields."""
+def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, Any]:
+    """Return what the provider's card page shows around its fields, to the `person` who pays."""
     amount = money.for_payer(target.amount, target.checkout.currency)
     is_lead = target.share is None
     held_rows = _held_rows(target.checkout, amount) if is_lead else []
@@ -48,7 +48,7 @@ def around(target: PaymentTarget) -> dict[str, Any]:
         "languages": language.others(),
         "here": target.address("card"),  # opened anew, so that all of it is in the other language
         "stay": stay.on(target),
-        "notice": _decline_notice(target.subject),
+        "notice": _decline_notice(target.subject, person),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }
 
@@ -70,7 +70,8 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
     ]
 
 
-def _decline_notice(subject: UUID) -> dict[str, str] | None:
+def _decline_notice(subject: UUID, person: Customer | None = None) -> dict[str, str] | None:
+    """Return what became of the last card; its digits are for whoever gave it, who may not be the one who pays now."""
     last = _LAST.first(subject)
     if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:
         return None
@@ -81,7 +82,9 @@ def _decline_notice(subject: UUID) -> dict[str, str] | None:
     )
     title = DECLINES.get(last.decline_reason, DECLINED)
     safe = _("No money was taken.")
-    return {"title": str(title), "text": f"{safe} {what_next}"}
+    is_theirs = person is not None and bool(last.card_last4) and declines.was_tried_by(person, last)
+    card = summary.card_name(last) if is_theirs else ""
+    return {"title": str(title), "card": card, "text": f"{safe} {what_next}"}
 
 
 _LAST = Prepared(lambda subject: Payment.objects.filter(subject=subject).order_by("-created_at")[:1], UUID)

@@ -16,6 +16,7 @@ from config.lib.quota import Limit
 from config.lib.web import address as network
 from hosted_page.models import CardTry
 from hosted_page.payment_target import PaymentTarget
+from payments.models import Payment
 
 # Reasons of declines that say nothing against the card itself.
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
@@ -52,6 +53,12 @@ def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> 
         cursor.execute(_END_GOOD, _asked(made))
     made.created_at = _check(target, made)
     made.save(force_insert=True)
+
+
+def was_tried_by(person: Customer, payment: Payment) -> bool:
+    """Whether it was this person who gave the payment's card, as far as its try still counts."""
+    given = CardTry.objects.filter(phone_digest=digest(person.phone or ""), is_counted=True)
+    return given.filter(subject=payment.subject, card_token=payment.card_token).exists()
 
 
 def digest(phone: str) -> str:

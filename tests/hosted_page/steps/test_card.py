@@ -46,6 +46,15 @@ class TestDeclinedCards:
         assert self.try_card(lea, "4242424242424242").status_code == 303
         assert "Held, not taken yet" in words(lea.get())
 
+    def test_is_named_to_whoever_gave_the_card_alone(self, lea: Payer) -> None:
+        lea.pay(self.DECLINED)
+        assert "Visa ending 0002" in words(lea.client.get(lea.get("/card")["Location"]))
+        finn = Payer(lea.checkout)
+        finn.sign_in("07700 900456")
+        finn.post("/split", split="all")
+        page = words(finn.client.get(finn.get("/card")["Location"]))
+        assert "No money was taken." in page and "0002" not in page.split("Test cards")[0]
+
     def test_that_the_payer_did_not_confirm_does_not_count(self, lea: Payer) -> None:
         lea.pay(self.DECLINED)
         Payment.objects.update(decline_reason="challenge_failed")
