@@ -5,6 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import phonenumbers
+from babel import Locale
 from django import forms
 from django.core.validators import MaxLengthValidator
 from rest_framework.serializers import ValidationError
@@ -43,6 +44,15 @@ class ShopField(forms.CharField):
             ) from None
 
 
+def countries() -> list[tuple[str, str]]:
+    """Return the countries whose phone numbers we can read, by name: two letters, and the name."""
+    names = Locale("en").territories
+    return sorted(
+        ((code, names[code]) for code in phonenumbers.SUPPORTED_REGIONS if code in names),
+        key=lambda it: it[1],
+    )
+
+
 class LookForm(forms.Form):
     """The settings that the preview follows."""
 
@@ -78,7 +88,7 @@ class SettingsForm(LookForm):
     def clean_country(self) -> str:
         country = str(self.cleaned_data["country"]).upper()
         if country not in phonenumbers.SUPPORTED_REGIONS:
-            raise forms.ValidationError("Write a country’s two letters, such as GB.")
+            raise forms.ValidationError("Choose a country from the list, such as United Kingdom.")
         return country
 
     def clean_time_zone(self) -> str:
@@ -89,12 +99,13 @@ class SettingsForm(LookForm):
         return zone
 
     def clean_return_hosts(self) -> list[str]:
-        hosts = [host.lower() for host in self.cleaned_data["return_hosts"].replace(",", " ").split()]
-        wrong = [host for host in hosts if not _HOST.fullmatch(host)]
+        lines = self.cleaned_data["return_hosts"].lower().replace(",", "\n").splitlines()
+        wrong = [line.strip() for line in lines if not all(map(_HOST.fullmatch, line.split()))]
         if wrong:
             raise forms.ValidationError(
                 f"“{wrong[0][:60]}” is no host. Write names such as shop.example, one a line."
             )
+        hosts = [host for line in lines for host in line.split()]
         if len(hosts) > MAX_HOSTS:
             raise forms.ValidationError("Write at most 20 hosts.")
         return list(dict.fromkeys(hosts))

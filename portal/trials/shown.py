@@ -14,6 +14,7 @@ from portal.dashboard.checklist import Step
 from portal.models import Trial
 from portal.trials import running
 from portal.trials.cases import CASES, Case
+from portal.trials.judging import LONGEST
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Shown:
     @property
     def is_running(self) -> bool:
         return self.latest is not None and self.latest.ended_at is None
+
+    @property
+    def until(self) -> datetime | None:
+        """When the latest trial ends at the latest."""
+        return self.latest.created_at + LONGEST if self.latest else None
 
     @property
     def has_failed(self) -> bool:

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from config.lib.database import replica
 from payments.models import Merchant
-from portal import audit, lists
+from portal import audit, audit_words, lists
 from portal.access import requires
 from portal.lists import Listing
 from portal.models import AuditEntry, Membership
@@ -48,5 +48,13 @@ def _entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
 
 
 def _shown(found: Sequence[AuditEntry]) -> dict[str, Any]:
-    words = audit.ACTIONS
-    return {"rows": [{"entry": entry, "words": words.get(entry.action, entry.action)} for entry in found]}
+    return {"rows": [_line(entry) for entry in found]}
+
+
+def _line(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "entry": entry,
+        "words": audit.ACTIONS.get(entry.action, entry.action),
+        "told": audit_words.told(entry),
+        "short_id": lists.cut(entry.request_id),
+    }

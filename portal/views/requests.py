@@ -1,6 +1,5 @@
 """The log of the merchant's API requests, newest first (rule portal.requests)."""
 
-import re
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from checkout.models import ApiCall
+from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from config.lib.database import partitions, replica
 from payments.models import Merchant
@@ -25,10 +24,6 @@ SHOWN = timedelta(days=7)
 API = "/api/merchant/v1/"
 REFUSED = 400  # from this status on
 OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"))
-
-
-# What nobody reads whole: the id of an order, and of a request that brought none.
-_LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 
 
 class Filters(forms.Form):
@@ -66,22 +61,24 @@ def _requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
 def _lines(found: Sequence[ApiCall]) -> dict[str, Any]:
     keys = ApiClient.objects.filter(pk__in={call.client_uuid for call in found})
     names = {key.pk: str(key) for key in keys.only("name", "client_id")}
-    return {"rows": [_line(call, names.get(call.client_uuid, "")) for call in found]}
+    about = Checkout.objects.filter(pk__in={call.checkout_uuid for call in found if call.checkout_uuid})
+    orders: dict[Any, str] = dict(about.values_list("pk", "merchant_order_id"))
+    return {
+        "rows": [
+            _line(call) | {"key": names.get(call.client_uuid, ""), "order": orders.get(call.checkout_uuid)}
+            for call in found
+        ]
+    }
 
 
-def _cut(found: re.Match[str]) -> str:
-    return f"{found[0][:4]}…{found[0][-4:]}"
-
-
-def _line(call: ApiCall, key: str) -> dict[str, Any]:
+def _line(call: ApiCall) -> dict[str, Any]:
     is_refused = call.status >= REFUSED
     docs = f"{reverse('api_docs')}#error-{quote(call.error_code)}" if call.error_code else ""
     return {
         "call": call,
         "path": call.path.removeprefix(API),
-        "short_path": _LONG.sub(_cut, call.path.removeprefix(API)),
-        "short_id": _LONG.sub(_cut, call.request_id),
+        "short_path": lists.cut(call.path.removeprefix(API)),
+        "short_id": lists.cut(call.request_id),
         "badge": badges.REFUSED if is_refused else badges.ACCEPTED,
         "docs_url": docs,
-        "key": key,
     }

@@ -66,7 +66,11 @@ def _members(merchant: Merchant) -> list[dict[str, Any]]:
     members = list(rows)
     of_members = Authenticator.objects.filter(user__in=[member.user_id for member in members], type="totp")
     secured = set(of_members.values_list("user_id", flat=True))
-    return [{"member": member, "has_totp": member.user_id in secured} for member in members]
+    owners = [member for member in members if member.role == Role.OWNER and member.user.is_active]
+    return [
+        {"member": member, "has_totp": member.user_id in secured, "is_last_owner": owners == [member]}
+        for member in members
+    ]
 
 
 @requires("change_team", sensitive=True, form_of="portal_team")

@@ -44,7 +44,7 @@ class Service:
 
     def new_merchant(self, name: str = "Acme Tickets") -> Merchant:
         """Make a merchant with `manage.py create_merchant` and return its backend."""
-        email = f"owner-{uuid4().hex}@acme.example"
+        email = f"owner-{uuid4().hex[:8]}@acme.example"
         made = json.loads(self.command("create_merchant", name, "--email", email, "--json"))
         merchant = Merchant(self.base_url, Credentials(made["client_id"], made["client_secret"]), self.ca)
         merchant.owner = (made["portal_email"], made["portal_password"])

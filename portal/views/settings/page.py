@@ -16,7 +16,7 @@ from hosted_page.logo import keeping
 from hosted_page.models import OptInText
 from hosted_page.opt_in import consent
 from payments.models import Merchant
-from portal import access, audit, pages
+from portal import access, audit, pages, settings_form
 from portal.access import requires
 from portal.models import Membership
 from portal.settings_form import SettingsForm
@@ -106,8 +106,9 @@ def _around(merchant: Merchant) -> dict[str, Any]:
         "logo": keeping.shown(merchant),
         "errors": {},
         "zones": sorted(clock.zones()),
+        "countries": settings_form.countries(),
         "usual_minutes": int(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() // 60),
-        "texts": OptInText.objects.filter(merchant=merchant.pk).order_by("-version")[:20],
+        "texts": _texts(merchant),
         "languages": _languages(),
         "wording": "",
         "language": settings.LANGUAGE_CODE,
@@ -121,6 +122,13 @@ def _values(merchant: Merchant) -> dict[str, Any]:
     if merchant.unpaid_minutes is None:
         values["unpaid_minutes"] = ""
     return values
+
+
+def _texts(merchant: Merchant) -> list[dict[str, Any]]:
+    """Return the newest wordings of the opt-in, each with its language's name."""
+    names = dict(_languages())
+    texts = OptInText.objects.filter(merchant=merchant.pk).order_by("-version")[:20]
+    return [{"text": text, "language": names.get(text.language, "any language")} for text in texts]
 
 
 def _languages() -> list[tuple[str, str]]:

@@ -95,7 +95,7 @@ class TestWhoMayNotChangeThem:
         main = page.partition('<main class="main"')[2].partition("</main>")[0]
         for field in ("<form", "<input", "<textarea", "<select", "<button"):
             assert field not in main
-        for value in ("Acme Tickets", "#A61C59", "https://acme.example/", "Europe/London", "What payers see"):
+        for value in ("Acme Tickets", "#A61C59", "https://acme.example/", "Europe/London", "What they see"):
             assert value in main
 
 

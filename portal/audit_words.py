@@ -1,0 +1,96 @@
+"""The facts of the audit log's entries, in the words of its page."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from portal.models import AuditEntry, Role
+from portal.trials.cases import CASES
+
+Facts = Mapping[str, Any]
+SETTINGS = {
+    "brand_colour": "colour",
+    "country": "country",
+    "name": "name",
+    "opt_in_enabled": "marketing opt-in",
+    "privacy_url": "privacy",
+    "return_hosts": "hosts to return to",
+    "shop_url": "your shop",
+    "support_url": "help",
+    "terms_url": "terms",
+    "time_zone": "time zone",
+    "unpaid_minutes": "minutes to pay",
+}
+
+
+def told(entry: AuditEntry) -> str:
+    """Return what an entry of the log was about, "" if its action says it all."""
+    words = _WORDS.get(entry.action)
+    return words(entry.facts) if words and entry.facts else ""
+
+
+def _role(facts: Facts) -> str:
+    return Role(facts["role"]).label.lower()
+
+
+def _endpoint(facts: Facts) -> str:
+    types = facts["event_types"]
+    return f"{facts['url']}, {'all events' if types == ['*'] else ', '.join(types)}"
+
+
+def _resent(facts: Facts) -> str:
+    left_out = facts.get("left_out")
+    return f"{facts['sent']} sent" + (f", {left_out} left out" if left_out else "")
+
+
+def _refund(facts: Facts) -> str:
+    return f"Order {facts['order']}, reference {facts['ref']}"
+
+
+def _file(facts: Facts) -> str:
+    filters = ", ".join(
+        f"{name.replace('_', ' ')} {value}" for name, value in facts.get("filters", {}).items()
+    )
+    of = facts.get("reference") or filters
+    return f"{str(facts['file']).capitalize()}{f': {of}' if of else ''}"
+
+
+def _case(facts: Facts) -> str:
+    case = CASES.get(facts["case"])
+    return case.title if case else str(facts["case"])
+
+
+def _fields(facts: Facts) -> str:
+    return ", ".join(SETTINGS.get(name, name) for name in facts["fields"]).capitalize()
+
+
+def _as_is(pattern: str) -> Callable[[Facts], str]:
+    return lambda facts: pattern.format(**facts)
+
+
+_KEY, _ORDER, _EVENT = _as_is("{name}, {client_id}"), _as_is("Order {order}"), _as_is("Event {event}")
+_WORDS: dict[str, Callable[[Facts], str]] = {
+    "subscription_saved": _endpoint,
+    "key_created": _KEY,
+    "key_rotated": _KEY,
+    "key_secret_stopped": _KEY,
+    "key_revoked": _KEY,
+    "person_invited": lambda facts: f"{facts['email']}, as {_role(facts)}",
+    "invitation_taken_back": _as_is("{email}"),
+    "invitation_accepted": lambda facts: f"{facts['email']}, as {_role(facts)}",
+    "role_changed": lambda facts: f"{facts['email']} is {_role(facts)}",
+    "person_removed": _as_is("{email}"),
+    "refund": _refund,
+    "note_written": _ORDER,
+    "cancelled": _ORDER,
+    "test_event_sent": _EVENT,
+    "personal_data_revealed": _EVENT,
+    "trial_begun": _case,
+    "deliveries_closed": _as_is("{closed} closed"),
+    "deliveries_resent": _resent,
+    "customer_exported": _as_is("Checkout {checkout}"),
+    "settings_changed": _fields,
+    "opt_in_wording_written": _as_is("Version {version}, {language}"),
+    "exported": _file,
+    "logged_in": _as_is("{browser}"),
+    "sessions_ended": _as_is("{sessions} ended"),
+}
