@@ -73,8 +73,8 @@ def show_status(
         "amount": money.for_payer(target.amount, target.checkout.currency),
         "poll_url": target.address(),
         "change_card_action": target.address("another_card") if found.may_change_card else "",
-        **dict.fromkeys(("place_to", "return_url_path", "sign_in_url", "reconsider_action"), ""),
-        **dict.fromkeys(("bill", "box", "receipt_sms")),
+        **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),
+        **dict.fromkeys(("bill", "box", "receipt_sms", "reconsider")),
     }
     name = "_status" if wants_part(request) else "status"
     return show(request, target, name, context | own, status=422 if is_refused else 200)

@@ -10,7 +10,7 @@ from babel.dates import format_datetime, get_timezone_location
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, to_locale
+from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Item
@@ -25,6 +25,9 @@ DATES = {  # "Sat 12 December 2026" by CLDR's long patterns of a language, where
     "de": {"EEE d": "EEE, d", "d MMMM": "d. MMMM"},
     "es": {"EEE d": "EEE, d", "MMMM y": "MMMM 'de' y", "d MMMM": "d 'de' MMMM"},
 }
+
+
+NOT_SOLD = ("fee", "shipping", "tax", "discount")  # categories of lines that only come with what is sold
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def of(target: PaymentTarget) -> Summary:
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
         due=money.for_payer(target.amount, checkout.currency),
-        title=items[0].name,
+        title=title(checkout),
         subtitle=_when(items[0], zone_of(checkout)),
         lines=[line(item, checkout.currency) for item in items],
         total_label=_("Total, paid by {name}").format(name=name) if target.share else _("Total"),
@@ -87,6 +90,15 @@ def of(target: PaymentTarget) -> Summary:
 def _sheet(merchant_uuid: UUID, version: int) -> str:
     """Return the address of a merchant's style sheet."""
     return f"{reverse('brand_css', args=[merchant_uuid, version])}?{brand.TOKENS_VERSION}"
+
+
+def title(checkout: Checkout) -> str:
+    """Return what the order is called: its first line that sells something, and how many more do."""
+    sold = [item for item in checkout.bill if item.category not in NOT_SOLD] or checkout.bill[:1]
+    if len(sold) == 1:
+        return sold[0].name
+    words = ngettext("{first} and {count} more", "{first} and {count} more", len(sold) - 1)
+    return words.format(first=sold[0].name, count=len(sold) - 1)
 
 
 def line(item: Item, currency: str) -> Line:

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from babel.lists import format_list
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, to_locale
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
@@ -27,10 +30,26 @@ class LastDay:
     others: list[Line]
 
     @property
+    def reminded_names(self) -> SafeString:
+        """Who was reminded today, as a list in words."""
+        return _listed(self.reminded)
+
+    @property
+    def others_names(self) -> SafeString:
+        """Whose number we lack, as a list in words."""
+        return _listed(self.others)
+
+    @property
     def seen(self) -> str:
         """Changes with what is shown."""
         of_each = (self.to_remind, self.reminded, self.others)
         return " · ".join([self.amount, *(",".join(line.name for line in lines) for lines in of_each)])
+
+
+def _listed(asked: Sequence[Line]) -> SafeString:
+    """Return names as the active language lists them: "Finn, Priya and نور"."""
+    names = [format_html("<bdi>{}</bdi>", line.name) for line in asked]
+    return SafeString(format_list(names, locale=to_locale(get_language() or "en")))
 
 
 def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -15,7 +16,7 @@ from checkout.sharing import ShareNotOpen
 from checkout.states import ShareStatus, Status
 from config.lib import clock
 from config.lib.web import address, qr_codes
-from hosted_page import payer, rendering, views
+from hosted_page import payer, rendering, summary, views
 from hosted_page.group import table
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, for_page, for_target, lead_name
@@ -69,11 +70,9 @@ def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> P
 
 
 def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: Refused) -> HttpResponse:
-    may_reconsider = target.share is not None and bending.may_reconsider(target.share, clock.now())
-    is_asked = may_reconsider and target.checkout.status == Status.CAPTURED
     own = {
-        "place_to": lead_name(target.checkout),
-        "reconsider_action": target.address("reconsider") if is_asked else "",
+        "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
+        "reconsider": _reconsider(target),
         "receipt_sms": receipt_sms.on(request, target, refused.receipt)
         if found.receipt and not found.live
         else None,
@@ -82,6 +81,21 @@ def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refu
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
         own |= sign_in.way_back(target)
     return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
+
+
+def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:
+    """Return who still asks for a share after a no, and until when; None if nobody does."""
+    share, checkout = target.share, target.checkout
+    may = share is not None and bending.may_reconsider(share, clock.now())
+    if share is None or not may or checkout.status != Status.CAPTURED:
+        return None
+    name = lead_name(checkout)
+    return {
+        "action": target.address("reconsider"),
+        "name": name,
+        "initial": name[:1].upper(),
+        "until": summary.day(share.expires_at, checkout),
+    }
 
 
 def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, GroupLink, PaymentRequest
 from checkout.states import ShareStatus
+from hosted_page import summary
 from hosted_page.payment_target import absolute, lead_name
 from payments import money
 
@@ -41,7 +42,7 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLink | None:
     return OneLink(
         words=words.format(
             name=lead_name(checkout),
-            title=checkout.bill[0].name,
+            title=summary.title(checkout),
             amount=money.for_payer(min(amounts), checkout.currency),
         ),
         url=url,

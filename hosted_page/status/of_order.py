@@ -35,6 +35,7 @@ class PageStatus:
     heading: str
     paragraphs: list[str]
     place: str = ""
+    is_on_its_way: bool = False  # there, and not yet settled
     title: str = ""
     note: str | Promise = ""
     live: bool = False
@@ -259,8 +260,12 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
         if checkout.has_mates:
             return _(
                 "{shop} is giving back the whole <strong>{amount}</strong>, to each card what it has borne."
+                " Your bank may take a few days to show it."
             )
-        return _("{shop} is giving back the whole <strong>{amount}</strong>. It goes to {card}.")
+        return _(
+            "{shop} is giving back the whole <strong>{amount}</strong>. It goes to {card}; your bank may take a few"
+            " days to show it."
+        )
     if checkout.has_mates:
         return _(
             "{shop} gave back the whole <strong>{amount}</strong>, to each card what it had borne."

@@ -43,19 +43,22 @@ def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> Pa
         case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
             return _paid(target, share, facts, is_mate)
         case _:
-            return _ended(share, facts)
+            return _ended(target, share, facts)
 
 
-def _ended(share: PaymentRequest, facts: dict[str, str]) -> PageStatus:
+def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) -> PageStatus:
     """Return the status of a share that nobody has paid or will pay."""
     match share.status:
         case ShareStatus.DECLINED:
-            words = _("You are not charged. {name} sees on the order’s page that you said no.").format(
-                **facts
-            )
+            words = _("{name}’s page shows it. You are not charged.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
-            words = _("Nobody paid in time. You are not charged.")
+            until = summary.day(share.expires_at, target.checkout)
+            told = [_("{name} asked you for <strong>{amount}</strong> until {until}.")]
+            if target.checkout.status == Status.CAPTURED:
+                told.append(_("Your share stays with {name}."))
+            told.append(_("You are not charged, and there is nothing left to do."))
+            words = format_html(" ".join(told), until=until, **facts)
             return PageStatus("link_ended", _("This link has ended"), [words])
         case _:
             words = _("{name} does not ask for this share any more. You are not charged.")
@@ -111,8 +114,13 @@ def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], i
 
 
 def _taken(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
+    """Return the status of a share that is its lead's: on its way to their card, or there."""
     words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
-    shown = PageStatus("share_paid", _("Your share is paid"), [format_html(words, **facts)], place="shop")
+    if share.status == ShareStatus.REIMBURSED:
+        words = _("<strong>{amount}</strong> was taken from {card}. It is back on {name}’s card.")
+    told = [format_html(words, **facts), _("You can close this page.")]
+    shown = PageStatus("share_paid", _("Your share is paid"), told, place="shop")
+    shown.is_on_its_way = share.status == ShareStatus.PAID
     if is_mate:
         shown.receipt = _receipt(target, share)
     return shown

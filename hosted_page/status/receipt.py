@@ -32,23 +32,27 @@ class Receipt:
 def of_order(checkout: Checkout, at: datetime) -> Receipt:
     """Return the receipt of a whole order, which was paid at this time."""
     number = _("Order {number}").format(number=checkout.merchant_order_id)
-    what = Row(_("For"), checkout.bill[0].name, number)
-    return _receipt(checkout, what, at, checkout.payment, checkout.amount)
+    rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), summary.title(checkout), number)]
+    return _receipt(checkout, rows, at, checkout.payment, checkout.amount)
 
 
 def of_share(target: PaymentTarget, at: datetime, payment: Payment | None) -> Receipt:
     """Return the receipt of a mate's share, which was paid at this time."""
     checkout = target.checkout
-    share_of = _("Your share of {title}").format(title=checkout.bill[0].name)
-    whose = _("{name}’s order {number}").format(name=lead_name(checkout), number=checkout.merchant_order_id)
-    return _receipt(checkout, Row(_("For"), share_of, whose), at, payment, target.amount)
+    name = lead_name(checkout)
+    to = _("{shop}, for {name}").format(shop=checkout.merchant.name, name=name)
+    share_of = _("Your share of {title}").format(title=summary.title(checkout))
+    whose = _("{name}’s order {number}").format(name=name, number=checkout.merchant_order_id)
+    rows = [Row(_("Paid to"), to), Row(_("For"), share_of, whose)]
+    return _receipt(checkout, rows, at, payment, target.amount)
 
 
-def _receipt(checkout: Checkout, what: Row, at: datetime, payment: Payment | None, amount: int) -> Receipt:
+def _receipt(
+    checkout: Checkout, first: list[Row], at: datetime, payment: Payment | None, amount: int
+) -> Receipt:
     zone = summary.zone_of(checkout)
     rows = [
-        Row(_("Paid to"), checkout.merchant.name),
-        what,
+        *first,
         Row(_("Paid"), summary.dated(at, zone), summary.zone_words(at, zone)),
         Row(_("With"), summary.card_name(payment)),
     ]

@@ -167,6 +167,7 @@ def _of_share(
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
         "decline_action": target.address("decline"),
         "kept": _of_claim(target, share),
+        "phone_hint": _phone_hint(target.checkout.merchant),
         "box": box.on(request, target, wrong),
     }
 

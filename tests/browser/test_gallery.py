@@ -32,9 +32,10 @@ TOO_SMALL = """least => [...document.querySelectorAll("a, button, summary, input
   .map(it => [it.getBoundingClientRect(), it.outerHTML.slice(0, 120)])
   .filter(([box]) => box.width && (box.width < least || box.height < least)).map(([box, is]) => is)"""
 # Words that run out of their box, and boxes that run out of the page; but for the admin's tables, which scroll, and
-# the order in the band, which is cut on purpose.
+# the order in the band and on its folded line, which is cut on purpose.
 CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, label, span, strong, bdi, summary")]
-  .filter(it => it.checkVisibility() && !it.closest(".spoken, .skip, svg, .panel-rows, .results, .band small"))
+  .filter(it => it.checkVisibility())
+  .filter(it => !it.closest(".spoken, .skip, svg, .panel-rows, .results, .band small, .order-name"))
   .filter(it => {
     const box = it.getBoundingClientRect(), style = getComputedStyle(it);
     const hides = style.overflowX !== "visible" && it.scrollWidth > it.clientWidth + 1;

@@ -95,6 +95,22 @@ class TestADate:
         assert shown in words(lea.get())
 
 
+@pytest.mark.parametrize(
+    ("sold", "title"),
+    [
+        ([("Ticket", "ticket")], "Ticket"),
+        ([("Fee", "fee"), ("Ticket", "ticket"), ("Early bird", "discount")], "Ticket"),
+        ([("Ticket", "ticket"), ("Poster", "merchandise"), ("Post", "shipping")], "Ticket and 1 more"),
+        ([("Ticket", "ticket"), ("{0}", "other"), ("Cup", "unheard_of")], "Ticket and 2 more"),
+        ([("Post", "shipping"), ("Tax", "tax")], "Post"),
+    ],
+)
+def test_an_order_is_called_by_what_it_sells(sold: list[tuple[str, str]], title: str) -> None:
+    checkout = Checkout()
+    checkout.bill = [Item(name=name, category=category) for name, category in sold]
+    assert summary.title(checkout) == title
+
+
 @pytest.mark.rule("page.zone")
 @pytest.mark.django_db
 class TestAnOrder:

@@ -195,7 +195,7 @@ region "One link for everyone"
   heading 2 "One link for everyone"
   text: Lea · Standing ticket, Blue Room · {money} each {link}
   link "Show QR code"
-  button "Copy"
+  button "Copy the link"
 region "The bill, by person"
   heading 2 "The bill, by person"
   list
@@ -222,10 +222,10 @@ region "Receipt"
     term: With
     definition: Visa ending 4242
   text: Paid {money}
+  link "Back to Acme Tickets"
   button "Print"
   form
     button "Text it to {number}"
-  link "Back to Acme Tickets"
 region "Hear from Acme Tickets?"
   heading 2 "Hear from Acme Tickets?"
   form
@@ -236,16 +236,17 @@ status [live=polite]
     "mate": """
 text: Acme Tickets Lea’s order {order}
 text: {money}
-region "Your order"
+region "Lea’s order"
   group
     summary "Standing ticket, Blue Room Show order"
 heading 1 "Lea asks you for {money}"
-text: Your share of Standing ticket, Blue Room. Lea has paid Acme Tickets in full, \
-and your money goes back to their card.
+text: Your share of Lea’s order, Standing ticket, Blue Room. Acme Tickets has been paid in full, \
+and your money goes back to Lea’s card.
 form
   label: Your mobile number
-  textbox [required] "Your mobile number" (We text you a code. Lea does not see your number.)
-  text: We text you a code. Lea does not see your number.
+  textbox [required] "Your mobile number" (UK number. For another country, start with + and its code. \
+Lea does not see your number.)
+  text: UK number. For another country, start with + and its code. Lea does not see your number.
   checkbox "Remember me here for 30 days" (No code next time on this phone. Leave it out if others use it.)
   text: No code next time on this phone. Leave it out if others use it.
   button "Text me a code"
@@ -261,7 +262,7 @@ region "Hear from Acme Tickets?"
     "group": """
 text: Acme Tickets Lea’s order {order}
 text: {money} each
-region "Your order"
+region "Lea’s order"
   group
     summary "Standing ticket, Blue Room Show order"
 heading 1 "Lea paid. Which share is yours?"

@@ -13,7 +13,9 @@ from portal.models import ApiClient
 from tests.hosted_page.logo import files
 merchant = ApiClient.objects.get(client_id="{client_id}").merchant_id
 keeping.keep(merchant, keeping.read(files.word("{words}", "{colour}")))
-Merchant.objects.filter(pk=merchant).update(shop_url="https://acme.example/", brand_colour="{brand}")
+shop = "https://acme.example/"
+ways = dict(shop_url=shop, terms_url=f"{{shop}}terms", privacy_url=f"{{shop}}privacy", support_url=f"{{shop}}help")
+Merchant.objects.filter(pk=merchant).update(brand_colour="{brand}", **ways)
 """
 
 

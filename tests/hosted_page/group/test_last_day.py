@@ -73,7 +73,10 @@ class TestTheOffer:
         asked.payment_requests.filter(position=3).update(phone="")
         ends_in(hours=2)
         offer = said(words(lead.get()))
-        assert "Remind Finn by text, •••• 0456" in offer and "We have no number of: Amy." in offer
+        assert (
+            "Remind Finn by text, •••• 0456" in offer
+            and "We have no number for Amy. Share the link below" in offer
+        )
 
     def test_is_gone_once_all_is_paid_or_kept(self, lead: Payer, asked: Checkout) -> None:
         for share in asked.payment_requests.all():
@@ -97,7 +100,7 @@ class TestATap:
         ends_in(hours=23)
         assert reminded(lead, network) == {FINNS, AMYS}
         network.sent.clear()
-        assert "One text a day. Asked for already: Finn, Amy." in said(words(lead.get()))
+        assert "One text a day. Asked for already: Finn and Amy." in said(words(lead.get()))
         assert reminded(lead, network) == set()
 
     def test_leaves_out_who_has_paid(

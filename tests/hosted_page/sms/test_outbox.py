@@ -106,7 +106,7 @@ class TestAnInvitation:
         assert "Text it to a number" in words(lea.get())
         ask(lea, finns)
         page = words(lea.get())
-        assert "no text is sent to" in page and "•••• 0456" in page and "You can remind them from" in page
+        assert "no text was sent to" in page and "•••• 0456" in page and "You can remind them from" in page
 
     def test_needs_a_mobile_number(self, lea: Payer, finns: PaymentRequest) -> None:
         refused = ask(lea, finns, "020 7946 0000 x")
@@ -230,7 +230,7 @@ class TestAnInvitationThatFails:
         assert ask(lea, finns).status_code == 303
         send_all()
         assert [phone for phone, _ in network.sent.values()].count(FINN_SENT) == 1
-        assert "no text is sent to" in words(lea.get())
+        assert "no text was sent to" in words(lea.get())
 
     def test_as_a_reminder_leaves_what_was_sent_before(
         self, lea: Payer, finns: PaymentRequest, network: Network

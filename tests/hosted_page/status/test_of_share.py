@@ -28,8 +28,10 @@ class TestTheLink:
         mates.pump(order.pk)
         page = words(finn.get())
         assert "Your share is paid" in page and "Mastercard ending 4444" in page
+        assert "It goes back to Lea’s card." in page and "places-shop tone-move" in page
         assert mates.settled(finn.share) == "reimbursed"
-        assert "Your share is paid" in words(finn.get())
+        page = words(finn.get())
+        assert "It is back on Lea’s card." in page and "places-shop tone-done" in page
 
     def test_shows_no_card_to_another_browser(self, finn: Mate, order: Checkout) -> None:
         finn.pay()
@@ -50,6 +52,7 @@ class TestTheLink:
             assert finn.post("/decline").status_code == 303
         page = words(finn.get())
         assert finn.status() == "declined" and "You said no" in page and "I changed my mind" in page
+        assert "Lea’s page shows it." in page and "Lea</bdi> still asks for it, until <time" in page
         finn.post("/phone", phone=FINN)
         assert not SignInCode.objects.filter(subject=finn.share.pk).exists()
         assert finn.post("/reconsider").status_code == 303
@@ -73,7 +76,10 @@ class TestTheLink:
 
     def test_of_which_the_time_is_over_says_so(self, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
-        assert "This link has ended" in words(finn.get()) and finn.status() == "expired"
+        page = words(finn.get())
+        assert "This link has ended" in page and finn.status() == "expired"
+        assert "Lea asked you for <strong>£20.00</strong> until <time" in page
+        assert "Your share stays with Lea. You are not charged" in page
 
     def test_that_the_lead_took_back_says_so(self, finn: Mate) -> None:
         sharing.cancel(finn.share.pk)

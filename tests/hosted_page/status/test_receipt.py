@@ -51,7 +51,7 @@ def test_of_a_share_is_the_mates_alone(finn: Mate, order: Checkout) -> None:
     said = receipt(words(finn.get()))
     title = order.bill[0].name
     assert said[:7] == [
-        *("Receipt", "Paid to", "Acme Tickets", "For"),
+        *("Receipt", "Paid to", "Acme Tickets, for Lea", "For"),
         *(f"Your share of {title}", "Lea’s order A-20417", "Paid"),
     ]
     assert said[9:] == [
