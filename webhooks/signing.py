@@ -63,7 +63,8 @@ def verify(
     timestamp, signatures = _parse(header)
     # The signature comes before the time: an unsigned timestamp proves nothing.
     message = f"{timestamp}.".encode("ascii") + body
-    expected = [_signature(secret, message).encode("ascii") for secret in secrets]
+    known = [secret for secret in secrets if secret]  # anybody signs with ""
+    expected = [_signature(secret, message).encode("ascii") for secret in known]
     # Every pair is compared: the time taken does not tell which one matched.
     if not sum(hmac.compare_digest(given, wanted) for given in signatures for wanted in expected):
         raise VerificationError("no_matching_signature")

@@ -61,16 +61,17 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
     )
     scope, limit, after = f"checkouts:{merchant.pk}", query["limit"], query.get("cursor")
     if query.get("sort"):
-        return _changes(rows, f"{scope}:changes", limit, after)
+        return _changes(rows, f"{scope}:changes", query)
     found, next_cursor = cursor.page(rows, scope=scope, limit=limit, cursor=after)
     return reading.fresh(rows, found), next_cursor
 
 
-def _changes(
-    rows: QuerySet[Checkout], scope: str, limit: int, after: str | None
-) -> tuple[list[Checkout], str]:
+def _changes(rows: QuerySet[Checkout], scope: str, query: Mapping[str, Any]) -> tuple[list[Checkout], str]:
     """Return what has changed since a cursor, and the next one; what lapses by this comes once more, as changed."""
-    found, next_cursor = cursor.changes(rows, scope=scope, limit=limit, cursor=after, key="updated_at")
+    start, limit, after = query.get("updated_after"), query["limit"], query.get("cursor")
+    found, next_cursor = cursor.changes(
+        rows, scope=scope, limit=limit, cursor=after, key="updated_at", start=start
+    )
     return reading.fresh(rows, found), next_cursor
 
 

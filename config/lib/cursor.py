@@ -36,15 +36,16 @@ def page(
 
 
 def changes(
-    rows: QuerySet[Any, Row], *, scope: str, limit: int, cursor: str | None, key: str
+    rows: QuerySet[Any, Row], *, scope: str, limit: int, cursor: str | None, key: str, start: datetime | None
 ) -> tuple[Sequence[Row], str]:
     """Return the rows since the cursor in the order of the key, and the cursor from which to go on, always.
 
+    Without a cursor they begin after `start`, if there is one; the cursor keeps it, also that of an empty page.
     Rows that a transaction may still write come later, whatever their key says: `feed.horizon`. Raises InvalidCursor.
     Rule list.changes.
     """
-    start: list[Any] = [datetime.min.replace(tzinfo=UTC), UUID(int=0)]
-    at, last = start if cursor is None else read(cursor, scope, *_PLACE)
+    first: list[Any] = [start, _LAST] if start else [datetime.min.replace(tzinfo=UTC), UUID(int=0)]
+    at, last = first if cursor is None else read(cursor, scope, *_PLACE)
     rows = rows.filter(
         Q(**{f"{key}__gt": at}) | Q(pk__gt=last), **{f"{key}__gte": at, f"{key}__lt": feed.horizon()}
     )
@@ -69,3 +70,4 @@ def read(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
 
 
 _PLACE = (datetime.fromisoformat, UUID)  # the kinds of a page's end
+_LAST = UUID(int=(1 << 128) - 1)  # no row of a time comes after it

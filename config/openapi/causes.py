@@ -137,7 +137,8 @@ CAUSES = {
     "idempotency_key_reused": Cause(
         "This `Idempotency-Key` came with another method, path or body within the last 24 hours. Bodies are compared "
         "by their bytes.",
-        "Use a new key for each new request; repeat a request with the very bytes of the first.",
+        "Use a new key for each new request, such as your order's number with the attempt's behind it; repeat a "
+        "request with the very bytes of the first.",
     ),
     "rate_limited": Cause(
         "Your key calls more often than its limits allow; see Limits.",

@@ -16,8 +16,14 @@ from webhooks import receivers
 QUICK_STARTS, RECEIVERS = Path(quickstart.__file__).parent, Path(receivers.__file__).parent
 LANGUAGES = {".sh": "curl", ".py": "Python", ".mjs": "Node", ".ts": "TypeScript", ".php": "PHP"}
 KINDS = {".json": "application/json", ".py": "text/x-python; charset=utf-8"}
-RUN_BY = {".sh": "bash", ".py": "python3", ".mjs": "node", ".ts": "node", ".php": "php"}
-SERVED_BY = RUN_BY | {".php": "php -S 127.0.0.1:3000"}
+RUN_BY = {
+    ".sh": "bash {name}",
+    ".py": "python3 {name}",
+    ".mjs": "node {name}",
+    ".ts": "node {name}  # Node 22.18 or newer",
+    ".php": "php {name}",
+}
+SERVED_BY = RUN_BY | {".php": "php -S 127.0.0.1:3000 {name}\nphp {name}  # in a second terminal: catches up"}
 FILES = {
     path.name: path
     for path in (
@@ -57,7 +63,7 @@ def _programs(stem: str, run_by: dict[str, str]) -> list[Program]:
 
 
 def _typed(name: str, run_by: str) -> str:
-    return f"curl -O {settings.BASE_URL}{reverse('api_docs_file', args=[name])}\n{run_by} {name}"
+    return f"curl -O {settings.BASE_URL}{reverse('api_docs_file', args=[name])}\n{run_by.format(name=name)}"
 
 
 def vectors() -> int:

@@ -163,11 +163,12 @@ FIELDS = {
     "paid_amount": Field("Minor units that they have paid.", _whole(0, MAXIMUM)),
     "return_url": Field(
         "Where the customer lands afterwards: absolute https, without user name, on a host of your "
-        "list in the portal if you keep one. A confirmation page only, never a reason to fulfil."
+        "list in the portal if you keep one. Comes back unchanged: put your order's number in it. A "
+        "confirmation page only, never a reason to fulfil."
     ),
     "cancel_url": Field(
         "Where the customer lands after giving up: absolute https, without user name, on a host of your "
-        "list in the portal if you keep one."
+        "list in the portal if you keep one. Comes back unchanged, too."
     ),
     "merchant_expires_at": Field(
         "When the unpaid checkout ends: 1 minute to 24 hours ahead, with an offset. "
@@ -345,7 +346,9 @@ FIELDS = {
     "query.merchant_order_id": Field("Only checkouts of this order."),
     "query.created_after": Field("Only what was created after this time."),
     "query.created_before": Field("Only what was created before this time."),
-    "query.updated_after": Field("Only what has changed after this time."),
+    "query.updated_after": Field(
+        "Only what has changed after this time. With `sort=updated_at` the cursor keeps it."
+    ),
     "query.sort": Field(
         "`updated_at` lists by the last change, oldest first, and always gives a `next_cursor`: keep it, ask again "
         "with it, and you miss no change."

@@ -20,7 +20,7 @@ from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 from tests.webhooks.foreign import programs
-from tests.webhooks.foreign.test_receivers import RECEIVERS
+from tests.webhooks.receivers.test_receiver import RECEIVERS
 
 pytestmark = [pytest.mark.journey, pytest.mark.rule("listen.file")]
 MAKE = """

@@ -20,9 +20,9 @@ AT = 1_780_000_000
 BODY = '{"id": "evt_1", "data": {"name": "Zoë"}}'.encode()
 
 
-def refusal(header: str | None, body: bytes = BODY, now: int = AT) -> str:
+def refusal(header: str | None, body: bytes = BODY, now: int = AT, secrets: tuple[str, ...] = (NEW,)) -> str:
     with pytest.raises(signing.VerificationError) as refused:
-        signing.verify(header, body, [NEW], now)
+        signing.verify(header, body, secrets, now)
     return refused.value.reason
 
 
@@ -109,6 +109,9 @@ class TestVerify:
         both = signing.sign([NEW, OLD], BODY, AT)
         assert signing.verify(both, BODY, [OLD], AT)
         assert signing.verify(signing.sign([OLD], BODY, AT), BODY, [NEW, OLD], AT)
+
+    def test_takes_no_empty_secret(self) -> None:
+        assert refusal(signing.sign([""], BODY, AT), secrets=(NEW, "")) == "no_matching_signature"
 
     def test_ignores_unknown_schemes(self) -> None:
         timestamp, entry = signing.sign([NEW], BODY, AT).split(",")

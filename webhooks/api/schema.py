@@ -19,12 +19,15 @@ ENDPOINTS: DescribedOperations = {
         "register_subscription",
         "Register or change the subscription",
         "A merchant has one subscription. The first call answers 201 with the `signing_secret`, which is shown "
-        "this once; later calls change address and event types and keep the secret.",
+        "this once; later calls change address and event types and keep the secret. Lost it? Rotate it.",
         {
             201: DescribedResponse(
                 "The subscription is new. Keep its `signing_secret` now.", "NewSubscription"
             ),
-            200: DescribedResponse("The subscription has changed; its secret has not.", "Subscription"),
+            200: DescribedResponse(
+                "The subscription has changed; its secret has not, and is not shown. Lost it? Rotate.",
+                "Subscription",
+            ),
         },
         takes=serializers.SubscriptionIn,
     ),

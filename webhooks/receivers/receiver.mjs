@@ -1,12 +1,21 @@
 // Verifies each webhook, captures what is held, answers: node receiver.mjs, with these variables set.
 // CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET; SIGNING_SECRETS, two while you rotate; PORT.
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+for (const name of ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET', 'SIGNING_SECRETS']) {
+  if (process.env[name]?.trim()) continue
+  console.error(`Set ${name} (see Quick start and Receivers in the documentation).`)
+  process.exit(1)
+}
 const { CHECKOUT_BASE_URL: base, CHECKOUT_CLIENT_ID: client_id, CHECKOUT_CLIENT_SECRET: client_secret } = process.env
-const secrets = process.env.SIGNING_SECRETS.split(' ')
+const secrets = process.env.SIGNING_SECRETS.split(/\s+/).filter(Boolean) // anybody can sign with an empty one
+const port = Number(process.env.PORT || 3000)
+const orders = '/api/merchant/v1/checkouts'
+const ago = (seconds) => new Date(Date.now() - seconds * 1000).toISOString()
+const started = ago(120) // the first start begins with what is held now
 for (const table of ['seen', 'paid']) mkdirSync(table, { recursive: true }) // in your service: tables, each with a unique column
 let token = { until: 0 }
 
@@ -31,38 +40,69 @@ function verify(header, body) {
   throw new Refused('invalid_json')
 }
 
-async function post(path, body, seconds, headers = {}) {
+async function call(method, path, body, seconds, headers = {}) {
   const answer = await fetch(base + path, {
-    method: 'POST',
-    body: JSON.stringify(body),
+    method,
+    body: body && JSON.stringify(body),
     headers: { 'Content-Type': 'application/json', ...headers },
     signal: AbortSignal.timeout(seconds * 1000),
   })
-  return { status: answer.status, ...(await answer.json()) }
+  const wait = Number(answer.headers.get('Retry-After')) || 1
+  return { ...(await answer.json()), status: answer.status, wait }
 }
 
-async function bearer() {
+async function authorized(method, path, body, seconds) {
   if (Date.now() > token.until) { // a token is kept for its hour
-    token = await post('/oauth/token', { grant_type: 'client_credentials', client_id, client_secret }, 3)
+    token = await call('POST', '/oauth/token', { grant_type: 'client_credentials', client_id, client_secret }, 3)
     token.until = token.status === 200 ? Date.now() + (token.expires_in - 60) * 1000 : 0
   }
-  return { Authorization: `Bearer ${token.access_token}` }
+  const answer = await call(method, path, body, seconds, { Authorization: `Bearer ${token.access_token}` })
+  if (answer.status === 401) token.until = 0
+  if (answer.status !== 200) console.log(method, path, 'answered', answer.status, answer.error?.code)
+  return answer
 }
 
-// Whether the money has moved; false: the hold is over. Throws while that is not known.
-async function capture(checkout) {
-  for (const seconds of [8, 3]) { // a capture answers within 8 s, and all of it fits into a webhook's 15
-    try {
-      const { status, error } = await post(`/api/merchant/v1/checkouts/${checkout}/capture`, {}, seconds, await bearer())
-      if (status === 200) return true
-      if (error?.code === 'not_capturable') return false
-      if (status === 401) token.until = 0
-    } catch (silence) {
-      console.log(String(silence))
-    }
-    await sleep(1000) // then again: it takes nothing twice
+// One try: true, the money has moved; false, the hold is over; neither, nobody knows yet. And how long to wait then.
+async function tryCapture(checkout, seconds) {
+  try {
+    const { status, error, wait } = await authorized('POST', `${orders}/${checkout}/capture`, {}, seconds)
+    return [status === 200 ? true : error?.code === 'not_capturable' ? false : undefined, wait]
+  } catch (silence) {
+    console.log(String(silence))
+    return [undefined, 1]
   }
-  throw Error(`${checkout} is not captured yet`)
+}
+
+// Whether the money has moved; throws while nobody knows. All of it fits into a webhook's 15 s, a capture's 8 s too.
+async function capture(checkout) {
+  const end = performance.now() + 12_000
+  for (;;) {
+    const [moved, wait] = await tryCapture(checkout, Math.min(8, (end - performance.now()) / 1000))
+    if (moved !== undefined) return moved
+    if (performance.now() + (wait + 1) * 1000 > end) throw Error(`${checkout} is not captured yet`)
+    await sleep(wait * 1000) // then again: it takes nothing twice
+  }
+}
+
+function fulfil(checkout) { // slowly, elsewhere, what is here: once for each, however often this is called
+  if (!existsSync(`paid/${checkout}`)) writeFileSync(`paid/${checkout}`, '')
+}
+
+// What no delivery told: captures what is still held, then fulfils what was captured since the cursor, kept with your orders.
+async function catchUp() {
+  const held = await authorized('GET', `${orders}?status=authorized&limit=200`, undefined, 8)
+  for (const { checkout_uuid, authorized_at, pending_operation } of held.data?.checkouts ?? []) {
+    if (pending_operation || authorized_at > ago(10)) continue // a delivery is at work on it
+    if ((await tryCapture(checkout_uuid, 8))[0]) fulfil(checkout_uuid)
+  }
+  for (let isFull = true; isFull; ) {
+    const from = existsSync('cursor') ? `cursor=${readFileSync('cursor')}` : `updated_after=${started}`
+    const { data } = await authorized('GET', `${orders}?sort=updated_at&limit=200&${from}`, undefined, 8)
+    if (!data) return
+    for (const { checkout_uuid, status } of data.checkouts) if (status === 'captured') fulfil(checkout_uuid)
+    writeFileSync('cursor', data.next_cursor)
+    isFull = data.checkouts.length === 200
+  }
 }
 
 async function receive(request) {
@@ -71,19 +111,24 @@ async function receive(request) {
   for await (const chunk of request) if ((size += chunk.length) <= 1 << 20) chunks.push(chunk)
   const { id, type, data } = verify(request.headers['x-service-signature'] ?? '', Buffer.concat(chunks))
   if (existsSync(`seen/${id}`)) return // two deliveries at once may do the same: it does no harm
-  if (type === 'checkout.authorized' && (await capture(data.checkout_uuid))) {
-    writeFileSync(`paid/${data.checkout_uuid}`, '') // fulfil, slowly, what is here
-  }
+  if (type === 'checkout.authorized' && (await capture(data.checkout_uuid))) fulfil(data.checkout_uuid)
   writeFileSync(`seen/${id}`, '')
 }
 
 createServer(async (request, response) => {
+  let [status, words] = [200, 'ok']
   try {
     await receive(request)
-    response.end('ok')
   } catch (failure) {
     const isRefused = failure instanceof Refused // whoever sent it: the body is neither kept nor logged
     if (!isRefused) console.log(String(failure))
-    response.writeHead(isRefused ? 400 : 500).end(isRefused ? failure.message : 'send it again') // a 4xx would give the hold away
+    ;[status, words] = isRefused ? [400, failure.message] : [500, 'send it again'] // a 4xx would give the hold away
   }
-}).listen(Number(process.env.PORT ?? 3000), '127.0.0.1')
+  console.log('a delivery is answered', status, words)
+  response.writeHead(status).end(words)
+}).listen(port, '127.0.0.1', () => console.log(`listening on http://127.0.0.1:${port}`))
+
+for (;;) {
+  await sleep(5000)
+  await catchUp().catch((failure) => console.log(String(failure)))
+}

@@ -1,5 +1,9 @@
 <?php // Verifies each webhook, captures what is held, answers: php -S 127.0.0.1:3000 receiver.php, with these variables set.
 // CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET; SIGNING_SECRETS, two while you rotate.
+// Beside it, with the same variables and in the same folder: php receiver.php, which catches up with what no delivery told.
+
+const NEEDED = ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET', 'SIGNING_SECRETS'];
+const ORDERS = '/api/merchant/v1/checkouts';
 
 class Refused extends Exception {} // answered with 400; the message is one of the four reasons
 
@@ -24,61 +28,118 @@ function verify(string $header, string $body, array $secrets): stdClass
     return $event instanceof stdClass ? $event : throw new Refused('invalid_json');
 }
 
-/** Return status and answer, 0 and null if there was none. */
-function post(string $path, array $body, int $patience, string ...$headers): array
+/** Return status, answer, and how long to wait before the next try; 0 and null if there was no answer. */
+function call(string $method, string $path, ?array $body, float $seconds, string ...$headers): array
 {
-    $sent = ['Content-Type: application/json', ...$headers];
-    $asked = ['method' => 'POST', 'header' => $sent, 'content' => json_encode((object) $body)];
-    $context = stream_context_create(['http' => $asked + ['timeout' => $patience, 'ignore_errors' => true]]);
+    $asked = ['method' => $method, 'header' => ['Content-Type: application/json', ...$headers], 'ignore_errors' => true];
+    if ($body !== null) $asked['content'] = json_encode((object) $body);
+    $context = stream_context_create(['http' => $asked + ['timeout' => $seconds]]);
     $stream = @fopen(getenv('CHECKOUT_BASE_URL') . $path, 'r', false, $context);
-    if (!$stream) return [0, null];
-    $status = (int) substr(stream_get_meta_data($stream)['wrapper_data'][0], 9, 3);
-    return [$status, json_decode(stream_get_contents($stream), true)];
+    if (!$stream) return [0, null, 1];
+    $head = stream_get_meta_data($stream)['wrapper_data'];
+    $wait = preg_grep('/^Retry-After: *[0-9]+$/i', $head);
+    return [(int) substr($head[0], 9, 3), json_decode(stream_get_contents($stream)), $wait ? (int) substr(end($wait), 12) : 1];
 }
 
-function bearer(): string
+function authorized(string $method, string $path, ?array $body = null, float $seconds = 8): array
 {
-    $kept = @json_decode(file_get_contents('token.json'), true); // for its hour; in your service: in its cache
-    if (($kept['until'] ?? 0) < time()) {
+    $kept = @json_decode(file_get_contents('token.json')); // for its hour; in your service: in its cache
+    if (($kept->until ?? 0) < time()) {
         $client = ['client_id' => getenv('CHECKOUT_CLIENT_ID'), 'client_secret' => getenv('CHECKOUT_CLIENT_SECRET')];
-        [, $kept] = post('/oauth/token', ['grant_type' => 'client_credentials', ...$client], 3);
+        [$status, $kept, $wait] = call('POST', '/oauth/token', ['grant_type' => 'client_credentials', ...$client], 3);
+        if ($status !== 200) return [$status, $kept, $wait];
+        $kept->until = time() + $kept->expires_in - 60;
         umask(0077);
-        file_put_contents('token.json', json_encode($kept + ['until' => time() + ($kept['expires_in'] ?? 0) - 60]));
+        file_put_contents('token.json', json_encode($kept));
     }
-    return "Authorization: Bearer {$kept['access_token']}";
+    $answer = call($method, $path, $body, $seconds, "Authorization: Bearer $kept->access_token");
+    if ($answer[0] === 401) @unlink('token.json');
+    if ($answer[0] !== 200) error_log("$method $path answered $answer[0] " . ($answer[1]->error->code ?? ''));
+    return $answer;
 }
 
-/** Return whether the money has moved; false: the hold is over. Throws while that is not known. */
+/** One try: true, the money has moved; false, the hold is over; null, nobody knows yet. And how long to wait then. */
+function tryCapture(string $checkout, float $seconds = 8): array
+{
+    [$status, $answer, $wait] = authorized('POST', ORDERS . "/$checkout/capture", [], $seconds);
+    $isOver = ($answer->error->code ?? '') === 'not_capturable';
+    return [$status === 200 ? true : ($isOver ? false : null), $wait];
+}
+
+/** Return whether the money has moved; throws while nobody knows. All of it fits into a webhook's 15 s, a capture's 8 s too. */
 function capture(string $checkout): bool
 {
-    foreach ([8, 3] as $patience) { // a capture answers within 8 s, and all of it fits into a webhook's 15
-        [$status, $answer] = post("/api/merchant/v1/checkouts/$checkout/capture", [], $patience, bearer());
-        if ($status === 200) return true;
-        if (($answer['error']['code'] ?? '') === 'not_capturable') return false;
-        if ($status === 401) unlink('token.json');
-        sleep(1); // then again: it takes nothing twice
+    for ($end = hrtime(true) / 1e9 + 12; ; sleep($wait)) { // then again: it takes nothing twice
+        [$hasMoved, $wait] = tryCapture($checkout, min(8, $end - hrtime(true) / 1e9));
+        if ($hasMoved !== null) return $hasMoved;
+        if (hrtime(true) / 1e9 + $wait + 1 > $end) throw new Exception("$checkout is not captured yet");
     }
-    throw new Exception("$checkout is not captured yet");
 }
 
-foreach (['seen', 'paid'] as $table) is_dir($table) || mkdir($table); // in your service: tables, each with a unique column
+/** Slowly, elsewhere, what is here: once for each, however often this is called. */
+function fulfil(string $checkout): void
+{
+    touch("paid/$checkout");
+}
+
+/** Capture what is still held, then fulfil what was captured since the cursor, which you keep with your orders. */
+function catchUp(string $started): void
+{
+    [, $held] = authorized('GET', ORDERS . '?status=authorized&limit=200');
+    foreach ($held->data->checkouts ?? [] as $checkout) {
+        $isAtWork = isset($checkout->pending_operation) || $checkout->authorized_at > ago(10); // a delivery is
+        if (!$isAtWork && tryCapture($checkout->checkout_uuid)[0]) fulfil($checkout->checkout_uuid);
+    }
+    do {
+        $from = file_exists('cursor') ? 'cursor=' . file_get_contents('cursor') : "updated_after=$started";
+        [, $page] = authorized('GET', ORDERS . "?sort=updated_at&limit=200&$from");
+        if (!isset($page->data)) return;
+        foreach ($page->data->checkouts as $checkout) {
+            if ($checkout->status === 'captured') fulfil($checkout->checkout_uuid);
+        }
+        file_put_contents('cursor', $page->data->next_cursor);
+    } while (count($page->data->checkouts) === 200);
+}
+
+function ago(int $seconds): string
+{
+    return gmdate('Y-m-d\TH:i:s\Z', time() - $seconds);
+}
+
+function answer(int $status, string $words): void
+{
+    error_log("a delivery is answered $status $words");
+    http_response_code($status);
+    echo $words;
+}
+
+foreach (['seen', 'paid'] as $table) is_dir($table) || @mkdir($table); // in your service: tables, each with a unique column
+foreach (NEEDED as $name) {
+    if (trim((string) getenv($name)) !== '') continue;
+    error_log("Set $name (see Quick start and Receivers in the documentation).");
+    http_response_code(500); // a 4xx would give the hold away
+    exit(1);
+}
+if (PHP_SAPI === 'cli') {
+    echo "catching up every five seconds\n";
+    for ($started = ago(120); ; catchUp($started)) sleep(5); // the first start begins with what is held now
+}
 try {
     $signature = $_SERVER['HTTP_X_SERVICE_SIGNATURE'] ?? '';
     $body = file_get_contents('php://input', false, null, 0, 1 << 20);
-    $event = verify($signature, $body, explode(' ', getenv('SIGNING_SECRETS')));
+    $secrets = preg_split('/\s+/', getenv('SIGNING_SECRETS'), -1, PREG_SPLIT_NO_EMPTY); // anybody can sign with an empty one
+    $event = verify($signature, $body, $secrets);
     $seen = 'seen/' . ($event->id ?? '-');
     if (!file_exists($seen)) { // two deliveries at once may do the same: it does no harm
         if (($event->type ?? '') === 'checkout.authorized' && capture($event->data->checkout_uuid)) {
-            touch("paid/{$event->data->checkout_uuid}"); // fulfil, slowly, what is here
+            fulfil($event->data->checkout_uuid);
         }
         touch($seen);
     }
-    echo 'ok';
+    answer(200, 'ok');
 } catch (Refused $reason) { // whoever sent it: the body is neither kept nor logged
-    http_response_code(400);
-    echo $reason->getMessage();
+    answer(400, $reason->getMessage());
 } catch (Throwable $failure) {
     error_log($failure->getMessage());
-    http_response_code(500); // a 4xx would give the hold away
-    echo 'send it again';
+    answer(500, 'send it again'); // a 4xx would give the hold away
 }

@@ -5,16 +5,32 @@ import hmac
 import json
 import os
 import re
+import sys
 import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-BASE_URL, SECRETS = os.environ["CHECKOUT_BASE_URL"], os.environ["SIGNING_SECRETS"].split()
-CLIENT = {name: os.environ[f"CHECKOUT_{name.upper()}"] for name in ("client_id", "client_secret")}
+NEEDED = ("CHECKOUT_BASE_URL", "CHECKOUT_CLIENT_ID", "CHECKOUT_CLIENT_SECRET", "SIGNING_SECRETS")
+for variable in NEEDED:
+    if not os.environ.get(variable, "").strip():
+        sys.exit(f"Set {variable} (see Quick start and Receivers in the documentation).")
+BASE_URL, CLIENT_ID, CLIENT_SECRET, SECRETS = (os.environ[variable] for variable in NEEDED)
+CLIENT = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
+PORT = int(os.environ.get("PORT") or 3000)
+ORDERS = "/api/merchant/v1/checkouts"
 token: dict[str, Any] = {"until": 0}
+
+
+def ago(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds))
+
+
+STARTED = ago(120)  # the first start begins with what is held now
 
 
 class Refused(Exception):
@@ -29,7 +45,8 @@ def verify(header: str, body: bytes) -> Any:
     if not is_whole or not re.fullmatch("[0-9]{1,12}", times[0]):
         raise Refused("malformed_header")
     message = times[0].encode() + b"." + body
-    wanted = [hmac.digest(secret.encode(), message, "sha256").hex().encode() for secret in SECRETS]
+    secrets = SECRETS.split()  # never an empty one, with which anybody can sign
+    wanted = [hmac.digest(secret.encode(), message, "sha256").hex().encode() for secret in secrets]
     if not sum(hmac.compare_digest(one, other) for one in given for other in wanted):
         raise Refused("no_matching_signature")
     if abs(int(time.time()) - int(times[0])) > 300:
@@ -40,33 +57,81 @@ def verify(header: str, body: bytes) -> Any:
     raise Refused("invalid_json")
 
 
-def post(path: str, body: object, patience: int, **headers: str) -> Any:
+def call(method: str, path: str, body: object, seconds: float, **headers: str) -> Any:
+    content = None if body is None else json.dumps(body).encode()
     sent = {"Content-Type": "application/json", **headers}
-    with urlopen(Request(BASE_URL + path, json.dumps(body).encode(), sent), timeout=patience) as answer:
+    with urlopen(Request(BASE_URL + path, content, sent, method=method), timeout=seconds) as answer:
         return json.load(answer)
 
 
-def bearer() -> str:
+def authorized(method: str, path: str, body: object = None, seconds: float = 8) -> Any:
     if time.time() > token["until"]:  # a token is kept for its hour
-        token.update(post("/oauth/token", {"grant_type": "client_credentials", **CLIENT}, 3))
+        token.update(call("POST", "/oauth/token", {"grant_type": "client_credentials", **CLIENT}, 3))
         token["until"] = time.time() + token["expires_in"] - 60
-    return f"Bearer {token['access_token']}"
+    try:
+        return call(method, path, body, seconds, Authorization=f"Bearer {token['access_token']}")
+    except HTTPError as refused:
+        token["until"] = 0 if refused.code == 401 else token["until"]
+        raise
+
+
+def try_capture(checkout: str, seconds: float = 8) -> tuple[bool | None, float]:
+    """True: the money has moved; False: the hold is over; None: nobody knows yet. And how long to wait then."""
+    try:
+        authorized("POST", f"{ORDERS}/{checkout}/capture", {}, seconds)
+        return True, 0
+    except HTTPError as refused:
+        said = refused.read().decode(errors="replace")
+        print("the capture was answered", refused.code, said, flush=True)
+        wait = refused.headers.get("Retry-After", "1")
+        return False if '"not_capturable"' in said else None, int(wait) if wait.isdigit() else 1
+    except (OSError, ValueError) as silence:
+        print("the capture was not answered:", silence, flush=True)
+        return None, 1
 
 
 def capture(checkout: str) -> bool:
-    """Return whether the money has moved; False: the hold is over. Raises while that is not known."""
-    for patience in (8, 3):  # a capture answers within 8 s, and all of it fits into a webhook's 15
+    """Return whether the money has moved. All of it fits into a webhook's 15 s, a capture's 8 s too."""
+    end = time.monotonic() + 12
+    while True:
+        moved, wait = try_capture(checkout, min(8, end - time.monotonic()))
+        if moved is not None:
+            return moved
+        if time.monotonic() + wait + 1 > end:
+            raise OSError(f"{checkout} is not captured yet")
+        time.sleep(wait)  # then again: it takes nothing twice
+
+
+def fulfil(checkout: str) -> None:
+    """Slowly, elsewhere, what is here: once for each, however often this is called."""
+    Path("paid", checkout).touch()
+
+
+def catch_up() -> None:
+    """Capture what is still held, then fulfil what was captured since the cursor, which you keep with your orders."""
+    for held in authorized("GET", f"{ORDERS}?status=authorized&limit=200")["data"]["checkouts"]:
+        if "pending_operation" in held or held["authorized_at"] > ago(10):
+            continue  # a delivery is at work on it
+        if try_capture(held["checkout_uuid"])[0]:
+            fulfil(held["checkout_uuid"])
+    kept, is_full = Path("cursor"), True
+    while is_full:
+        start = f"cursor={kept.read_text()}" if kept.exists() else f"updated_after={STARTED}"
+        page = authorized("GET", f"{ORDERS}?sort=updated_at&limit=200&{start}")["data"]
+        for checkout in page["checkouts"]:
+            if checkout["status"] == "captured":
+                fulfil(checkout["checkout_uuid"])
+        kept.write_text(page["next_cursor"])
+        is_full = len(page["checkouts"]) == 200
+
+
+def catch_up_for_ever() -> None:
+    while True:
+        time.sleep(5)
         try:
-            post(f"/api/merchant/v1/checkouts/{checkout}/capture", {}, patience, Authorization=bearer())
-            return True
-        except HTTPError as refused:
-            if b'"not_capturable"' in refused.read():
-                return False
-            token["until"] = 0 if refused.code == 401 else token["until"]
-        except OSError:
-            print("no answer", flush=True)
-        time.sleep(1)  # then again: it takes nothing twice
-    raise OSError(f"{checkout} is not captured yet")
+            catch_up()
+        except Exception as failure:
+            print("could not catch up:", failure, flush=True)
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -74,11 +139,11 @@ class Receiver(BaseHTTPRequestHandler):
         body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), 1 << 20))
         try:
             event = verify(self.headers.get("X-Service-Signature", ""), body)
-            seen, data = f"seen/{event.get('id')}", event.get("data", {})
-            if not os.path.exists(seen):  # two deliveries at once may do the same: it does no harm
+            seen, data = Path("seen", str(event.get("id"))), event.get("data", {})
+            if not seen.exists():  # two deliveries at once may do the same: it does no harm
                 if event.get("type") == "checkout.authorized" and capture(data["checkout_uuid"]):
-                    open(f"paid/{data['checkout_uuid']}", "w").close()  # fulfil, slowly, what is here
-                open(seen, "w").close()
+                    fulfil(data["checkout_uuid"])
+                seen.touch()
             self.answer(200, "ok")
         except Refused as reason:  # whoever sent it: the body is neither kept nor logged
             self.answer(400, str(reason))
@@ -87,12 +152,16 @@ class Receiver(BaseHTTPRequestHandler):
             self.answer(500, "send it again")  # a 4xx would give the hold away
 
     def answer(self, status: int, words: str) -> None:
-        self.send_response(status)
+        print("a delivery is answered", status, words, flush=True)
+        self.send_response_only(status)
         self.send_header("Content-Length", str(len(words)))
         self.end_headers()
         self.wfile.write(words.encode())
 
 
 for table in ("seen", "paid"):  # in your service: tables, each with a unique column
-    os.makedirs(table, exist_ok=True)
-ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "3000"))), Receiver).serve_forever()
+    Path(table).mkdir(exist_ok=True)
+Thread(target=catch_up_for_ever, daemon=True).start()
+server = ThreadingHTTPServer(("127.0.0.1", PORT), Receiver)
+print(f"listening on http://127.0.0.1:{PORT}", flush=True)
+server.serve_forever()

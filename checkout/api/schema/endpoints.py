@@ -74,8 +74,10 @@ ENDPOINTS: DescribedOperations = {
     (views.Checkouts, "GET"): DescribedOperation(
         "list_checkouts",
         "List checkouts",
-        "Newest first, for reconciliation. Give `next_cursor` of one page as `cursor` of the next; it is null on "
-        "the last page.",
+        "Newest first, for reconciliation. Give `next_cursor` of one page as `cursor` of the next, with the same "
+        "filters; it is null on the last page. With `sort=updated_at` by the last change, oldest first: begin with "
+        "`updated_after`, then go on with `cursor`, which keeps that start and is always there, also on an empty "
+        "page; keep it, and you miss no change.",
         {200: DescribedResponse("One page.", "CheckoutList")},
         query=serializers.CheckoutListQuery,
         codes=("operation_in_progress",),

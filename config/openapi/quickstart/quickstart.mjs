@@ -3,6 +3,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+for (const name of ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET']) {
+  if (process.env[name]) continue
+  console.error(`Set ${name} (see Quick start in the documentation).`)
+  process.exit(1)
+}
 const { CHECKOUT_BASE_URL: base, CHECKOUT_CLIENT_ID: client_id, CHECKOUT_CLIENT_SECRET: client_secret } = process.env
 const headers = { 'Content-Type': 'application/json' }
 

@@ -1,6 +1,9 @@
 <?php // A token, an order, its payment, the capture, the refund: php quickstart.php, with these variables set.
 // CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET
 
+foreach (['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET'] as $name) {
+    if (!getenv($name)) fwrite(STDERR, "Set $name (see Quick start in the documentation).\n") && exit(1);
+}
 $headers = ['Content-Type: application/json'];
 
 /** Return the answer's JSON; what is refused ends the program, with the reason. */

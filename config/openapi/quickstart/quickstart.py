@@ -10,14 +10,17 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-known = {name: os.environ[f"CHECKOUT_{name.upper()}"] for name in ("client_id", "client_secret")}
+NEEDED = ("CHECKOUT_BASE_URL", "CHECKOUT_CLIENT_ID", "CHECKOUT_CLIENT_SECRET")
+base_url, client_id, client_secret = (
+    os.environ.get(name) or sys.exit(f"Set {name} (see Quick start in the documentation).") for name in NEEDED
+)
 headers = {"Content-Type": "application/json"}
 
 
 def call(method: str, path: str, body: object = None, **more: str) -> Any:
     """Return the answer's JSON; what is refused ends the program, with the reason."""
     content = None if body is None else json.dumps(body).encode()
-    request = Request(os.environ["CHECKOUT_BASE_URL"] + path, content, headers | more, method=method)
+    request = Request(base_url + path, content, headers | more, method=method)
     try:
         with urlopen(request, timeout=20) as answer:
             return json.loads(answer.read() or "{}")
@@ -26,18 +29,13 @@ def call(method: str, path: str, body: object = None, **more: str) -> Any:
 
 
 # A token is good for an hour: keep it.
-grant = {"grant_type": "client_credentials", **known}
+grant = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
 headers["Authorization"] = f"Bearer {call('POST', '/oauth/token', grant)['access_token']}"
 
 # An order. Its key makes one order of a call that is repeated.
 order_id = f"A-{uuid.uuid4()}"
-ticket = {
-    "item_ref": "standing",
-    "name": "Standing ticket",
-    "quantity": 1,
-    "unit_price": 2250,
-    "currency": "GBP",
-}
+price = {"quantity": 1, "unit_price": 2250, "currency": "GBP"}
+ticket = {"item_ref": "standing", "name": "Standing ticket", **price}
 pages = {"return_url": "https://shop.example/thanks", "cancel_url": "https://shop.example/basket"}
 order = {"merchant_order_id": order_id, "total_amount": 2250, "currency": "GBP", "items": [ticket], **pages}
 created = call("POST", "/api/merchant/v1/checkouts", order, **{"Idempotency-Key": order_id})["data"]

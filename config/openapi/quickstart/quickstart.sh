@@ -2,6 +2,9 @@
 # A token, an order, its payment, the capture, the refund: bash quickstart.sh, with these variables set.
 # CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET
 set -euo pipefail
+for name in CHECKOUT_BASE_URL CHECKOUT_CLIENT_ID CHECKOUT_CLIENT_SECRET; do
+  [ -n "${!name:-}" ] || { echo "Set $name (see Quick start in the documentation)." >&2; exit 1; }
+done
 orders=/api/merchant/v1/checkouts
 auth="Accept: application/json"
 

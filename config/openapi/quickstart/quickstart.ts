@@ -11,6 +11,8 @@ type Checkout = {
   refunded_amount?: number
 }
 
+const missing = ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET'].find((name) => !process.env[name])
+if (missing) console.error(`Set ${missing} (see Quick start in the documentation).`), process.exit(1)
 const { CHECKOUT_BASE_URL: base, CHECKOUT_CLIENT_ID: client_id, CHECKOUT_CLIENT_SECRET: client_secret } = process.env
 const headers: Record<string, string> = { 'Content-Type': 'application/json' }
 

@@ -61,6 +61,17 @@ class TestTheList:
         age()
         assert changes(api, cursor)[0] == [str(made.pk)]
 
+    def test_a_cursor_keeps_the_start_of_an_empty_page(self, api: Api) -> None:
+        factories.checkout(api.merchant)
+        age(100)
+        start = (clock.now() - timedelta(minutes=1)).replace(microsecond=0)
+        found, cursor = first(api, f"&updated_after={clock.iso(start)}")
+        assert found == [] and changes(api, cursor) == ([], cursor)
+        at_start, later = (factories.checkout(api.merchant) for _ in range(2))
+        Checkout.objects.filter(pk=at_start.pk).update(updated_at=start)
+        Checkout.objects.filter(pk=later.pk).update(updated_at=start + timedelta(milliseconds=1))
+        assert changes(api, cursor)[0] == [str(later.pk)]
+
     def test_pages_neither_repeat_nor_miss_what_changed_at_the_same_moment(self, api: Api) -> None:
         made = sorted(str(factories.checkout(api.merchant).pk) for _ in range(5))
         Checkout.objects.update(updated_at=clock.now() - timedelta(seconds=5))

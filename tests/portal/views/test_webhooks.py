@@ -155,7 +155,7 @@ class TestTestEvent:
 
 
 def test_the_receivers_are_the_ones_to_download(client: Client) -> None:
-    """Those are run against the vectors by tests/webhooks/foreign/test_receivers.py."""
+    """Those are run against the vectors by tests/webhooks/receivers/test_receiver.py."""
     for language, (name, _) in webhooks.RECEIVERS.items():
         code = (Path("webhooks/receivers") / name).read_text()
         page = client.get(f"/portal/webhooks?code={language}").content.decode()

@@ -31,6 +31,7 @@ COMMANDS = {  # -n: PHP's own settings, as with no php.ini
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
+BESIDE = {".php": COMMANDS[".php"]}  # what a receiver that cannot do it itself catches up with
 
 
 class Answer(NamedTuple):
@@ -99,15 +100,16 @@ def start(
     started = Running(folder, port or held_port(stack))
     named = {"file": _placed(receiver, folder), "port": started.port}
     output = stack.enter_context((folder / "output").open("w"))
-    process = subprocess.Popen(
-        children.tied([word.format(**named) for word in SERVERS[receiver.suffix]], by=signal.SIGTERM),
-        cwd=folder,
-        env={**_bare(), **given, "PORT": started.port},
-        stdout=output,
-        stderr=output,
-    )
-    stack.callback(process.wait)
-    stack.callback(process.kill)
+    for command in (SERVERS[receiver.suffix], BESIDE.get(receiver.suffix, [])):
+        process = subprocess.Popen(
+            children.tied([word.format(**named) for word in command or ["true"]], by=signal.SIGTERM),
+            cwd=folder,
+            env={**_bare(), **given, "PORT": started.port},
+            stdout=output,
+            stderr=output,
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
     wait_until(started.listens)
     return started
 

@@ -1,0 +1,284 @@
+"""The receivers that merchants download, run for real: the vectors' verdicts, one capture, and what they answer."""
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from config.openapi import downloads
+from tests.webhooks import vectors
+from tests.webhooks.foreign import programs
+from tests.webhooks.foreign.programs import Running
+from webhooks import receivers, signing
+
+RECEIVERS = sorted(path for path in Path(receivers.__file__).parent.glob("receiver.*"))
+languages = pytest.mark.parametrize("receiver", RECEIVERS, ids=lambda path: path.suffix[1:])
+
+
+class No(NamedTuple):
+    """A capture's answer that is no 200, with its `Retry-After`."""
+
+    status: int
+    code: str
+    wait: int = 1
+
+
+class Bank(NamedTuple):
+    """A stand-in for the API: captures get the answers in turn, then 200 for ever."""
+
+    url: str
+    calls: list[str]
+    answers: list[No]
+    held: list[dict[str, str]]
+    changed: list[dict[str, str]]
+
+    def captures(self) -> list[str]:
+        return [path for path in self.calls if path.endswith("/capture")]
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def bank() -> Iterator[Bank]:
+    bank = Bank("", [], [], [], [])
+
+    class Api(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            bank.calls.append(self.path)
+            rows = bank.held if "status=authorized" in self.path else bank.changed
+            self._answer(200, {"data": {"checkouts": rows, "next_cursor": "next"}})
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            bank.calls.append(self.path)
+            if not self.path.endswith("/capture"):
+                self._answer(200, {"access_token": "good", "expires_in": 3600})
+            elif bank.answers:
+                status, code, wait = bank.answers.pop(0)
+                self._answer(status, {"error": {"code": code}}, {"Retry-After": str(wait)})
+            else:
+                self._answer(200, {"data": {"status": "captured"}})
+
+        def _answer(self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> None:
+            content = json.dumps(body).replace(": ", ":").encode()
+            is_known = self.path == "/oauth/token" or self.headers["Authorization"] == "Bearer good"
+            self.send_response(status if is_known else 401)
+            for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Tests look at the calls instead."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        bank = bank._replace(url=f"http://127.0.0.1:{server.server_port}")
+        yield bank
+        server.shutdown()
+
+
+@pytest.fixture
+def start(tmp_path: Path, bank: Bank) -> Iterator[Start]:
+    """Start a receiver with these signing secrets; with `now` its clock stands still at that unix time."""
+    with ExitStack() as stack:
+
+        def started(receiver: Path, secrets: list[str], now: int | None = None) -> Running:
+            folder = tmp_path / str(len(list(tmp_path.iterdir())))
+            folder.mkdir()
+            given = programs.variables(bank.url, "client_1", "sk_1") | {"SIGNING_SECRETS": " ".join(secrets)}
+            return programs.start(receiver, folder, given | programs.stopped_clock(now), stack)
+
+        yield started
+
+
+def signed(event_id: str, secret: str, kind: str = "checkout.authorized") -> tuple[bytes, dict[str, str]]:
+    body = json.dumps({"id": event_id, "type": kind, "data": {"checkout_uuid": f"order-{event_id}"}}).encode()
+    return body, {"X-Service-Signature": signing.sign([secret], body, int(time.time()))}
+
+
+def test_there_is_one_for_each_language() -> None:
+    assert [path.suffix for path in RECEIVERS] == [".mjs", ".php", ".py", ".ts"]
+
+
+@languages
+class TestReceiver:
+    def test_is_not_long(self, receiver: Path) -> None:
+        assert 40 < len(receiver.read_text().splitlines()) <= 170
+
+    @pytest.mark.rule("docs.receivers")
+    def test_comes_to_the_verdict_of_every_vector_and_says_the_reason(
+        self, receiver: Path, start: Start
+    ) -> None:
+        running: dict[tuple[str, ...], Running] = {}
+        for vector in vectors.X_SERVICE_SIGNATURE:
+            secrets = tuple(vector.secrets)
+            if secrets not in running:
+                running[secrets] = start(receiver, vector.secrets, vector.now)
+            wanted = (200, "ok") if vector.is_accepted else (400, vector.verdict)
+            assert running[secrets].post(vector.body, vector.headers) == wanted, vector.name
+        assert len(running) > 3
+
+    @pytest.mark.rule("docs.receivers")
+    def test_captures_once_what_comes_twice(self, receiver: Path, start: Start, bank: Bank) -> None:
+        secret = signing.new_secret()
+        running = start(receiver, [secret])
+        for event_id in ("one", "one", "two", "one", "two"):
+            assert running.post(*signed(event_id, secret)) == (200, "ok")
+        assert len(bank.captures()) == 2
+        assert bank.calls.count("/oauth/token") == 1
+        assert running.paid() == ["order-one", "order-two"]
+
+    def test_takes_two_deliveries_at_once(self, receiver: Path, start: Start) -> None:
+        secret, answers = signing.new_secret(), []
+        running = start(receiver, [secret])
+        together = [
+            threading.Thread(target=lambda: answers.append(running.post(*signed("one", secret)).status))
+            for _ in range(2)
+        ]
+        for thread in together:
+            thread.start()
+        for thread in together:
+            thread.join()
+        assert answers == [200, 200]
+        assert running.paid() == ["order-one"]
+
+    @pytest.mark.rule("docs.receivers")
+    def test_that_cannot_capture_is_sent_the_event_again(
+        self, receiver: Path, start: Start, bank: Bank
+    ) -> None:
+        secret = signing.new_secret()
+        running = start(receiver, [secret])
+        bank.answers.append(No(503, "service_unavailable", wait=20))
+        assert running.post(*signed("one", secret)) == (500, "send it again")
+        assert running.paid() == []
+        assert running.post(*signed("one", secret)) == (200, "ok")
+        assert running.paid() == ["order-one"]
+
+    @pytest.mark.rule("docs.receivers")
+    def test_asks_again_while_a_capture_is_in_doubt(self, receiver: Path, start: Start, bank: Bank) -> None:
+        secret = signing.new_secret()
+        running = start(receiver, [secret])
+        bank.answers.extend([No(504, "outcome_unknown", wait=2), No(409, "operation_in_progress")])
+        began = time.monotonic()
+        assert running.post(*signed("one", secret)) == (200, "ok")
+        assert time.monotonic() - began >= 3
+        assert (len(bank.captures()), running.paid()) == (3, ["order-one"])
+
+    @pytest.mark.rule("docs.receivers")
+    def test_catches_up_with_what_no_delivery_told(self, receiver: Path, start: Start, bank: Bank) -> None:
+        secret, long_ago = signing.new_secret(), "2026-01-01T00:00:00.000Z"
+        running = start(receiver, [secret])
+        bank.answers.append(No(504, "outcome_unknown", wait=20))
+        assert running.post(*signed("one", secret)).status == 500  # superseded from here on
+        bank.held[:] = [
+            {"checkout_uuid": "held", "authorized_at": long_ago},
+            {"checkout_uuid": "in-doubt", "authorized_at": long_ago, "pending_operation": "capture"},
+            {"checkout_uuid": "young", "authorized_at": "9999-01-01T00:00:00.000Z"},
+        ]
+        bank.changed[:] = [
+            {"checkout_uuid": "order-one", "status": "captured"},
+            {"checkout_uuid": "lapsed", "status": "voided"},
+            {"checkout_uuid": "given-back", "status": "refunded"},
+        ]
+        programs.wait_until(lambda: running.paid() == ["held", "order-one"])
+        assert [path for path in bank.captures() if "order-one" not in path] == [
+            "/api/merchant/v1/checkouts/held/capture"
+        ]
+        first, *_ = [path for path in bank.calls if "sort=updated_at" in path]
+        assert "updated_after=20" in first
+
+    def test_gets_a_new_token_when_the_old_one_is_refused(
+        self, receiver: Path, start: Start, bank: Bank
+    ) -> None:
+        secret = signing.new_secret()
+        running = start(receiver, [secret])
+        bank.answers.append(No(401, "invalid_token"))
+        assert running.post(*signed("one", secret)) == (200, "ok")
+        assert bank.calls.count("/oauth/token") == 2
+
+    def test_fulfils_nothing_when_the_hold_is_over(self, receiver: Path, start: Start, bank: Bank) -> None:
+        secret = signing.new_secret()
+        running = start(receiver, [secret])
+        bank.answers.append(No(409, "not_capturable"))
+        assert running.post(*signed("one", secret)) == (200, "ok")
+        assert running.post(*signed("two", secret, "checkout.voided")) == (200, "ok")
+        assert (len(bank.captures()), running.paid()) == (1, [])
+
+    def test_neither_acts_on_nor_tells_what_is_not_signed(
+        self, receiver: Path, start: Start, bank: Bank
+    ) -> None:
+        secret = signing.new_secret()
+        running = start(receiver, [secret])
+        body, headers = signed("one", secret)
+        unsigned: dict[str, str] = {}
+        refused = ((body + b" ", headers), (body, unsigned), signed("one", signing.new_secret()))
+        assert [running.post(*delivery).status for delivery in refused] == [400, 400, 400]
+        assert (bank.captures(), running.paid()) == ([], [])
+        assert "order-one" not in running.output()
+
+    @pytest.mark.rule("docs.receivers")
+    @pytest.mark.parametrize(
+        "beside", [["{}", ""], ["", "{}"], ["", "{}", "", ""]], ids=["last", "first", "all"]
+    )
+    def test_takes_no_empty_part_for_a_secret(self, receiver: Path, start: Start, beside: list[str]) -> None:
+        secret = signing.new_secret()
+        running = start(receiver, [part.format(secret) for part in beside])
+        assert running.post(*signed("one", "")) == (400, "no_matching_signature")
+        assert running.post(*signed("one", secret)) == (200, "ok")
+
+    @pytest.mark.rule("docs.receivers")
+    @pytest.mark.parametrize("value", [None, "", "  "], ids=["unset", "empty", "blank"])
+    def test_does_not_start_without_what_it_needs(
+        self, receiver: Path, tmp_path: Path, value: str | None
+    ) -> None:
+        whole = programs.variables("http://127.0.0.1:9", "client_1", "sk_1") | {"SIGNING_SECRETS": "whsec_1"}
+        for name in whole:
+            given = {key: text for key, text in whole.items() if key != name}
+            done = programs.run(receiver, tmp_path, given if value is None else given | {name: value})
+            assert done.returncode == 1
+            assert f"Set {name}" in done.stderr and len(done.stderr.splitlines()) == 1
+
+    def test_says_what_it_does(self, receiver: Path, start: Start) -> None:
+        secret = signing.new_secret()
+        running = start(receiver, [secret])
+        running.post(*signed("one", secret))
+        said = running.output().splitlines()
+        assert any(f"127.0.0.1:{running.port}" in line for line in said[:2])
+        assert [line.partition("delivery is ")[2] for line in said if "delivery" in line] == [
+            "answered 200 ok"
+        ]
+
+    def test_takes_no_body_without_end(self, receiver: Path, start: Start) -> None:
+        secret = signing.new_secret()
+        body = b'{"id": "one", "pad": "' + b"x" * (3 << 20) + b'"}'
+        headers = {"X-Service-Signature": signing.sign([secret], body, int(time.time()))}
+        assert start(receiver, [secret]).post(body, headers).status in (0, 400)
+
+
+def test_without_a_secret_the_one_for_php_gives_no_hold_away(start: Start, bank: Bank) -> None:
+    receiver = next(path for path in RECEIVERS if path.suffix == ".php")  # its server starts whatever is set
+    for secrets in ([], ["", ""]):
+        running = start(receiver, secrets)
+        assert running.post(*signed("one", "")).status == 500
+        assert running.post(*signed("one", signing.new_secret())).status == 500
+        assert (bank.captures(), running.paid()) == ([], [])
+        assert "Set SIGNING_SECRETS" in running.output()
+
+
+@pytest.mark.rule("docs.quick_start")
+@pytest.mark.parametrize("suffix", downloads.LANGUAGES)
+def test_a_quick_start_names_what_it_lacks(suffix: str, tmp_path: Path) -> None:
+    whole = programs.variables("http://127.0.0.1:9", "client_1", "sk_1")
+    for name in whole:
+        done = programs.run(downloads.FILES[f"quickstart{suffix}"], tmp_path, whole | {name: ""})
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == f"Set {name} (see Quick start in the documentation).\n"
