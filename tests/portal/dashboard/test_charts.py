@@ -44,7 +44,7 @@ class TestCharts:
         volume = charts.volume(picture)
         assert volume.rows[-1][1] == volume.dots[0].words == "£4,202.00"
         holds = charts.holds(picture)
-        assert holds.rows[0][1].endswith(" s") and not holds.is_empty
+        assert holds.rows[0][1].endswith("\N{NO-BREAK SPACE}s") and not holds.is_empty
         attempts = charts.attempts(picture)
         assert attempts.rows[-1][1:] == ("70", "3")
         for chart in (outcomes, volume, holds, attempts):
