@@ -39,6 +39,7 @@ ACTIONS: dict[str, str] = {
     "cancelled": "Cancelled a checkout",
     "test_event_sent": "Sent a test event",
     "trial_begun": "Ran a case of the checklist",
+    "trial_stopped": "Stopped a case of the checklist",
     "deliveries_closed": "Closed parked deliveries",
     "deliveries_resent": "Sent deliveries again",
     "personal_data_revealed": "Looked at personal data",

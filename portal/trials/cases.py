@@ -13,6 +13,7 @@ class Case(NamedTuple):
     name: str
     title: str
     text: str
+    waits_for: str  # what ends it well
     card: str = GOOD
     # Whether the sandbox takes the first attempt of checkout.authorized.
     takes_first: bool = False
@@ -25,12 +26,14 @@ _TABLE = (
         "twice",
         "Take an event twice",
         "The sandbox sends checkout.authorized again after your capture. Answer 2xx, and do nothing else.",
+        "your capture, then your 2xx to the event that comes again",
     ),
     Case(
         "retry",
         "Recover from a failed delivery",
         "The sandbox answers 500 in your place, so your server first hears by the retry, five seconds later. "
-        "Capture then.",
+        "Capture then, or before, if your server lists its holds.",
+        "your capture, and your 2xx to the retry",
         takes_first=True,
     ),
     Case(
@@ -38,6 +41,7 @@ _TABLE = (
         "Survive a lost answer",
         "The sandbox drops your first answer, as if it had come too late, and sends the event again. "
         "Capture once all the same.",
+        "one capture, and your 2xx to the event that comes again",
         takes_first=True,
     ),
     Case(
@@ -45,6 +49,7 @@ _TABLE = (
         "Meet a hold that has lapsed",
         "The sandbox keeps the event back for two minutes, so your capture is refused with 409. Fulfil nothing, and "
         "answer 2xx to checkout.voided.",
+        "your answers to both events",
         takes_first=True,
         needs=EventType.VOIDED,
     ),
@@ -52,6 +57,7 @@ _TABLE = (
         "rotate",
         "Rotate the signing secret",
         "The secret is rotated, and an order follows that both secrets sign. Accept it if either signature is right.",
+        "your capture, and your 2xx to the event",
         begin_at="portal_rotate_and_run",
     ),
     Case(
@@ -59,12 +65,14 @@ _TABLE = (
         "Notice a refund that fails",
         "After your capture the sandbox refunds the order, and the bank refuses. No event tells of it: list your "
         "checkouts by sort=updated_at, or read the order.",
+        "your capture, then your look at the order after its refund has failed",
         card="4000000000005126",
     ),
     Case(
         "lost",
         "Resolve a capture in doubt",
         "The bank captures, and its answer is lost: your call gets 504. Repeat it, or read the order, until you know.",
+        "your capture, then your look at the order, or the capture again",
         card="4000000000006975",
     ),
 )

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from checkout.states import Status
+from portal.trials.cases import CASES
 from portal.trials.evidence import Seen
 from webhooks import health
 from webhooks.delivery import in_words
@@ -16,6 +17,9 @@ CALM = timedelta(seconds=5)  # without a second capture, after which none is exp
 GIVES_AWAY = (
     "Answer 2xx once you have captured, and 5xx when you could not: anything else gives the hold away."
 )
+
+EARLIER = "Your server listed its holds and captured this one before the event came"
+AGAIN = "Run it again, and let it list them less often meanwhile."
 
 
 class Verdict(NamedTuple):
@@ -31,9 +35,8 @@ PASSED = Verdict(True)
 def judge(seen: Seen) -> Verdict | None:
     """Return what came of a trial, None while it is open."""
     if seen.now - seen.trial.created_at > LONGEST:
-        return Verdict(
-            False, "Nothing more came in a quarter of an hour. Look at the lines below, and run it again."
-        )
+        waited = f"A quarter of an hour is over without {CASES[seen.trial.case].waits_for}."
+        return Verdict(False, f"{waited} Look at the lines below, and run it again.")
     return _CASES[seen.trial.case](seen)
 
 
@@ -80,6 +83,19 @@ def _twice(seen: Seen) -> Verdict | None:
 
 
 def _retry(seen: Seen) -> Verdict | None:
+    if captured_at := _captured_by_itself(seen):
+        return _once(seen, since=captured_at)
+    return _retried(seen)
+
+
+def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
+    """Return when a server that lists its holds has captured, if that ended the event before its next attempt."""
+    sent = seen.delivery_of(EventType.AUTHORIZED)
+    is_over = sent is not None and sent.status == Delivery.Status.SUPERSEDED
+    return seen.checkout.captured_at if is_over and len(seen.authorized) <= attempts else None
+
+
+def _retried(seen: Seen) -> Verdict | None:
     if gone := _without_capture(seen):
         return gone
     second = seen.authorized[1] if len(seen.authorized) > 1 else None
@@ -112,10 +128,12 @@ def _slow(seen: Seen) -> Verdict | None:
         return Verdict(
             False, f"Your server could not be reached ({what}). See that it runs, and run this again."
         )
-    return _retry(seen)
+    return _retried(seen)
 
 
 def _lapse(seen: Seen) -> Verdict | None:
+    if seen.checkout.captured_at:
+        return Verdict(False, f"{EARLIER}, so no hold has lapsed. {AGAIN}")
     late, told = (seen.attempts_of(kind)[:1] for kind in (EventType.AUTHORIZED, EventType.VOIDED))
     if not late or not told or late[0].ended_at is None or told[0].ended_at is None:
         return None
@@ -131,6 +149,8 @@ def _lapse(seen: Seen) -> Verdict | None:
 
 
 def _rotate(seen: Seen) -> Verdict | None:
+    if _captured_by_itself(seen, attempts=0):
+        return Verdict(False, f"{EARLIER}, so it has shown no signature that it takes. {AGAIN}")
     first = seen.authorized[0] if seen.authorized else None
     if first and first.ended_at and not first.is_delivered:
         what = f"{_answered(first)} to an event that both secrets signed."

@@ -82,6 +82,13 @@ def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None)
     return Begun(trial, is_new=True)
 
 
+def stop(merchant: Merchant, case: Case) -> bool:
+    """End the trial of a case that runs, as not passed; return whether one ran. Its order stays as it is."""
+    running = Trial.objects.filter(merchant=merchant, case=case.name, ended_at=None)
+    ended = {"ended_at": clock.now(), "next_look_at": None, "has_passed": False}
+    return bool(running.update(**ended, reason=f"It was stopped while it waited for {case.waits_for}."))
+
+
 def _check_endpoint(merchant: Merchant, case: Case) -> None:
     try:
         wanted = subscriptions.read(merchant).event_types

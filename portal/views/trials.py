@@ -1,5 +1,6 @@
 """The integration checklist: what real traffic has shown, and the cases that the sandbox runs (rules trial.*)."""
 
+from contextlib import suppress
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -17,6 +18,7 @@ from portal.trials import running, shown
 from portal.trials.cases import CASES, Case
 from portal.trials.running import CannotBegin, NoEndpoint
 from webhooks import subscriptions
+from webhooks.subscriptions import SubscriptionNotFound
 
 HERE = "portal_checklist"
 OWN = "own"  # in the address: the cases pay the merchant's own order
@@ -26,6 +28,12 @@ ROTATING = Question(
     "You get a new secret, shown once. The old one signs too for two hours, so nothing fails meanwhile. "
     "Then the sandbox sends an order that both sign.",
     "Rotate and run it",
+)
+ROTATED = Question(
+    "Integration checklist",
+    "Send an order that two secrets sign?",
+    "A rotation is under way: two secrets sign already, so no new one is made. Only the order is sent.",
+    "Run it",
 )
 
 
@@ -41,11 +49,13 @@ def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", form_of=HERE)
 def run(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Begin a case; one that runs already goes on."""
+    """Begin a case, or stop the one that runs; without that it goes on."""
     case = CASES.get(request.POST.get("case", ""))
     if case is None or not settings.SANDBOX:
         raise Http404
     order = request.POST.get("order", "")
+    if "stop" in request.POST:
+        return _stop(request, membership, case)
     if case.begin_at:
         return redirect(f"{reverse(case.begin_at)}{_query(order)}")
     try:
@@ -53,6 +63,13 @@ def run(request: HttpRequest, membership: Membership) -> HttpResponse:
     except CannotBegin as refused:
         return _refused(request, refused)
     return redirect(f"{reverse(HERE)}{_query(order and OWN)}#case-{case.name}")
+
+
+def _stop(request: HttpRequest, membership: Membership, case: Case) -> HttpResponse:
+    with transaction.atomic():
+        if running.stop(membership.merchant, case):
+            audit.record(request, membership, "trial_stopped", case=case.name)
+    return redirect(f"{reverse(HERE)}#case-{case.name}")
 
 
 def _query(order: str) -> str:
@@ -66,7 +83,7 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
     if not settings.SANDBOX:
         raise Http404
     if request.method != "POST":
-        return pages.ask(request, membership, ROTATING, here=HERE)
+        return pages.ask(request, membership, _question(membership), here=HERE)
     try:
         secret = _rotate(request, membership, case)
     except CannotBegin as refused:
@@ -74,6 +91,14 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
     if secret:
         pages.hand_over(request, "signing", secret)
     return redirect(f"{reverse(HERE)}#{'secret' if secret else 'case-rotate'}")
+
+
+def _question(membership: Membership) -> Question:
+    """Return what is asked: whether to rotate, or, while two secrets sign already, whether to send the order alone."""
+    with suppress(SubscriptionNotFound):
+        if subscriptions.previous_sign_until(subscriptions.read(membership.merchant)):
+            return ROTATED
+    return ROTATING
 
 
 def _rotate(request: HttpRequest, membership: Membership, case: Case) -> str:

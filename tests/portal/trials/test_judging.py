@@ -7,6 +7,7 @@ import pytest
 
 from checkout.models import Refund
 from config.lib import clock
+from hosted_page.sandbox import advancing
 from payments.models import Merchant
 from payments.providers.sandbox.models import Charge
 from portal.models import Trial
@@ -30,6 +31,17 @@ from webhooks import health, subscriptions
 from webhooks.models import Attempt, Delivery
 
 pytestmark = pytest.mark.django_db
+
+
+def captured_first(api: Api, name: str, times: int = 1) -> Trial:
+    """Take a case to where the sandbox has done its part, capture as a server that lists its holds, and look again."""
+    trial = backend.begin(api.merchant, name)
+    running.step(trial)
+    for _ in range(times):
+        api.post(f"checkouts/{order_of(trial).pk}/capture")
+    running.step(trial)
+    trial.refresh_from_db()
+    return trial
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +108,14 @@ class TestRetry:
         found = health.read(subscriptions.read(acme))
         assert (found.failing_since, found.success_rate) == (None, 1.0), "it says nothing about the endpoint"
 
+    def test_passes_where_the_server_captures_before_the_retry(self, acme: Merchant, api: Api) -> None:
+        trial = captured_first(api, "retry")
+        assert trial.has_passed, (trial.reason, trial.evidence)
+        assert Delivery.objects.get().status == "superseded" and Attempt.objects.count() == 1
+
+    def test_fails_where_that_is_done_twice(self, acme: Merchant, api: Api) -> None:
+        assert captured_first(api, "retry", times=2).has_passed is False
+
     def test_retry_comes_at_its_own_time(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "retry")
         running.step(trial)
@@ -126,6 +146,22 @@ class TestRetry:
 
         trial = backend.walk(acme, "retry", SoldOut(api))
         assert trial.has_passed is False and trial.reason.startswith("Your server cancelled the order.")
+
+
+@pytest.mark.rule("trial.bounds")
+class TestNothingLeftToSee:
+    def test_of_a_rotation(self, acme: Merchant, api: Api) -> None:
+        trial = captured_first(api, "rotate")
+        assert trial.has_passed is False and trial.reason.startswith(
+            "Your server listed its holds and captured"
+        )
+
+    def test_of_a_lapse(self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(advancing, "advance", lambda *_: None)  # the server is faster than the sandbox
+        trial = captured_first(api, "lapse")
+        assert trial.has_passed is False and trial.reason.startswith(
+            "Your server listed its holds and captured"
+        )
 
 
 @pytest.mark.rule("trial.first_attempt")
@@ -312,7 +348,9 @@ class TestEnd:
         monkeypatch.setattr(judging, "LONGEST", judging.LONGEST * 0)
         running.step(trial)
         trial.refresh_from_db()
-        assert trial.has_passed is False and trial.reason.startswith("Nothing more came")
+        assert trial.has_passed is False and trial.reason.startswith(
+            "A quarter of an hour is over without your capture, then your 2xx"
+        )
 
     def test_ends_what_cannot_be_paid(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
         trial = backend.begin(acme, "twice")

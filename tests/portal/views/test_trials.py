@@ -15,6 +15,7 @@ from tests.conftest import Api
 from tests.portal import stage
 from tests.portal.trials import backend
 from tests.portal.trials.backend import Backend
+from webhooks import subscriptions
 
 PAGE, RUN = "/portal/checklist", "/portal/checklist/run"
 
@@ -35,6 +36,20 @@ def page(client: Client) -> str:
 
 @pytest.mark.django_db
 class TestPage:
+    @pytest.mark.rule("trial.bounds")
+    def test_says_what_a_case_waits_for_and_stops_it(self, client: Client, acme: Merchant) -> None:
+        stage.saved(acme)
+        client.post(RUN, {"case": "retry"})
+        assert "waits for your capture, and your 2xx to the retry, until" in " ".join(page(client).split())
+        for _ in range(2):
+            answer = client.post(RUN, {"case": "retry", "stop": "1"})
+            assert answer.headers["Location"] == f"{PAGE}#case-retry"
+        trial = Trial.objects.get()
+        assert (trial.has_passed, trial.next_look_at) == (False, None)
+        assert trial.reason == "It was stopped while it waited for your capture, and your 2xx to the retry."
+        assert AuditEntry.objects.filter(action="trial_stopped").count() == 1
+        assert trial.reason in page(client)
+
     @pytest.mark.rule("trial.evidence")
     def test_follows_a_case_until_it_has_passed(self, client: Client, acme: Merchant, api: Api) -> None:
         stage.saved(acme)
@@ -150,6 +165,13 @@ class TestRotation:
         secret = subscription.secrets.get(expires_at=None).secret
         assert secret in page(client) and secret not in page(client)
         assert {entry.action for entry in AuditEntry.objects.all()} == {"trial_begun", "secret_rotated"}
+
+    def test_asks_for_no_rotation_while_both_sign(self, client: Client, acme: Merchant) -> None:
+        stage.saved(acme)
+        assert "Rotate the signing secret?" in client.get(ROTATE).content.decode()
+        subscriptions.rotate(acme)
+        asked = client.get(ROTATE).content.decode()
+        assert "two secrets sign already, so no new one is made" in asked and "shown once" not in asked
 
     def test_rotates_no_second_time_while_both_sign(self, client: Client, acme: Merchant) -> None:
         subscription = stage.saved(acme)
