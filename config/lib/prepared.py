@@ -38,6 +38,12 @@ def _raise_limit(connection: Any, **_: Any) -> None:
 connection_created.connect(_raise_limit)
 
 
+# One row: whether there was none and it was inserted, and what was found, else nulls.
+_GET_OR_INSERT = """
+WITH found AS MATERIALIZED ({query}),
+    made AS ({insert} WHERE NOT EXISTS (SELECT FROM found) ON CONFLICT DO NOTHING RETURNING true)
+SELECT EXISTS (SELECT FROM made), found.* FROM (SELECT) one LEFT JOIN found ON true LIMIT 1
+"""
 # The time is read from rows that are locked by then, since a materialized query comes before its reader.
 _CLOCKED = "WITH found AS MATERIALIZED ({query}) SELECT found.*, clock_timestamp() FROM found"
 
@@ -134,10 +140,15 @@ class Prepared(Generic[M]):
 
     def get_or_insert(self, *values: Value, row: PreparedModel) -> Any:
         """Return the first row, or the new one, inserted, if there is none and nobody else is first."""
-        found = self.first(*values)
-        if found is None and row.insert_unless_there():
+        plan, (insert, saved) = self._plan, row.insertion()
+        with connection.cursor() as cursor:
+            parameters = [constant if place is None else values[place] for place, constant in plan.parameters]
+            cursor.execute(_GET_OR_INSERT.format(query=plan.sql, insert=insert), [*parameters, *saved])
+            inserted, *found = cursor.fetchone()
+        if inserted:
+            row._state.adding = False
             return row
-        return found or self.get(*values)
+        return self._made(plan, plan.convert(tuple(found))) if any(found) else self.get(*values)
 
 
 class PreparedModel(Model):
@@ -152,12 +163,17 @@ class PreparedModel(Model):
 
     def insert_unless_there(self) -> bool:
         """Insert this new row, and return True; or False if there is one already that it would be the second of."""
-        fields = tuple(field for field in self._meta.local_concrete_fields if not field.generated)
-        parameters = [_saved(field, field.pre_save(self, add=True), DEFAULT_DB_ALIAS) for field in fields]
+        insert, parameters = self.insertion()
         with connection.cursor() as cursor:
-            cursor.execute(f"{_insert(self.table_of_new(), fields)} ON CONFLICT DO NOTHING", parameters)
+            cursor.execute(f"{insert} ON CONFLICT DO NOTHING", parameters)
             self._state.adding = not cursor.rowcount
         return not self._state.adding
+
+    def insertion(self) -> tuple[str, list[Any]]:
+        """Return the statement that inserts this row, which may go on with WHERE or ON CONFLICT, and its parameters."""
+        fields = tuple(field for field in self._meta.local_concrete_fields if not field.generated)
+        parameters = [_saved(field, field.pre_save(self, add=True), DEFAULT_DB_ALIAS) for field in fields]
+        return _insert(self.table_of_new(), fields), parameters
 
     @classmethod
     def insert_all(cls, rows: Sequence[Self]) -> None:
@@ -224,7 +240,7 @@ def _is_expression(value: Any) -> bool:
     return hasattr(value, "as_sql")
 
 
-_INSERT = "INSERT INTO {table} ({columns}) VALUES ({marks}){returning}"
+_INSERT = "INSERT INTO {table} ({columns}) SELECT {marks}{returning}"
 _INSERT_ALL = (
     "INSERT INTO {table} ({columns}) SELECT {columns} FROM json_to_recordset(%s::json) AS sent ({kinds})"
 )

@@ -6,7 +6,7 @@ The sandbox's helper API has no such limits. Rule pay.declines.
 """
 
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 from django.db import connection
 
@@ -42,17 +42,14 @@ class TooManyOfOrder(TooManyDeclines):
 
 def check(target: PaymentTarget, person: Customer, address: str) -> None:
     """Raise TooManyDeclines if no card may be tried now."""
-    _check(target, _try_of(target, person, "", address))
+    _decide(_DECIDING, _try_of(target, person, "", address))
 
 
 def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
     """Count a card that is about to be tried, in the transaction that begins its operation. Raises TooManyDeclines."""
     made = _try_of(target, person, token, address)
     quota.lock(f"card:{made.phone_digest}", f"card:{made.address_digest}")
-    with connection.cursor() as cursor:
-        cursor.execute(_END_GOOD, _asked(made))
-    made.created_at = _check(target, made)
-    made.save(force_insert=True)
+    _decide(_ADMITTING, made)
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:
@@ -80,10 +77,10 @@ def _try_of(target: PaymentTarget, person: Customer, token: str, address: str) -
     )
 
 
-def _check(target: PaymentTarget, made: CardTry) -> datetime:
-    """Return the time if one more card may be tried now. Raises TooManyDeclines."""
+def _decide(statement: str, made: CardTry) -> None:
+    """Run a statement that looks at the limits. Raises TooManyDeclines unless one more card may be tried now."""
     with connection.cursor() as cursor:
-        cursor.execute(_DECIDING, _asked(made))
+        cursor.execute(statement, _asked(made))
         now, *deciding = cursor.fetchone()
     limits = (PER_ORDER, PER_PHONE, PER_ADDRESS)
     of_order, of_phone, of_address = (
@@ -93,14 +90,15 @@ def _check(target: PaymentTarget, made: CardTry) -> datetime:
         raise TooManyOfOrder(of_order, now)
     if until := of_phone or of_address:
         raise TooManyDeclines(until, now)
-    return cast("datetime", now)
 
 
 def _asked(made: CardTry) -> dict[str, Any]:
     """Return the parameters of the statements below, in which a limit is its length and how many may be before."""
     limits = {"order": PER_ORDER, "phone": PER_PHONE, "address": PER_ADDRESS}
     return {
+        "id": made.pk,
         "subject": made.subject,
+        "token": made.card_token,
         "phone": made.phone_digest,
         "address": made.address_digest,
         "no_refusal": [*UNTOLD, *SAME_CARD_MAY_DO],
@@ -115,8 +113,8 @@ _GOOD = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
 # The row that decides: the oldest of as many as there may be, None if there are fewer.
-_DECIDING = """
-WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+_LIMITS = """
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now){more}
 SELECT now, (
     SELECT created_at FROM payments_payment
     WHERE subject = %(subject)s AND status = 'declined' AND decline_reason <> ALL(%(no_refusal)s)
@@ -132,10 +130,19 @@ SELECT now, (
     ORDER BY created_at DESC OFFSET %(address_before)s LIMIT 1
 ) FROM clock
 """.replace("{good}", _GOOD.replace("{more}", ""))
+_DECIDING = _LIMITS.replace("{more}", "")
+# What it writes it does not see: the limits are looked at as they stood before, good cards left out by themselves.
 # One that is only given up may yet be declined; a row that another transaction holds is left to the next try.
-_END_GOOD = """
-UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
-    SELECT id FROM hosted_page_cardtry t
-    WHERE is_counted AND (phone_digest = %(phone)s OR address_digest = %(address)s) AND {good}
-    FOR UPDATE SKIP LOCKED)
-""".replace("{good}", _GOOD.replace("{more}", " AND p.status <> 'authorizing'"))
+_ADMITTING = _LIMITS.replace(
+    "{more}",
+    f""", ended AS (
+    UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
+        SELECT id FROM hosted_page_cardtry t
+        WHERE is_counted AND (phone_digest = %(phone)s OR address_digest = %(address)s) AND {_GOOD}
+        FOR UPDATE SKIP LOCKED)
+), made AS (
+    INSERT INTO {CardTry().table_of_new()}
+        (id, subject, card_token, phone_digest, address_digest, is_counted, created_at)
+    SELECT %(id)s, %(subject)s, %(token)s, %(phone)s, %(address)s, true, now FROM clock
+)""".replace("{more}", " AND p.status <> 'authorizing'"),  # noqa: S608 - of our own constants alone
+)

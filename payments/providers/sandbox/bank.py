@@ -59,7 +59,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
             return repeated
         if token is None or token.used_at is not None:
             return Outcome(Verdict.DECLINED, reason="invalid_token")
-        token.used_at = clock.now()
+        token.used_at = token.read_at
         token.save(update_fields=["used_at"])
         state, verdict = _first_state(token)
         made = Charge.objects.create(token=token, state=state, **charge)
@@ -70,6 +70,7 @@ _TOKEN = Prepared(
     lambda digest, subject: CardToken.objects.select_for_update().filter(digest=digest, subject=subject),
     str,
     UUID,
+    read_at="read_at",
 )
 
 

@@ -10,11 +10,10 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from config.lib import clock, crypto, idle
-from config.lib.prepared import Prepared
 from payments.provider import Card, Outcome
 from payments.providers.sandbox import bank, journal, notifications, settling
-from payments.providers.sandbox.cards import TestCard
-from payments.providers.sandbox.models import BrokenKey, Call, CardToken, Charge, Fault
+from payments.providers.sandbox.cards import BY_LAST4, TestCard
+from payments.providers.sandbox.models import BrokenKey, Call, Charge, Fault
 from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
@@ -54,8 +53,8 @@ class Broken(Exception):
 def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     """Carry out a call, with the faults of its card and of the switch that is set. Raises Broken."""
     charge = _charge_of(arguments)
-    _as_the_card_does(verb, arguments, charge)
-    is_broken, is_faulty = _set_for(verb, arguments["key"])
+    is_broken, is_faulty, card = _set_for(verb, arguments)
+    _as_the_card_does(verb, charge.token.card if charge else card, charge)
     if is_broken and verb != "look_up":
         raise Broken(Mode.ERROR)
     fault = _next_fault(verb) if is_faulty else None
@@ -73,17 +72,22 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     return outcome
 
 
-def _set_for(verb: str, key: UUID) -> tuple[bool, bool]:
-    """Return whether the key is broken, and whether a fault of the verb is set: in all but tests neither."""
+def _set_for(verb: str, arguments: dict[str, Any]) -> tuple[bool, bool, TestCard | None]:
+    """Return whether the key is broken, and whether a fault of the verb is set: in all but tests neither.
+
+    And the card of a token that is given, None without a known one.
+    """
+    token = crypto.digest(arguments.get("card_token", ""))
     with connection.cursor() as cursor:
-        cursor.execute(_SET_FOR, [key, verb])
-        is_broken, is_faulty = cursor.fetchone()
-    return is_broken, is_faulty
+        cursor.execute(_SET_FOR, [arguments["key"], verb, token])
+        is_broken, is_faulty, last4 = cursor.fetchone()
+    return is_broken, is_faulty, BY_LAST4.get(last4)
 
 
 _SET_FOR = """
 SELECT EXISTS (SELECT FROM bank_brokenkey WHERE key = %s),
-    EXISTS (SELECT FROM bank_fault WHERE verb = %s AND times > 0)
+    EXISTS (SELECT FROM bank_fault WHERE verb = %s AND times > 0),
+    (SELECT last4 FROM bank_cardtoken WHERE digest = %s)
 """
 
 
@@ -129,8 +133,7 @@ def _charge_of(arguments: dict[str, Any]) -> Charge | None:
     return journal.CHARGE.first(payment)
 
 
-def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | None) -> None:
-    card = charge.token.card if charge else _card_of(arguments)
+def _as_the_card_does(verb: str, card: TestCard | None, charge: Charge | None) -> None:
     if card is not None and card.seconds_a_call:
         idle.begin()
         time.sleep(card.seconds_a_call)
@@ -144,16 +147,6 @@ def _as_the_card_does(verb: str, arguments: dict[str, Any], charge: Charge | Non
         charge.voids_failed += 1
         charge.save(update_fields=["voids_failed"])
         raise Broken(Mode.ERROR)
-
-
-def _card_of(arguments: dict[str, Any]) -> TestCard | None:
-    """Return the card of an authorization that is not carried out yet, None for a call without a known token."""
-    given = arguments.get("card_token")
-    token = _TOKEN.first(crypto.digest(given)) if given else None
-    return token.card if token else None
-
-
-_TOKEN = Prepared(lambda digest: CardToken.objects.filter(digest=digest), str)
 
 
 def _next_fault(verb: str) -> Mode | None:

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -169,12 +169,11 @@ def test_a_mates_cards_are_counted_with_all_others(at: Callable[[str], Checkout]
 
 @pytest.mark.django_db(transaction=True)
 def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    check, together = declines._check, threading.Barrier(10)
+    decide, together = declines._decide, threading.Barrier(10)
 
-    def dawdle(target: PaymentTarget, made: CardTry) -> datetime:
-        now = check(target, made)
+    def dawdle(statement: str, made: CardTry) -> None:
+        decide(statement, made)
         time.sleep(0.05)  # whoever waits for nobody has looked by then
-        return now
 
     def tried(phone: str, address: str) -> bool:
         connection.ensure_connection()
@@ -187,7 +186,7 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
             connection.close()
         return True
 
-    monkeypatch.setattr(declines, "_check", dawdle)
+    monkeypatch.setattr(declines, "_decide", dawdle)
     phones = [f"+44770090020{number}" for number in range(10)]
     addresses = [f"198.51.100.{number}" for number in range(10)]
     with ThreadPoolExecutor(10) as pool:
