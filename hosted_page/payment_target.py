@@ -17,11 +17,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from checkout import reading
 from checkout.customers import prefills
-from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.models import Checkout, CheckoutQuerySet, Customer, PaymentRequest
 from checkout.states import PAID, SHARE_PAID, ShareStatus, Status
 from config.lib import crypto
 from config.lib.prepared import Prepared
 from hosted_page import language, payer
+from payments import open_operations
 
 SIGN_IN = "sign_in"  # in the query when somebody who has paid comes back
 
@@ -149,15 +150,16 @@ def _path(name: str, *args: str) -> str:
 TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
 
 
-def for_target(view: TargetView) -> Callable[..., HttpResponse]:
+def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpResponse]:
     """Decorate a view, to which the target of its address is passed: the order of `pay?id=`, or a link's share.
 
-    Whoever has not taken the share is led back to the group's page. Raises Http404 if there is none.
+    One that mostly `shows` no page reads the order without its lines. Whoever has not taken the share is led back to
+    the group's page. Raises Http404 if there is none.
     """
 
     @wraps(view)
     def found(request: HttpRequest, token: str = "", position: int = 0) -> HttpResponse:
-        target = _at(request, token, position)
+        target = _at(request, token, position, shows=shows and request.method != "POST")
         bind(target.checkout)
         language.prefer(request, prefills.locale(target.checkout) or "")
         if not target.is_of(request):
@@ -173,10 +175,10 @@ def bind(checkout: Checkout) -> None:
     structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in facts.items()})
 
 
-def _at(request: HttpRequest, token: str, position: int) -> PaymentTarget:
+def _at(request: HttpRequest, token: str, position: int, *, shows: bool) -> PaymentTarget:
     if position:
         return at_group_link(token, position)
-    return at_link(token) if token else _order_of(request)
+    return at_link(token) if token else _order_of(request, _SHOWN if shows else _READ)
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
@@ -184,12 +186,17 @@ def for_page(view: TargetView) -> Callable[..., HttpResponse]:
     return never_cache(require_safe(for_target(view)))
 
 
+def for_return(view: TargetView) -> Callable[..., HttpResponse]:
+    """Like `for_page`, for an address to which others lead back, and which leads on."""
+    return never_cache(require_safe(for_target(view, shows=False)))
+
+
 def for_form(view: TargetView) -> Callable[..., HttpResponse]:
     """Like `for_target`, for a form that is posted."""
     return require_POST(for_target(view))
 
 
-def _order_of(request: HttpRequest) -> PaymentTarget:
+def _order_of(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
     """Return the order that the address names, lapsed or expired first if it is late; 404 without one."""
     try:
         (given,) = request.GET.getlist("id")
@@ -197,7 +204,7 @@ def _order_of(request: HttpRequest) -> PaymentTarget:
     except ValueError:
         raise Http404 from None
     try:
-        return PaymentTarget(reading.one(_SHOWN, checkout_uuid))
+        return PaymentTarget(reading.one(rows, checkout_uuid))
     except Checkout.DoesNotExist:
         raise Http404 from None
 
@@ -205,15 +212,16 @@ def _order_of(request: HttpRequest) -> PaymentTarget:
 _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 
-def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
-    rows = Checkout.objects.filter(pk=checkout_uuid).select_related(
-        "merchant", "payment", "lead", "group_link"
-    )
+def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
+    rows = rows.select_related("merchant", "payment", "lead", "group_link")
     rows = rows.defer("lead__phone")  # no page shows it, and it would be decrypted
     return reading.with_read_at(prefills.with_locale(rows))
 
 
-_SHOWN = Prepared(_shown, UUID)
+_READ = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)
+_SHOWN = Prepared(
+    lambda pk: open_operations.with_open_kind(_whole_order(Checkout.objects.filter(pk=pk).with_bill())), UUID
+)
 
 
 def at_link(token: str) -> PaymentTarget:

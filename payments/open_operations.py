@@ -37,6 +37,12 @@ def open_kind_of(subject: str) -> Subquery:
     return Subquery(open_on(OuterRef(subject)).values("kind")[:1])
 
 
+def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
+    """Add `open_kind` to rows whose key is a subject: the kind of the operation that is open on it, null if none is."""
+    found: QuerySet[Any, Any] = rows.annotate(open_kind=open_kind_of("pk"))
+    return found
+
+
 class Live(NamedTuple):
     """A subject's live payment, with the id and kind of the operation that is open on it, if any."""
 
@@ -63,6 +69,11 @@ _LIVE_PAYMENT = Prepared(_live_payment, UUID)
 def open_operation(subject: UUID) -> Operation | None:
     """Return the card operation that is open on a subject, with its payment; None if there is none."""
     return _OPEN_OPERATION.first(subject)
+
+
+def open_operation_of(row: Any) -> Operation | None:
+    """Return it for a row; of one `with_open_kind` that had none when it was read, nobody is asked."""
+    return open_operation(row.pk) if getattr(row, "open_kind", row) is not None else None
 
 
 _OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("payment"), UUID)

@@ -54,7 +54,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
     """
     if checkout.status == Status.CAPTURED:  # an operation that is open on it does not concern the payer
         return _confirmed(checkout, now, is_lead)
-    operation = open_operations.open_operation(checkout.pk)
+    operation = open_operations.open_operation_of(checkout)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
         return _with_the_bank(checkout, operation, now, is_lead)
     match checkout.status:

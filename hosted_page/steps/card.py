@@ -2,10 +2,12 @@
 
 import re
 from functools import partial
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core import signing
+from django.db.models import Exists, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -20,7 +22,7 @@ from config.lib.bulkhead import Busy
 from config.lib.prepared import Prepared
 from config.lib.web import address, request_id
 from hosted_page import moments, payer, rendering
-from hosted_page.payment_target import PaymentTarget, for_form, for_page
+from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_return
 from hosted_page.steps import card_page, declines
 from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
 from payments import bulkheads, safe_answers
@@ -76,18 +78,18 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
     return rendering.show_card_page(request, target, page, around)
 
 
-@for_page
+@for_return
 def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Pay with the card token that the provider has sent back, good once, for this target and this person."""
     customer_uuid, bound = target.payer_of(request), _bound(request)
     if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid)]:
         return target.go()
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
-    if _TRIED.first(target.subject, use.token):
+    person = _PAYER.get(target.subject, use.token, customer_uuid)
+    if person.has_tried:
         return target.go()  # a reload: the token has been tried, and the page tells what came of it
     try:
-        person, claim = target.person(customer_uuid), payer.claim_of(request)
-        paid = _pay(target, use, person, address.of(request), claim)
+        paid = _pay(target, use, person, address.of(request), payer.claim_of(request))
     except (TooManyDeclines, *NOT_TRIED) as refusal:
         return _not_tried(request, target, refusal)
     if paid.verdict == Verdict.NEEDS_ACTION:
@@ -95,9 +97,13 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return target.go()
 
 
-_TRIED = Prepared(
-    lambda subject, token: Payment.objects.filter(subject=subject, card_token=token).only("pk")[:1], UUID, str
-)
+def _payer(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer, Any]:
+    """Return the person, with `has_tried`, whether this token has been tried for the subject before."""
+    tried = Payment.objects.filter(subject=subject, card_token=token)
+    return Customer.objects.filter(pk=customer_uuid).annotate(has_tried=Exists(tried))
+
+
+_PAYER: Prepared[Any] = Prepared(_payer, UUID, str, UUID)
 
 
 def _bound(request: HttpRequest) -> object:
@@ -161,7 +167,7 @@ def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return rendering.say(request, target, _("The bank is slow just now"), words, link=link, status=503)
 
 
-@for_page
+@for_return
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Take the payer back from the bank's question, and ask the bank at once what came of it."""
     if target.payer_of(request):

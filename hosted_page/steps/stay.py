@@ -1,10 +1,11 @@
 """A sign-in's end, said before it comes and put off by a tap (rule sign_in.said)."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from checkout import reading
 from config.lib import clock
 from hosted_page import payer, summary
 from hosted_page.payment_target import PaymentTarget, for_form
@@ -16,7 +17,12 @@ def on(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _until(target: PaymentTarget) -> str:
-    return summary.minute(clock.now() + timedelta(seconds=payer.LIFE), target.checkout)
+    return summary.minute(_now(target) + timedelta(seconds=payer.LIFE), target.checkout)
+
+
+def _now(target: PaymentTarget) -> datetime:
+    """Return the time at which an order was read; a share is read without it."""
+    return reading.read_at(target.checkout) if target.share is None else clock.now()
 
 
 @for_form

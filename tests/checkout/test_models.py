@@ -7,7 +7,8 @@ from checkout import states
 from checkout.models import Change, Checkout
 from checkout.states import MoveRefused, Status
 from config.lib import clock
-from tests.factories import CAUSE, checkout
+from payments.models import Merchant
+from tests.factories import CAUSE, checkout, item
 
 
 @pytest.mark.django_db
@@ -26,6 +27,22 @@ class TestMove:
             Change.objects.filter(checkout=held).order_by("created_at", "id").values_list("origin", "to")
         )
         assert lines == [("", "created"), ("created", "authorized")]
+
+
+@pytest.mark.django_db
+def test_a_bill_that_is_read_with_its_order_is_the_whole_bill(acme: Merchant) -> None:
+    made = checkout(
+        acme,
+        items=[item(custom_data={"seat": ["A1", 1.5, None]}), item(custom_data=None), item(category="fee")],
+        total_amount=3 * 9000,
+    )
+    expected = list(made.items.order_by("position").values())
+    found = Checkout.objects.with_bill().get(pk=made.pk)
+    with CaptureQueriesContext(connection) as queries:
+        bill = found.bill
+        assert [{name: getattr(line, name) for name in expected[0]} for line in bill] == expected
+    assert not queries.captured_queries
+    assert bill == list(made.bill)
 
 
 @pytest.mark.django_db
