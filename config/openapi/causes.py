@@ -40,8 +40,10 @@ CAUSES = {
         "Get a new token and repeat the call once. If that fails too, look at the key in the portal, under Keys.",
     ),
     "card_declined": Cause(
-        "A helper call of the sandbox paid with a card that is declined; `details` has the bank's `reason`.",
-        "Nothing is held, and the checkout can still be paid. Pay with another test card.",
+        "A helper call of the sandbox paid with a card that is declined; `details` has the `reason`: the bank's "
+        "(`declined`, `insufficient_funds`, `expired_card`), a failed 3-D Secure challenge, or `same_card`: a mate's "
+        "share cannot be paid with the card that paid the whole order.",
+        "Nothing is held, and what was to be paid can still be paid. Pay with another test card.",
     ),
     "insufficient_scope": Cause(
         "The token lacks the scope that `message` names: its key does not have it, or the token was asked for with "

@@ -14,6 +14,7 @@ BESIDE = {
     "quick-start": "docs/_quick_start.html",
     "receivers": "docs/_receivers.html",
     "recipes": "docs/_recipes.html",
+    "your-backend-slept-what-now": "docs/_catching_up.html",
 }
 
 

@@ -1,6 +1,7 @@
 """What the documentation offers to download: quick starts, receivers, vectors, the listener; each a file of ours."""
 
 import functools
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +35,10 @@ FILES = {
     )
 }
 
+_CATCHES_UP = re.compile(
+    r"^def catch_up\(.*?(?=\n\n\n)|^(?://|/\*\*)[^\n]*\n(?:async )?function catchUp\(.*?^}", re.M | re.S
+)
+
 
 class Program(NamedTuple):
     """A program in a language: its file's name, what is typed to get and run it, and its text."""
@@ -52,6 +57,15 @@ def quick_starts() -> list[Program]:
 def receiving() -> list[Program]:
     """Return the receivers in the languages' order."""
     return _programs("receiver", SERVED_BY)
+
+
+def catching_up() -> list[Program]:
+    """Return of each receiver the function that catches up with what no delivery told."""
+    return [
+        program._replace(code=found.group())
+        for program in receiving()
+        if (found := _CATCHES_UP.search(program.code))
+    ]
 
 
 def _programs(stem: str, run_by: dict[str, str]) -> list[Program]:

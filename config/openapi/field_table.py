@@ -159,7 +159,10 @@ FIELDS = {
         "Until when evidence may be sent, by the operators; null when there is no such time.", _TIME
     ),
     "count": Field("How many mates were asked.", _whole(1, MAX_PEOPLE - 1)),
-    "paid_count": Field("How many of them have paid.", _whole(0, MAX_PEOPLE - 1)),
+    "paid_count": Field(
+        "How many of them have paid and have not got it back: a refund counts them out again.",
+        _whole(0, MAX_PEOPLE - 1),
+    ),
     "paid_amount": Field("Minor units that they have paid.", _whole(0, MAXIMUM)),
     "return_url": Field(
         "Where the customer lands afterwards: absolute https, without user name, on a host of your "

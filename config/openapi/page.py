@@ -103,6 +103,7 @@ def _context() -> dict[str, Any]:
         "parts": chapters.parts(chapters.text(document)),
         "quick_starts": downloads.quick_starts(),
         "receivers": downloads.receiving(),
+        "catching_up": downloads.catching_up(),
         "vectors": downloads.vectors(),
         "recipes": recipes.RECIPES,
         "groups": groups,

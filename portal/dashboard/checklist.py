@@ -20,6 +20,16 @@ from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 LATEST = 5000  # attempts that are searched
 SENT_AGAIN = 100  # of them that are looked into
 ROTATIONS = 5
+DOCS = "/api/docs"
+READ_AT = {  # where the documentation tells of a step
+    "token": "authentication",
+    "checkout": "create_checkout",
+    "test": "signatures",
+    "capture": "receivers",
+    "twice": "receiving-events",
+    "refund": "refund_checkout",
+    "rotate": "rotation",
+}
 
 
 @dataclass(frozen=True)
@@ -34,10 +44,14 @@ class Step:
     address: str
     button: str
 
+    @property
+    def read_at(self) -> str:
+        """Return where the documentation tells of it."""
+        return f"{DOCS}#{READ_AT[self.name]}"
+
 
 def of(merchant: Merchant) -> list[Step]:
     """Return the merchant's steps in the order in which they are done."""
-    docs = "/api/docs"
     token_at, made_at, tested_at = _token_at(merchant), _made_at(merchant), _tested_at(merchant)
     return [
         Step(
@@ -55,7 +69,7 @@ def of(merchant: Merchant) -> list[Step]:
             "Send an order. Send its customer to the checkout_url that comes back.",
             made_at,
             made_at is not None,
-            docs,
+            f"{DOCS}#create_checkout",
             "Read how",
         ),
         Step(
@@ -73,7 +87,7 @@ def of(merchant: Merchant) -> list[Step]:
             "On checkout.authorized your server captures within two minutes, and fulfils on the answer 200.",
             None,
             Checkout.objects.filter(merchant=merchant, status__in=PAID).exists(),
-            docs,
+            f"{DOCS}#receivers",
             "Read how",
         ),
         Step(

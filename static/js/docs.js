@@ -77,14 +77,32 @@ const found = document.getElementById("found");
 const NAMES = "h2, h3, .call-line code, .field-row dt > code, .refusal-head code, td:first-child > code";
 const TEXT = "p, li, dd, td, .step";
 const BEFORE = 30; // letters of a part's text that are shown before what was sought in it
+// What people look for under another name than the page's.
+const ALSO = {
+  ngrok: "laptop", tunnel: "laptop", localhost: "laptop", forged: "signature", fake: "signature", spoofed: "signature",
+  length: "characters", size: "kib", window: "capture_before", timeout: "seconds", poll: "slept", polling: "slept",
+  missed: "slept", catch: "slept", sync: "slept", replay: "idempotency", duplicate: "twice", chargeback: "dispute", sandbox: "test",
+};
 let index, parts;
+
+// A text without what belongs to the buttons around code.
+function textOf(thing) {
+  const copy = thing.cloneNode(true);
+  for (const extra of copy.querySelectorAll("button, .code-bar")) extra.replaceWith(" ");
+  return copy.textContent.replace(/\s+/g, " ").trim();
+}
+
+// How many of the words, or of their other names, a text has.
+function count(sought, words) {
+  return words.filter((word) => sought.includes(word) || (ALSO[word] && sought.includes(ALSO[word]))).length;
+}
 
 function read(selector) {
   return [...document.getElementById("main").querySelectorAll(selector)].flatMap((thing) => {
     const at = thing.closest("[id]:not([id$='-title']):not(main)");
     if (!at) return [];
-    const heading = at.matches("h3") ? at.closest(".chapter").querySelector("h2") : at.querySelector("h2, h3");
-    const words = thing.textContent.replace(/\s+/g, " ").trim();
+    const heading = at.matches("h3") ? at.closest(".chapter").querySelector("h2") : at.querySelector("h2, h3, .refusal-head code, .call-line code");
+    const words = textOf(thing);
     const where = heading && heading !== thing ? heading.textContent.trim() : "";
     return [{ at: at.id, words, where, sought: words.toLowerCase(), isHeading: /^H/.test(thing.tagName) }];
   });
@@ -101,29 +119,35 @@ function readParts() {
   return [...all.values()].map((part) => ({ ...part, sought: `${part.title} ${part.text}`.toLowerCase() }));
 }
 
-// The other parts that have all the words: the title, and what stands around the first of them.
+// The other parts that have any of the words: the title, and what stands around the first of them.
 function inText(words, known) {
   parts ??= readParts();
-  const hits = parts.filter(({ at, sought }) => !known.has(at) && words.every((word) => sought.includes(word)));
-  return hits.map(({ at, title, text }) => {
-    const first = Math.max(0, Math.min(...words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0)) - BEFORE);
-    return { at, words: title, where: `${first ? "…" : ""}${text.slice(first, first + 4 * BEFORE).trim()}…` };
+  const hits = parts.filter(({ at, sought }) => !known.has(at) && count(sought, words));
+  return hits.map(({ at, title, text, sought }) => {
+    const places = words.flatMap((word) => [word, ALSO[word] ?? word]).map((word) => text.toLowerCase().indexOf(word));
+    const known = places.filter((place) => place >= 0);
+    const first = known.length ? Math.max(0, Math.min(...known) - BEFORE) : 0;
+    return { at, sought, isText: true, words: title, where: `${first ? "…" : ""}${text.slice(first, first + 4 * BEFORE).trim()}…` };
   });
 }
 
-// Whole words first, then beginnings, then the rest; headings before fields.
-function rank({ sought, isHeading }, query) {
-  return (sought === query ? 0 : sought.startsWith(query) ? 2 : 4) + (isHeading ? 0 : 1);
+// Whole words first, then beginnings, parts whose title has a word, names, other text; headings before fields.
+function rank({ sought, words, isHeading, isText }, query) {
+  const isTitled = isText && count(words.toLowerCase(), query.split(/\s+/));
+  const place = sought === query ? 0 : sought.startsWith(query) ? 2 : isTitled ? 3 : isText ? 6 : 4;
+  return place + (isHeading ? 0 : 1);
 }
 
 function look(query) {
   index ??= read(NAMES);
   const words = query.split(/\s+/);
-  const hits = index
-    .filter(({ sought, where }) => words.every((word) => `${sought} ${where.toLowerCase()}`.includes(word)))
-    .filter(({ sought }) => words.some((word) => sought.includes(word)))
-    .sort((one, other) => rank(one, query) - rank(other, query));
-  return [...hits, ...inText(words, new Set(hits.map(({ at }) => at)))];
+  const hits = index.filter(({ sought }) => count(sought, words));
+  const isWhole = ({ sought, where }) => count(`${sought} ${where.toLowerCase()}`, words) === words.length;
+  const all = [...hits, ...inText(words, new Set(hits.filter(isWhole).map(({ at }) => at)))];
+  return all
+    .map((hit) => ({ hit, many: count(`${hit.sought} ${hit.isText ? "" : hit.where.toLowerCase()}`, words) }))
+    .sort((one, other) => other.many - one.many || rank(one.hit, query) - rank(other.hit, query))
+    .map(({ hit }) => hit);
 }
 
 function entry({ at, words, where }) {

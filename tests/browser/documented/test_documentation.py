@@ -109,6 +109,11 @@ class TestWithScript:
             ("localhost", ""),
             ("timeout", ""),
             ("expired hold", ""),
+            ("ngrok", "#listening-on-a-laptop"),
+            ("webhook forged", "#signatures"),
+            ("catch up", "#your-backend-slept-what-now"),
+            ("capture window", ""),
+            ("idempotency key length", "#idempotency"),
         ],
     )
     def test_what_is_typed_is_found(self, service: Service, open_page: Open, query: str, target: str) -> None:
@@ -117,6 +122,8 @@ class TestWithScript:
         page.keyboard.press("/")
         page.keyboard.type(query)
         addresses = [link.get_attribute("href") for link in page.locator("#found a").all()]
+        shown = page.inner_text("#found")
+        assert "error-" not in shown and "ShellCopy" not in shown
         assert addresses and (not target or target in addresses[:5]), addresses
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")

@@ -20,6 +20,14 @@ def test_there_are_five_quick_starts_and_four_receivers() -> None:
     assert [program.language for program in downloads.receiving()] == ["Python", "Node", "TypeScript", "PHP"]
 
 
+def test_each_receiver_shows_how_it_catches_up() -> None:
+    found = downloads.catching_up()
+    assert [program.language for program in found] == ["Python", "Node", "TypeScript", "PHP"]
+    for program in found:
+        assert "status=authorized" in program.code and "sort=updated_at" in program.code, program.name
+        assert 15 < len(program.code.splitlines()) < 30 and "verify" not in program.code
+
+
 @pytest.mark.parametrize(
     "name", ["nothing.py", "..%2Fpage.py", "page.py", "__init__.py", "%00", "receiver.py%00"]
 )
