@@ -126,6 +126,11 @@ def count_hopeless(merchant: Merchant) -> int:
     return Delivery.objects.filter(_cannot(), pk__in=list(newest)).count()
 
 
+def sendable(parked: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Return those of some parked deliveries that can be sent again."""
+    return Delivery.objects.exclude(_cannot()).filter(pk__in=list(parked.values_list("pk", flat=True)))
+
+
 def close(merchant: Merchant) -> int:
     """Close the parked deliveries that cannot be sent again, 10,000 at most; return how many. Sending reopens one."""
     found = waiting(merchant).filter(_cannot()).order_by("-ended_at").values_list("pk", flat=True)[:MAXIMUM]

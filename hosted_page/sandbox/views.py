@@ -42,7 +42,11 @@ class PayShareIn(fields.Body):
     """Which share a mate pays, and with which card."""
 
     payment_request_uuid = fields.Uuid(required=False)
-    card = fields.Text(default="5555555555554444", maximum=19)
+    card = fields.Text(
+        required=False,
+        maximum=19,
+        help_text="A test card. Without one 5555555555554444, or 4242424242424242 where the lead has paid with that.",
+    )
 
 
 class OptInIn(fields.Body):

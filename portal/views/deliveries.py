@@ -53,14 +53,15 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]) -> dict[str, Any]:
-    lines, parked = search.lines(merchant, found), needs.parked(merchant)
+    lines = search.lines(merchant, found)
+    parked = resending.sendable(needs.parked(merchant).order_by("-ended_at")[: needs.MAXIMUM])
     return {
         "chips": search.chips(asked),
         "none_of": search.none_of(asked),
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
-        "parked": parked[: needs.MAXIMUM].count(),
+        "parked": parked.count(),
         "hopeless": resending.count_hopeless(merchant),
         "parked_since": parked.order_by("ended_at").values_list("ended_at", flat=True).first(),
     }

@@ -34,8 +34,11 @@ class KeyForm(forms.Form):
 
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the keys, what they may do and when they were last used."""
-    return _show(request, membership)
+    """Show the keys, what they may do and when they were last used; with `for=laptop` the form is filled in for one."""
+    more: dict[str, Any] = {}
+    if request.GET.get("for") == "laptop":
+        more = {"name": "My laptop", "scopes": _scopes(membership, {"webhooks:read"})}
+    return _show(request, membership, **more)
 
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:

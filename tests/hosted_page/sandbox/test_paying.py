@@ -119,6 +119,13 @@ class TestShares:
         answer = post(api, split, "pay-share", {})
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "share_not_open")
 
+    def test_are_paid_with_another_card_than_the_leads(self, api: Api, unpaid: Checkout) -> None:
+        shares = [{"name": "Finn", "amount": 1000}]
+        post(api, unpaid, "pay", {"card": "5555555555554444", "shares": shares})
+        assert api.post(f"checkouts/{unpaid.pk}/capture").status_code == 200
+        answer = post(api, unpaid, "pay-share", {})
+        assert (answer.status_code, answer.json()["data"]["status"]) in ((200, "paid"), (200, "reimbursed"))
+
     def test_may_be_chosen(self, api: Api, split: Checkout) -> None:
         second = split.payment_requests.get(position=3)
         paid = post(api, split, "pay-share", {"payment_request_uuid": str(second.pk)}).json()["data"]

@@ -59,7 +59,11 @@ class TestClosing:
         return delivery
 
     def test_takes_what_cannot_be_sent_out_of_list_and_badge(self, client: Client, over: Delivery) -> None:
+        assert "Send all parked" not in client.get("/portal/deliveries").content.decode(), (
+            "that cannot be sent"
+        )
         fit = stage.parked(over.merchant)
+        assert "again (1)" in client.get("/portal/deliveries").content.decode()
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
         assert "1 parked delivery cannot be sent again" in words and words.count('class="money-thing"') == 2
         done = client.post("/portal/deliveries/close", follow=True).content.decode()

@@ -1,5 +1,7 @@
 """Keys on the portal's page: made with a name and scopes, the secret shown once."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -26,6 +28,13 @@ class TestKey:
         assert get_token(made.client_id, secret_in(page)) == 200
         assert "sk_" not in client.get("/portal/keys").content.decode()
         assert secret_in(page) not in str(AuditEntry.objects.values())
+
+    def test_of_a_laptop_is_filled_in(self, client: Client) -> None:
+        page = client.get("/portal/keys?for=laptop").content.decode()
+        assert (
+            re.findall(r'value="([\w:]+)" checked', page) == ["webhooks:read"] and 'value="My laptop"' in page
+        )
+        assert len(re.findall(r'value="[\w:]+" checked', client.get("/portal/keys").content.decode())) == 5
 
     @pytest.mark.parametrize(
         ("form", "words"),
