@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from checkout import reading
 from config.lib import clock
 from hosted_page import payer, summary
 from hosted_page.payment_target import PaymentTarget, for_form
@@ -21,8 +20,9 @@ def _until(target: PaymentTarget) -> str:
 
 
 def _now(target: PaymentTarget) -> datetime:
-    """Return the time at which an order was read; a share is read without it."""
-    return reading.read_at(target.checkout) if target.share is None else clock.now()
+    """Return the time at which the order was read, if it was read with one, as a share's is not."""
+    read_at: datetime | None = getattr(target.checkout, "read_at", None)
+    return read_at or clock.now()
 
 
 @for_form
