@@ -50,8 +50,13 @@ class Step:
         return f"{DOCS}#{READ_AT[self.name]}"
 
 
-def of(merchant: Merchant) -> list[Step]:
-    """Return the merchant's steps in the order in which they are done."""
+def has_captured(merchant: Merchant) -> bool:
+    """Return whether anything was captured."""
+    return Checkout.objects.filter(merchant=merchant, status__in=PAID).exists()
+
+
+def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
+    """Return the merchant's steps in the order in which they are done; who knows whether it has captured says so."""
     token_at, made_at, tested_at = _token_at(merchant), _made_at(merchant), _tested_at(merchant)
     return [
         Step(
@@ -86,7 +91,7 @@ def of(merchant: Merchant) -> list[Step]:
             "Capture in time",
             "On checkout.authorized your server captures within two minutes, and fulfils on the answer 200.",
             None,
-            Checkout.objects.filter(merchant=merchant, status__in=PAID).exists(),
+            has_captured(merchant) if is_paid is None else is_paid,
             f"{DOCS}#receivers",
             "Read how",
         ),

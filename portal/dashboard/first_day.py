@@ -8,9 +8,10 @@ from typing import Any
 from django.conf import settings
 
 from checkout.models import Checkout
-from checkout.states import PAID, Status
+from checkout.states import Status
 from payments.models import Merchant
 from portal import keys
+from portal.dashboard import checklist
 from portal.dashboard.checklist import Step
 from portal.models import ApiClient
 from portal.trials import shown
@@ -47,12 +48,12 @@ class FirstDay:
 
 def is_over(merchant: Merchant) -> bool:
     """Return whether anything was captured."""
-    return Checkout.objects.filter(merchant=merchant, status__in=PAID).exists()
+    return checklist.has_captured(merchant)
 
 
 def of(merchant: Merchant) -> FirstDay:
     """Return what the merchant's home shows until the first capture."""
-    progress = shown.of(merchant)
+    progress = shown.counted(merchant)
     key, upcoming = keys.newest(merchant), progress.next
     return FirstDay(
         steps=progress.steps,

@@ -102,6 +102,17 @@ def of(merchant: Merchant, *, is_own: bool = False) -> Progress:
     return Progress(left, _cases(merchant, ticked), running.unpaid(merchant).first(), is_own)
 
 
+def counted(merchant: Merchant) -> Progress:
+    """Return the checklist of who has captured nothing yet, for its counts alone: without trials that did not pass."""
+    steps = checklist.of(merchant, is_paid=False)
+    if not settings.SANDBOX:
+        return Progress(steps, [])
+    done = {step.name for step in steps if step.is_done}
+    done |= set(Trial.objects.filter(merchant=merchant, has_passed=True).values_list("case", flat=True))
+    cases = [Shown(case, None, None, name in done) for name, case in CASES.items()]
+    return Progress([step for step in steps if step.name not in CASES], cases)
+
+
 def _cases(merchant: Merchant, ticked: set[str]) -> list[Shown]:
     rows = Trial.objects.filter(merchant=merchant).order_by("case", "-created_at").distinct("case")
     latest = {trial.case: trial for trial in rows}

@@ -40,10 +40,9 @@ REFUSALS: dict[type[Exception], str] = {
     Busy: "We are checking other addresses just now. Save again in a moment.",
 }
 HERE = "portal_webhooks"
-CHECKS, INSIDE = (
-    re.compile(r"(def|function) verify\("),
-    re.compile(r"$|\s|\{"),
-)  # where it begins, and its further lines
+# Of a receiver's function that checks a signature: where it begins, and its further lines.
+CHECKS = re.compile(r"(def|function) verify\(")
+INSIDE = re.compile(r"$|\s|\{")
 ENDING = Question(
     "Webhooks",
     "Remove the endpoint?",

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.journey
 KEYS = {
     *("base_url", "client_id", "client_secret", "portal_url", "portal_email", "portal_password"),
     *("admin_url", "admin_username", "admin_password", "shop_url"),
+    *("shop_portal_email", "shop_portal_password"),
 }
 MADE = {"merchant_uuid", "client_id", "client_secret", "portal_email", "portal_password"}
 NOT_COPIED = shutil.ignore_patterns(".*", "tests", "__pycache__")
