@@ -1,10 +1,7 @@
-"""New rows come at the end of an index, which is read backwards, and no page there is split in halves for them.
-
-Ended operations are found by an entry for each again: to say which pages hold them was more to write.
-"""
+"""New rows come at the end of an index, which is read backwards, and no page there is split in halves for them."""
 
 from django.db import migrations
-from django.db.models import F, Index, Q
+from django.db.models import Index
 
 CARD = (
     "payments_pa_merchan_301a0c_idx",
@@ -17,9 +14,6 @@ MOVED = (
     "payments_posting (merchant_id, account, {at}, {id}) INCLUDE (amount, currency)",
 )
 DESCENDING, ASCENDING = {"at": "created_at DESC", "id": "id DESC"}, {"at": "created_at", "id": "id"}
-ENDED, LATELY = "operation_ended", "operation_ended_lately"
-OF_EACH = "payments_operation (ended_at) WHERE ended_at IS NOT NULL"
-OF_PAGES = "payments_operation USING brin (ended_at) WITH (autosummarize = on, pages_per_range = 32)"
 
 
 def turn(made: str, on: str, gone: str) -> list[str]:
@@ -34,7 +28,7 @@ def turn(made: str, on: str, gone: str) -> list[str]:
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("payments", "0011_ended_operations")]
+    dependencies = [("payments", "0010_logos")]
 
     operations = [
         migrations.RunSQL(
@@ -59,16 +53,6 @@ class Migration(migrations.Migration):
                         include=["amount", "currency"],
                         name=MOVED[1],
                     ),
-                ),
-            ],
-        ),
-        migrations.RunSQL(
-            turn(ENDED, OF_EACH, LATELY),
-            turn(LATELY, OF_PAGES, ENDED),
-            state_operations=[
-                migrations.RemoveIndex("operation", LATELY),
-                migrations.AddIndex(
-                    "operation", Index(F("ended_at"), name=ENDED, condition=Q(ended_at__isnull=False))
                 ),
             ],
         ),
