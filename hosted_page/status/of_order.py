@@ -215,11 +215,7 @@ def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     if checkout.authorized_at is None:
         return PageStatus("cancelled", _("Cancelled by the shop"), [nothing_paid(checkout)], place="card")
     is_cancelled = checkout.void_reason == VoidReason.MERCHANT_CANCEL
-    why = (
-        _("{shop} cancelled this order at {time}.")
-        if is_cancelled
-        else _("{shop} did not confirm by {time}.")
-    )
+    why = _why_released(checkout, is_cancelled=is_cancelled)
     facts = _facts(checkout, is_lead)
     facts["time"] = summary.moment(checkout.voided_at or now, now, summary.zone_of(checkout))
     if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
@@ -233,6 +229,15 @@ def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
         over, again = _("This order is over."), _("Start again in the shop if you still want it.")
         words.append(format_html("<strong>{}</strong> {}", over, again))
     return PageStatus("released", _("Released. Nothing was taken."), words, place="card", note=SHOWN_RELEASE)
+
+
+def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:
+    """Return why a hold was released; a shop that asked for the money in vain has done its part."""
+    if is_cancelled:
+        return _("{shop} cancelled this order at {time}.")
+    if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
+        return _("{shop} asked for the money, but the bank did not take it in time.")
+    return _("{shop} did not confirm by {time}.")
 
 
 def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:

@@ -89,6 +89,21 @@ class TestEveryStateHasAnHonestPage:
             and "hx-get" not in page
         )
 
+    def test_released_though_the_shop_asked_for_it_in_time(self, lea: Payer) -> None:
+        lea.pay()
+        lea.checkout.refresh_from_db()
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        make_late(lea.checkout)
+        Operation.objects.filter(ended_at=None).update(next_attempt_at=clock.now())
+        tasks.finish_operations()
+        tasks.finish_operations()
+        page = words(lea.get())
+        assert "asked for the money, but the bank did not take it in time" in page
+        assert "did not confirm" not in page and "Nothing was taken." in page
+
     def test_released_by_the_shop(self, lea: Payer) -> None:
         lea.pay()
         cancellations.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
