@@ -211,14 +211,19 @@ def _round_up(maximum: int) -> int:
 
 
 def _under(picture: Picture, y: float) -> list[Label]:
-    """Return the labels under a chart: every day of seven, every week of thirty, every sixth hour; always the last."""
+    """Return the labels under a chart: every day of seven, every week of thirty, every sixth hour.
+
+    The last is always named, by what it is: the hour or the day that goes on.
+    """
     every, words = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
+    last = "now" if picture.range == "24h" else "today"
     width = 100 / len(picture.slots)
     shown = []
     for place, slot in list(enumerate(picture.slots))[::-every][::-1]:
         x = place * width + width / 2
         anchor = _anchor(x) if every > 1 else "middle"
-        shown.append(Label(_round(x), y, date_format(slot.begin, words), anchor))
+        is_last = place == len(picture.slots) - 1
+        shown.append(Label(_round(x), y, last if is_last else date_format(slot.begin, words), anchor))
     return shown
 
 

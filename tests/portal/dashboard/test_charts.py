@@ -47,6 +47,8 @@ class TestCharts:
         assert holds.rows[0][1].endswith("\N{NO-BREAK SPACE}s") and not holds.is_empty
         attempts = charts.attempts(picture)
         assert attempts.rows[-1][1:] == ("70", "3")
+        for chart in (outcomes, volume, attempts):
+            assert chart.labels[-1].words == ("now" if span == "24h" else "today")
         for chart in (outcomes, volume, holds, attempts):
             assert all(bar.x >= 0 and bar.x + bar.width <= 100.1 for bar in chart.bars)
             assert all(bar.height > 0 for bar in chart.bars if chart is not holds)
