@@ -16,6 +16,7 @@ from checkout.models import (
     GroupLink,
     IdempotencyKey,
     Item,
+    Lead,
     LeadTold,
     MerchantCustomer,
     PaymentRequest,
@@ -219,6 +220,12 @@ class GroupLinkAdmin(ReadOnlyAdmin):
     list_display = ("checkout", "created_at")
     search_fields = ("checkout",)
     secret = ("token", "token_digest")
+
+
+@admin.register(Lead)
+class LeadAdmin(ReadOnlyAdmin):
+    list_display = ("checkout", "customer")
+    search_fields = ("checkout", "customer")
 
 
 @admin.register(LeadTold)

@@ -70,7 +70,7 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
         yield from _by_uuid(uuid)
     if _is_number(term):
         people = list(Customer.objects.filter(phone=term).values_list("pk", flat=True))
-        led = Checkout.objects.filter(lead__in=people).order_by("-created_at")
+        led = Checkout.objects.filter(led_by__customer__in=people).order_by("-created_at")
         yield "lead’s number", list(led.values_list("pk", flat=True)[: lists.MAXIMUM])
         for shares in (
             PaymentRequest.objects.filter(mate__in=people),

@@ -32,7 +32,11 @@ class Person:
     @property
     def led(self) -> QuerySet[Checkout]:
         """The orders that they have paid as the lead, or begun to."""
-        return Checkout.objects.filter(lead=self.customer) if self.customer else Checkout.objects.none()
+        return (
+            Checkout.objects.filter(led_by__customer=self.customer)
+            if self.customer
+            else Checkout.objects.none()
+        )
 
     @property
     def shares(self) -> QuerySet[PaymentRequest]:
@@ -46,7 +50,7 @@ class Person:
         """What merchants have said of their number, or without one of the customer of an order that they have led."""
         phone = (self.customer.phone if self.customer else self.phone) or ""
         said = Prefill.objects.filter(phone=phone) if phone else Prefill.objects.none()
-        of_led = Prefill.objects.filter(checkout__lead=self.customer, phone="")
+        of_led = Prefill.objects.filter(checkout__led_by__customer=self.customer, phone="")
         return said | of_led if self.customer else said
 
     @property

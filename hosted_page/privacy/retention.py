@@ -41,7 +41,7 @@ def erase_old() -> int:
 
 
 def _old_customers(before: datetime) -> list[UUID]:
-    led = Checkout.objects.filter(lead=OuterRef("pk"), created_at__gte=before)
+    led = Checkout.objects.filter(led_by__customer=OuterRef("pk"), created_at__gte=before)
     paid = PaymentRequest.objects.filter(mate=OuterRef("pk"), created_at__gte=before)
     known = Customer.objects.filter(erased_at=None, pk__lt=clock.first_id(before), created_at__lt=before)
     return list(
@@ -68,7 +68,7 @@ def _erase(person: Person, before: datetime) -> bool:
 
 def _erase_cards(customer: Customer, now: datetime) -> None:
     """Empty last 4 and fingerprint of all their cards, once the newest is old enough."""
-    led = Checkout.objects.filter(lead=customer).values("pk")
+    led = Checkout.objects.filter(led_by__customer=customer).values("pk")
     paid = PaymentRequest.objects.filter(mate=customer).values("pk")
     cards = Payment.objects.filter(Q(subject__in=led) | Q(subject__in=paid))
     if not cards.filter(created_at__gte=now - DISPUTES_LAST).exists():
