@@ -63,7 +63,7 @@ class CheckoutAdmin(MoneyAdmin):
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
-    unindexed = ("payment",)  # a payment's page names its order by the uuid
+    unindexed = ("payment", "lead")  # a payment's page names its order by the uuid, a person's by `Lead`
     amounts = ("amount", "refunded_amount")
     panels = (
         ("checkout.item", "checkout"),

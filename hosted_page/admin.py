@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 
-from config.lib.admin.readonly import ReadOnlyAdmin
+from config.lib.admin.readonly import ReadOnlyAdmin, UnloggedAdmin
 from hosted_page.models import (
     CardTry,
     KnownBrowser,
@@ -29,7 +29,7 @@ class PhoneAdmin(ReadOnlyAdmin):
 
 
 @admin.register(SignInCode)
-class SignInCodeAdmin(PhoneAdmin):
+class SignInCodeAdmin(PhoneAdmin, UnloggedAdmin):
     list_display = ("id", "subject", "number", "tries", "created_at", "expires_at", "used_at")
     search_fields = ("id", "subject")
     secret = ("phone", "code_digest", "browser_digest")
@@ -43,7 +43,7 @@ class KnownBrowserAdmin(PhoneAdmin):
 
 
 @admin.register(SmsMessage)
-class SmsMessageAdmin(PhoneAdmin):
+class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
     unindexed = ("merchant",)
     list_display = (
         "id",
@@ -79,7 +79,7 @@ class SmsStopAdmin(ReadOnlyAdmin):
 
 
 @admin.register(CardTry)
-class CardTryAdmin(ReadOnlyAdmin):
+class CardTryAdmin(UnloggedAdmin):
     list_display = ("id", "subject", "is_counted", "created_at")
     list_filter = ("is_counted",)
     search_fields = ("id",)

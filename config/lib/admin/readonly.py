@@ -160,3 +160,10 @@ class ReadOnlyAdmin(OperatorAdmin):
             self.column(field.name) for field in fields if field.name not in self.secret
         ]
         return [*shown, *self.also]
+
+
+class UnloggedAdmin(ReadOnlyAdmin):
+    """Shows rows that are left out of PostgreSQL's log, and so are on no replica: its list is read on the primary."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return super().changelist_view(request, extra_context)

@@ -1,11 +1,8 @@
 """The read-only admin of the sandbox bank's tables."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
 
-from config.lib.admin.readonly import ReadOnlyAdmin
+from config.lib.admin.readonly import ReadOnlyAdmin, UnloggedAdmin
 from payments.columns import MoneyAdmin
 from payments.providers.sandbox.models import (
     BankNotification,
@@ -54,14 +51,10 @@ class CardTokenAdmin(ReadOnlyAdmin):
 
 
 @admin.register(CardSession)
-class CardSessionAdmin(ReadOnlyAdmin):
+class CardSessionAdmin(UnloggedAdmin):
     list_display = ("id", "subject", "created_at")
     search_fields = ("id",)
     secret = ("return_url", "page")
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """Show the list from the primary, as no other is: a replica has no rows that are not logged."""
-        return super().changelist_view(request, extra_context)
 
 
 @admin.register(BankNotification)
