@@ -7,7 +7,7 @@ from django.db import OperationalError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from checkout import cancellations, states
+from checkout import cancellations, reading, states
 from checkout.models import (
     ApiCall,
     Change,
@@ -39,7 +39,8 @@ CANCEL = confirming.Question(
     text="A held card is released and the merchant is told; an unpaid checkout ends. What is paid is not cancelled:"
     " its merchant refunds it.",
     label="Reason, for your colleagues",
-    button="Cancel them",
+    button="Yes, cancel",
+    one="Cancel {}?",
 )
 admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
 admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)
@@ -68,17 +69,14 @@ class CheckoutAdmin(MoneyAdmin):
     panels = (
         ("checkout.item", "checkout"),
         ("checkout.change", "checkout"),
-        ("payments.payment", "checkout_uuid"),
-        ("payments.operation", "payment__checkout_uuid"),
-        ("payments.posting", "checkout_uuid"),
-        ("payments.dispute", "checkout_uuid"),
-        ("payments.booking", "checkout_uuid"),
-        ("checkout.paymentrequest", "checkout"),
-        ("checkout.refund", "checkout"),
-        ("webhooks.event", "checkout_uuid"),
-        ("webhooks.delivery", "event__checkout_uuid"),
-        ("checkout.apicall", "checkout_uuid"),
     )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Read each with the time at which it was read, so that a page tells its age."""
+        return reading.with_read_at(super().get_queryset(request))
+
+    def called(self, row: Checkout) -> str:
+        return row.merchant_order_id
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("checkout.change_checkout")

@@ -6,13 +6,13 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 
 from config.lib import clock
 from config.lib.admin import columns, confirming
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
-from payments import discrepancies, switches
+from payments import discrepancies, money, switches
 from payments.columns import MoneyAdmin
 from payments.models import (
     BalanceEntry,
@@ -36,19 +36,22 @@ SUSPEND = confirming.Question(
     text="Within five seconds nothing new is created, paid or captured for them. Holds run out and are released."
     " Reads, cancels and refunds go on, and what is in doubt is brought to its end.",
     label="Reason, for your colleagues",
-    button="Suspend",
+    button="Yes, suspend",
+    one="Suspend {}?",
 )
 RESUME = confirming.Question(
     title="Resume merchants",
     text="Within five seconds they can create, be paid and capture again, unless all merchants are stopped.",
     label="Reason, for your colleagues",
-    button="Resume",
+    button="Yes, resume",
+    one="Resume {}?",
 )
 CLOSE = confirming.Question(
     title="Close discrepancies",
     text="Close what you have looked into and set right. Should the same come again, it is told again.",
     label="What came of it",
     button="Close",
+    one="Close this discrepancy?",
 )
 
 
@@ -70,6 +73,11 @@ class MerchantForm(forms.ModelForm):
         return zone
 
 
+def _stops_of_row() -> QuerySet[Switch]:
+    """Return the stops of a list's merchant, for a subquery."""
+    return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
+
+
 @admin.register(Merchant)
 class MerchantAdmin(OperatorAdmin):
     """Merchants are suspended, never deleted: the history of their money stays."""
@@ -77,20 +85,28 @@ class MerchantAdmin(OperatorAdmin):
     form = MerchantForm
     actions = ("suspend", "resume")
     is_small = True
-    list_display = ("name", "id", "country", "is_open", "opt_in_enabled", "created_at")
+    list_display = ("name", "id", "country", "created_at")
     list_filter = ("country", "opt_in_enabled")
     search_fields = ("name", "id")
     readonly_fields = ("id", "created_at")
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        stopped = Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
-        rows: QuerySet[Any] = super().get_queryset(request).annotate(is_suspended=Exists(stopped))
+        stopped = _stops_of_row()
+        rows: QuerySet[Any] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                is_suspended=Exists(stopped),
+                stop_reason=Subquery(stopped.values("reason")[:1]),
+                are_all_stopped=Exists(Switch.objects.filter(merchant=None, is_stopped=True)),
+            )
+        )
         return rows
 
-    @admin.display(boolean=True, description="open")
-    def is_open(self, merchant: Any) -> bool:
-        return not merchant.is_suspended
+    def get_ordering(self, request: HttpRequest) -> Any:
+        """Return the order by name, those that are suspended first."""
+        return (Exists(_stops_of_row()).desc(), "name", "pk")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         own = {"id", "brand_version", "logo_version", "logo_width"}
@@ -200,6 +216,11 @@ class OperationAdmin(MoneyAdmin):
     panels = (("payments.posting", "transaction"), ("payments.discrepancy", "operation"))
     secret = ("lease_token", "action_url")
     also = ("merchant", "checkout")
+
+    def called(self, row: Operation) -> str:
+        return (
+            f"the {str(row.get_kind_display()).lower()} of {money.display(row.amount, row.payment.currency)}"
+        )
 
     @admin.display(description="merchant")
     def merchant(self, operation: Operation) -> str:
@@ -329,6 +350,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
 
     actions: tuple[str, ...] = ("close",)
     is_small = True
+    ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
     list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
     list_filter = (Openness, "kind")
     search_fields = ("kind", "note", "subject")

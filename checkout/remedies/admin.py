@@ -31,12 +31,14 @@ SETTLE = confirming.Question(
     " no more, and the refund goes on without it.",
     label=NOTE,
     button="Close it",
+    one="Settle {} otherwise?",
 )
 SEND = confirming.Question(
     title="Send again",
     text="It is sent to the provider again at once. Only what failed, or does not exist there, may be.",
     label=NOTE,
     button="Send it again",
+    one="Send {} again?",
 )
 GIVE_UP = confirming.Question(
     title="Give up the operation in doubt",
@@ -44,12 +46,14 @@ GIVE_UP = confirming.Question(
     " an authorization may hold is released first.",
     label=NOTE,
     button="Give it up",
+    one="Give up {}?",
 )
 BOOK = confirming.Question(
     title="Book a refund that was made at the provider",
     text="The money has gone back to the card without us. It is booked at the merchant's expense, once.",
     label=NOTE,
     button="Book it",
+    one="Book the refund that was made at the provider?",
 )
 BUSY = "A card operation is open. Try again in a moment."
 Remedy = Callable[..., UUID]  # called with the row's key and the cause; returns the checkout's uuid

@@ -20,6 +20,12 @@ from payments.models import Discrepancy, Merchant, Operation, Switch
 from webhooks.models import Delivery, Endpoint
 
 LISTED = 50
+WAITS_FOR = {
+    Operation.State.IN_FLIGHT: "no answer yet.",
+    Operation.State.NEEDS_ACTION: "the payer is being asked by their bank.",
+    Operation.State.PENDING: "accepted, and not settled yet.",
+    Operation.State.UNKNOWN: "no clear answer.",
+}
 MAXIMUM = 1000  # rows that are counted
 
 
@@ -33,6 +39,16 @@ class UnresolvedOperation:
     age: str
     verdict: str
     is_in_doubt: bool
+
+    @property
+    def said(self) -> str:
+        """What was done about it, and what happens next, in a sentence."""
+        tries, at = self.operation.attempts, self.operation.next_attempt_at
+        said = (
+            f"Sent at {self.operation.created_at:%H:%M:%S}, asked {tries} time{'' if tries == 1 else 's'}: "
+        )
+        after = f" Asked again at {at:%H:%M:%S}." if at else ""
+        return said + WAITS_FOR[Operation.State(self.operation.state)] + after
 
 
 @dataclass(frozen=True)
@@ -64,12 +80,12 @@ class Board:
 def read(request: HttpRequest | None = None) -> Board:
     """Return the board as it is now, with the verbs that this operator may use."""
     now = clock.now()
-    unresolved, open_cases = waiting(now, request)
+    unclear, open_cases = waiting(now, request)
     return Board(
         at=now,
         stops=list(Switch.objects.filter(is_stopped=True).select_related("merchant")),
         queues=queues.read(now),
-        unresolved=unresolved,
+        unresolved=unclear,
         cases=open_cases,
         failing=_failing(now),
         parked=_parked_today(now),
@@ -82,7 +98,7 @@ def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[Unresolved
     rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
     rows = rows.select_related("payment__merchant")
     listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"))[:LISTED]
-    return [_as_unresolved(row, now) for row in listed], cases.read(now, request)
+    return [unresolved(row, row.order_id or "", now) for row in listed], cases.read(now, request)
 
 
 def count_waiting() -> tuple[int, int]:
@@ -96,14 +112,13 @@ def count_waiting() -> tuple[int, int]:
     return found.count("unclear"), found.count("case")
 
 
-def _as_unresolved(operation: Any, now: datetime) -> UnresolvedOperation:
+def unresolved(operation: Operation, order_id: str, now: datetime) -> UnresolvedOperation:
+    """Return an operation whose outcome is not known yet as a person reads it."""
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
     verdict = queues.verdict(age, due.PATIENT_FOR)
     is_in_doubt = due.is_in_doubt(operation)  # not while the payer is being asked
-    return UnresolvedOperation(
-        operation, operation.order_id or "", amount, ages.in_words(age), verdict, is_in_doubt
-    )
+    return UnresolvedOperation(operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt)
 
 
 def _failing(now: datetime) -> list[tuple[Endpoint, str]]:

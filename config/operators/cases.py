@@ -22,6 +22,7 @@ from config.operators import ages
 from payments import money
 from payments.models import Discrepancy, Operation, Payment
 from payments.tasks import WHAT_TO_DO
+from portal.orders import reasons
 
 LISTED = 50
 URGENT_AFTER = timedelta(days=1)
@@ -53,6 +54,21 @@ SENTENCES = {
     "unknown_order": "A charge for an order that was lost in a restore",
     "restored_refund": "A refund that was lost in a restore",
 }
+# What to do where the verbs lie right below; the mail (payments.tasks) says on which page they are.
+HERE = {
+    "refund_part_failed": "The payer has not been paid back. Send it again; or, if the card can’t take it and they have"
+    " the money otherwise, settle it otherwise.",
+    "share_not_reimbursed": "A mate has paid, and the lead has not got it. It is tried each day. If the card can’t take"
+    " it and the lead has the money otherwise, settle it otherwise.",
+    "refund_returned": "The money is with the provider again, not with the payer. Send it again; or, if the card can’t"
+    " take it and they have it otherwise, settle it otherwise.",
+    "in_doubt_for_a_day": "We go on asking. Ask the provider what became of it; then give it up, or send it again.",
+    "capture_pending_too_long": "We go on asking. Ask the provider what it waits for. If it vouches that nothing"
+    " arrived, give it up.",
+    "void_refused": "The payer’s money is still held. Ask the provider to release it, or send it again.",
+    "outside_refund": "Tell the merchant, and book the refund: then a refund gives back the rest. Until then the"
+    " provider refuses it.",
+}
 # What the actions of the admin are called here, and what they are done to.
 VERBS = {
     "send_again": "Send again",
@@ -61,6 +77,7 @@ VERBS = {
     "book_outside_refund": "Book the refund",
     "close": "Close with a note",
 }
+REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
 OF_DISCREPANCIES = ("book_outside_refund", "close")
 
 
@@ -89,13 +106,20 @@ class Case:
     verbs: Sequence[Verb]
 
 
-def read(now: datetime, request: HttpRequest | None) -> list[Case]:
-    """Return the oldest open discrepancies as cases, with the verbs that this operator may use."""
+def read(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
+    """Return the oldest open discrepancies, or those of one order, with the verbs that this operator may use."""
+    rows: QuerySet[Any] = named(Discrepancy.objects.filter(closed_at=None).order_by("created_at"))
+    if order_uuid is not None:
+        rows = rows.filter(about=order_uuid)
+    return [case(row, now, request) for row in rows[:LISTED]]
+
+
+def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
+    """Add to discrepancies which order each is about, its merchant, and the operation with its payment."""
     told = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
     about = Coalesce("operation__payment__checkout_uuid", told, "subject")
-    rows: QuerySet[Discrepancy, Any] = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
-    rows = rows.select_related("merchant", "operation__payment").annotate(about=about)
-    return [_case(row, now, request) for row in rows.annotate(order_id=order_id_of("about"))[:LISTED]]
+    found = rows.select_related("merchant", "operation__payment").annotate(about=about)
+    return found.annotate(order_id=order_id_of("about"))
 
 
 def order_id_of(column: str) -> Subquery:
@@ -103,12 +127,13 @@ def order_id_of(column: str) -> Subquery:
     return Subquery(Checkout.objects.filter(pk=OuterRef(column)).values("merchant_order_id")[:1])
 
 
-def _case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
+def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
+    """Return a discrepancy of `named` as a person reads it."""
     age = now - row.created_at
     return Case(
         discrepancy=row,
-        title=SENTENCES.get(row.kind, row.kind.replace("_", " ").capitalize()),
-        meaning=WHAT_TO_DO.get(row.kind, "Compare the operation with the provider’s own page."),
+        title=title(row.kind),
+        meaning=_meaning(row),
         amount=_amount(row),
         age=ages.in_words(age),
         is_old=age > URGENT_AFTER,
@@ -117,6 +142,21 @@ def _case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
         order_id=row.order_id or "",
         verbs=list(_verbs(row, request)) if request is not None else [],
     )
+
+
+def title(kind: str) -> str:
+    """Return a kind of discrepancy in a few words."""
+    return SENTENCES.get(kind, kind.replace("_", " ").capitalize())
+
+
+def _meaning(row: Discrepancy) -> str:
+    """Return why the bank refused, if it did, and what is to be done."""
+    what = HERE.get(row.kind) or WHAT_TO_DO.get(
+        row.kind, "Compare the operation with the provider’s own page."
+    )
+    has_failed = row.operation is not None and row.operation.state in REFUSED
+    why = reasons.said(row.operation.reason) if row.operation and has_failed else ""
+    return f"{why} {what}".strip()
 
 
 def _amount(row: Discrepancy) -> str:
@@ -142,15 +182,3 @@ def _verbs_of(row: Operation | Discrepancy, request: HttpRequest) -> Iterator[Ve
     for action in registered.get_actions(request):
         if action in VERBS and registered.offers(action, row):
             yield Verb(VERBS[action], action, reverse("admin_ask", args=[action, row.pk]))
-
-
-def about(row: Operation | Discrepancy) -> dict[str, str]:
-    """Return the merchant's id of the order that a row is about, and the amount, each "" where there is none."""
-    operation = row.operation if isinstance(row, Discrepancy) else row
-    if operation is None:
-        return {"order_id": "", "amount": _amount(row) if isinstance(row, Discrepancy) else ""}
-    orders = Checkout.objects.filter(pk=operation.payment.checkout_uuid)
-    return {
-        "order_id": orders.values_list("merchant_order_id", flat=True).first() or "",
-        "amount": money.display(operation.amount, operation.payment.currency),
-    }

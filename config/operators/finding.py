@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from checkout import reading
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest, Refund
-from config.lib.admin import lists
-from payments import money
+from config.lib.admin.lists import MAXIMUM
+from config.lib.admin.lists import find as found_in
+from config.operators import lists
+from config.operators.lists import OrderRow
 from payments.models import Discrepancy, Merchant, Operation, Payment
-from portal.badges import Badge, of_checkout
 from webhooks.models import Delivery, Event
 
 SHOWN = 50
@@ -20,21 +22,10 @@ LAST4_DIGITS, PHONE_DIGITS = 4, 7
 
 
 @dataclass(frozen=True)
-class FoundOrder:
-    """An order, how it was found, and its cards with their payments."""
-
-    checkout: Checkout
-    badge: Badge
-    amount: str
-    by: str
-    payments: Sequence[Payment]
-
-
-@dataclass(frozen=True)
 class Found:
     """What a search has found: the newest orders first, and merchants; `is_number`: it was for a phone number."""
 
-    orders: Sequence[FoundOrder]
+    orders: Sequence[OrderRow]
     merchants: Sequence[Merchant]
     is_number: bool = False
 
@@ -46,20 +37,16 @@ def find(term: str) -> Found:
     for by, uuids in _looked_up(term):
         for uuid in uuids:
             found.setdefault(uuid, by)
-    rows = Checkout.objects.filter(pk__in=list(found)[: lists.MAXIMUM]).select_related("merchant")
-    newest = list(rows.order_by("-created_at", "-pk")[:SHOWN])
+    rows = reading.with_read_at(Checkout.objects.filter(pk__in=list(found)[:MAXIMUM]))
+    newest = list(rows.select_related("merchant").order_by("-created_at", "-pk")[:SHOWN])
     cards: dict[UUID, list[Payment]] = {}
     for payment in Payment.objects.filter(checkout_uuid__in=[row.pk for row in newest]).order_by(
         "created_at"
     ):
         cards.setdefault(payment.checkout_uuid, []).append(payment)
     merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:SHOWN] if term else []
-    orders = [_order(row, found[row.pk], cards.get(row.pk, [])) for row in newest]
+    orders = [lists.order(row, found[row.pk], cards.get(row.pk, [])) for row in newest]
     return Found(orders, list(merchants), is_number=_is_number(term))
-
-
-def _order(row: Checkout, by: str, payments: Sequence[Payment]) -> FoundOrder:
-    return FoundOrder(row, of_checkout(row), money.display(row.amount, row.currency), by, payments)
 
 
 def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
@@ -71,20 +58,20 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
     if _is_number(term):
         people = list(Customer.objects.filter(phone=term).values_list("pk", flat=True))
         led = Checkout.objects.filter(led_by__customer__in=people).order_by("-created_at")
-        yield "lead’s number", list(led.values_list("pk", flat=True)[: lists.MAXIMUM])
+        yield "lead’s number", list(led.values_list("pk", flat=True)[:MAXIMUM])
         for shares in (
             PaymentRequest.objects.filter(mate__in=people),
             PaymentRequest.objects.filter(phone=term),
         ):
-            yield "mate’s number", list(shares.values_list("checkout", flat=True)[: lists.MAXIMUM])
+            yield "mate’s number", list(shares.values_list("checkout", flat=True)[:MAXIMUM])
         return
     if len(term) == LAST4_DIGITS and term.isdecimal():
-        keys = lists.find(Payment, ["card_last4"], term, ["card_last4"])
+        keys = found_in(Payment, ["card_last4"], term, ["card_last4"])
         yield "card", list(Payment.objects.filter(pk__in=keys).values_list("checkout_uuid", flat=True))
-    yield "order id", list(lists.find(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"]))
-    keys = lists.find(Refund, ["merchant_refund_ref"], term, ["merchant_refund_ref"])
+    yield "order id", list(found_in(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"]))
+    keys = found_in(Refund, ["merchant_refund_ref"], term, ["merchant_refund_ref"])
     yield "refund reference", list(Refund.objects.filter(pk__in=keys).values_list("checkout", flat=True))
-    calls = ApiCall.objects.filter(pk__in=lists.find(ApiCall, ["request_id"], term, ["request_id"]))
+    calls = ApiCall.objects.filter(pk__in=found_in(ApiCall, ["request_id"], term, ["request_id"]))
     yield "request id", [uuid for uuid in calls.values_list("checkout_uuid", flat=True) if uuid]
     payments = Payment.objects.filter(provider_reference=term)
     yield "provider’s reference", list(payments.values_list("checkout_uuid", flat=True))

@@ -95,18 +95,25 @@ def may_look(request: HttpRequest) -> bool:
     return request.user.has_perm("payments.view_operation")
 
 
-def records(request: HttpRequest) -> dict[str, list[Link]]:
-    """Return links to the records that this operator may see, by topic, with about how many there are of each."""
+def records(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, list[Link]]:
+    """Return links to the records that this operator may see, by topic, with how many wait or about how many are."""
+    waiting = {"payments.operation": (in_doubt, "in doubt"), "payments.discrepancy": (open_cases, "open")}
     counts = estimates.read([model for rows in RECORDS.values() for _, model in rows])
     found = {
         topic: [
-            _link(model, {})._replace(note=estimates.in_words(counts.get(model, 0)))
+            _link(model, {})._replace(note=_note(waiting.get(model), counts.get(model, 0)))
             for _, model in rows
             if _may_see(request, model)
         ]
         for topic, rows in RECORDS.items()
     }
     return {topic: links for topic, links in found.items() if links}
+
+
+def _note(waiting: tuple[int, str] | None, count: int) -> str:
+    if waiting is not None and waiting[0]:
+        return f"{waiting[0]} {waiting[1]}"
+    return estimates.in_words(count)
 
 
 def _may_see(request: HttpRequest, model: str) -> bool:

@@ -26,7 +26,7 @@ MAY_LOOK = "payments.view_operation"
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """Show the search, what needs a person, and links to all records; the current state is loaded apart."""
-    return _page(request, "overview", {"title": "Overview", "records": shell.records(request)})
+    return _page(request, "overview", {"title": "Overview"})
 
 
 @replica.readable
@@ -64,11 +64,12 @@ def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
         "asked": asked,
         "action": action,
         "row": row,
+        "rows": [row],
         "address": columns.list_of(row._meta.label_lower),
     }
     if is_part(request):
         return TemplateResponse(request, "operators/_question.html", context)
-    return _page(request, "question", context | cases.about(row) | {"title": asked.question.title})
+    return _page(request, "question", context | {"title": asked.title})
 
 
 def _row(action: str, key: UUID) -> Operation | Discrepancy:
@@ -115,5 +116,8 @@ def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateR
     else:
         at = clock.now()
         unresolved, waiting = board.waiting(at, request) if request.user.has_perm(MAY_LOOK) else ([], [])
-    around = shell.around_page(request, len(unresolved), len(waiting)) | {"at": at, "cases": waiting}
+    counts = len(unresolved), len(waiting)
+    around = shell.around_page(request, *counts) | {"at": at, "cases": waiting}
+    if name == "overview":
+        around["records"] = shell.records(request, *counts)
     return TemplateResponse(request, f"operators/{name}.html", around | context)

@@ -1,12 +1,21 @@
-"""The operators' menu beside the lists and rows of the admin, whose views know nothing of it."""
+"""What the templates of the admin show that its views know nothing of: the menu, the rows of lists, an order's page."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import template
 
-from config.operators import board, shell
+from config.operators import about, board, lists, order, shell
 
 register = template.Library()
+register.filter("utc", order.utc)
+
+# How the lists with a table of their own are read, by their model.
+ROWS: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {
+    "checkout.checkout": lists.orders,
+    "payments.discrepancy": lists.discrepancies,
+    "payments.merchant": lists.merchants,
+}
 
 
 @register.inclusion_tag("operators/_menu.html", takes_context=True)
@@ -15,3 +24,30 @@ def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
     request = context["request"]
     waiting = board.count_waiting() if shell.may_look(request) else (0, 0)
     return {"menu": shell.menu(request, *waiting), "user": request.user}
+
+
+@register.inclusion_tag("operators/_about.html")
+def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
+    """Show what a question is about, a line for each row."""
+    return {"about": about.of(rows)}
+
+
+@register.simple_tag
+def operators_rows(listed: Any) -> Sequence[Any]:
+    """Return the rows of the list's page as operators read them."""
+    return ROWS[listed.opts.label_lower](list(listed.result_list))
+
+
+@register.simple_tag(takes_context=True)
+def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
+    """Return what the page of an order shows to this operator."""
+    return order.Page(checkout, context["request"])
+
+
+@register.simple_tag
+def operators_choice(spec: Any, shown: Any) -> str:
+    """Return a filter's choice as the badges of its list read."""
+    field = getattr(spec, "field", None)  # a filter of our own has none
+    return (
+        str(shown) if field is None else lists.words_of(field.model._meta.label_lower, field.name, str(shown))
+    )

@@ -57,7 +57,20 @@ class TestCancelling:
     def test_asks_first(self, admin: Client, held: Checkout) -> None:
         with nothing_moves():
             page = cancel(admin, held, reason=None)
-        assert "Cancel checkouts" in page and "A-20417" in page
+        assert "<h1>Cancel A-20417?</h1>" in page and "£90.00" in page and "Acme Tickets" in page
+        assert "Cancel checkouts" not in page, "only one is asked about"
+
+    def test_asks_of_several_by_a_line_each(self, admin: Client, acme: Merchant, held: Checkout) -> None:
+        other = factories.checkout(acme, merchant_order_id="B-1")
+        with nothing_moves():
+            page = cancel(admin, held, other, reason=None)
+        assert "<h1>Cancel checkouts?</h1>" in page and "A-20417" in page and "B-1" in page
+
+    def test_leads_back_to_the_page_that_it_began_on(self, admin: Client, held: Checkout) -> None:
+        form = {"action": "cancel", "_selected_action": str(held.pk)}
+        page = admin.post(LIST, form | {"from_page": "1"}).content.decode()
+        assert f'href="{LIST}{held.pk}/change/">Back, change nothing' in page
+        assert f'href="{LIST}">Back, change nothing' in admin.post(LIST, form).content.decode()
 
     def test_wants_a_reason(self, admin: Client, held: Checkout) -> None:
         with nothing_moves():

@@ -62,7 +62,7 @@ class TestSuspending:
 
     def test_asks_first(self, act: Act, acme: Merchant) -> None:
         page = act(MERCHANTS, "suspend", acme)
-        assert "Suspend merchants" in page and "Acme Tickets" in page
+        assert "<h1>Suspend Acme Tickets?</h1>" in page and "Open</span>" in page
         assert not Switch.objects.exists() and log_of(acme) == []
 
     @pytest.mark.parametrize("words", ["", "  ", "x" * 201])

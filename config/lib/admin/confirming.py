@@ -8,12 +8,13 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import quote
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from config.lib.admin.columns import link, list_of
+from config.lib.admin.columns import list_of, page_of
 from config.lib.admin.readonly import FROM_OPERATIONS, FROM_PAGE, OperatorAdmin
 
 CONFIRMED = "confirmed"
@@ -23,12 +24,20 @@ Seen = Callable[[Any], str]
 
 @dataclass(frozen=True)
 class Question:
-    """The texts of a confirmation: what will happen, what the words are for, and what the button says."""
+    """The texts of a confirmation: what will happen, what the words are for, and what the button says.
+
+    `one` is the title for a single row, whose name (OperatorAdmin.called) stands for its {}.
+    """
 
     title: str
     text: str
     label: str
     button: str
+    one: str = ""
+
+    def title_of(self, shown: OperatorAdmin, rows: Sequence[Any]) -> str:
+        """Return what is asked, of the one row or of several."""
+        return self.one.format(shown.called(rows[0])) if self.one and len(rows) == 1 else f"{self.title}?"
 
 
 def confirmed(
@@ -50,8 +59,7 @@ def confirmed(
             if form.is_valid():
                 action(self, request, rows, form.cleaned_data["words"])
                 return None
-            about = [(row, seen(row) if seen else "") for row in rows]
-            return _page(self, request, about, question, form)
+            return _page(self, request, list(rows), question, form=form, said=seen(rows[0]) if seen else "")
 
         asking.question, asking.seen = question, seen  # type: ignore[attr-defined]  # read by `acts`
         return asking
@@ -61,9 +69,10 @@ def confirmed(
 
 @dataclass(frozen=True)
 class Asked:
-    """What an action asks about one row: the question, what was seen of the row, and the note's field."""
+    """What an action asks about one row: the question, its title, what was seen of the row, and the note's field."""
 
     question: Question
+    title: str
     seen: str
     field: forms.BoundField
 
@@ -77,7 +86,7 @@ def asked(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> 
     question, seen = asking.question, asking.seen
     form = _Words()
     form.fields["words"].label = question.label
-    return Asked(question, seen(row) if seen else "", form["words"])
+    return Asked(question, question.title_of(shown, [row]), seen(row) if seen else "", form["words"])
 
 
 class _Words(forms.Form):
@@ -87,17 +96,20 @@ class _Words(forms.Form):
 def _page(
     shown: OperatorAdmin,
     request: HttpRequest,
-    about: Sequence[tuple[Any, str]],
+    rows: Sequence[Any],
     question: Question,
+    *,
     form: forms.Form,
+    said: str,
 ) -> HttpResponse:
     context = {
         **shown.admin_site.each_context(request),
-        "title": question.title,
+        "title": question.title_of(shown, rows),
         "question": question,
         "form": form,
         "opts": shown.opts,
-        "links": [(link(row), said) for row, said in about],
+        "rows": rows,
+        "said": said,
         "chosen": request.POST.getlist(ACTION_CHECKBOX_NAME),
         "action": request.POST.get("action"),
         "from_page": FROM_PAGE in request.POST,
@@ -108,4 +120,9 @@ def _page(
 
 
 def _back(shown: OperatorAdmin, request: HttpRequest) -> str:
-    return reverse("admin_operations") if FROM_OPERATIONS in request.POST else list_of(shown.opts.label_lower)
+    chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
+    if FROM_OPERATIONS in request.POST:
+        return reverse("admin_operations")
+    if FROM_PAGE in request.POST and len(chosen) == 1:
+        return page_of(shown.opts.label_lower, quote(chosen[0]))
+    return list_of(shown.opts.label_lower)

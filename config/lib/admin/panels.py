@@ -38,9 +38,7 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
 
     If both belong to a merchant, the look-up names it too: the index may begin with it.
     """
-    lookups = {f"{path}__exact": row.pk}
-    if _has_merchant(type(row)) and _has_merchant(shown.model):
-        lookups["merchant__exact"] = row.merchant_id  # type: ignore[attr-defined]  # it has one
+    lookups = {f"{path}__exact": row.pk} | _merchants(row, shown.model)
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
     said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # by the page itself
     columns = [column for column in shown.get_list_display(request) if _name(column) not in said]
@@ -55,6 +53,12 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
 
 def _name(column: Any) -> str:
     return str(getattr(column, "__name__", column))
+
+
+def _merchants(row: Any, model: type[Model]) -> dict[str, Any]:
+    """Return the look-up of a row's merchant, where its model and the other one have one."""
+    both = _has_merchant(type(row)) and _has_merchant(model)
+    return {"merchant__exact": row.merchant_id} if both else {}
 
 
 def _has_merchant(model: type[Model]) -> bool:
@@ -90,7 +94,10 @@ def referring(model: type[Model], shown: Any) -> Iterator[str]:
 def elsewhere(
     registered: Sequence[Any], request: HttpRequest, row: Model, drawn: set[tuple[str, str]]
 ) -> list[Link]:
-    """Return links to the lists of all that refers to a row, except what is drawn as a panel."""
+    """Return links to the lists of all that refers to a row, except what is drawn as a panel.
+
+    They name the merchant too where both have one, as `panel` does.
+    """
     links = []
     for shown in registered:
         label, title = shown.model._meta.label_lower, capfirst(shown.model._meta.verbose_name_plural)
@@ -99,5 +106,6 @@ def elsewhere(
             continue
         for name in names:
             more = f" ({shown.model._meta.get_field(name).verbose_name})" if len(names) > 1 else ""
-            links.append(Link(f"{title}{more}", list_of(label, **{f"{name}__exact": row.pk})))
+            lookups = {f"{name}__exact": row.pk} | _merchants(row, shown.model)
+            links.append(Link(f"{title}{more}", list_of(label, **lookups)))
     return sorted(links)

@@ -22,6 +22,8 @@ class OperatorAdmin(admin.ModelAdmin):
     """An admin whose lists stay cheap, whose search uses indexes, and whose pages link to all related rows."""
 
     action_form = lists.ChosenAlone
+    actions_on_bottom = True  # below what they are about, as in the portal
+    actions_on_top = False
     actions_selection_counter = False
     list_per_page = 50
     ordering = ("-pk",)
@@ -42,6 +44,10 @@ class OperatorAdmin(admin.ModelAdmin):
     def offers(self, action: str, row: Any) -> bool:
         """Return whether a row's own page has a button for an action."""
         return True
+
+    def called(self, row: Any) -> str:
+        """Return how a question names a row."""
+        return str(row)
 
     def column(self, name: Any) -> Any:
         """Return how a field is shown: as a link if it leads to another row, to the second if it is a time."""
@@ -81,7 +87,10 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         found = super().get_changelist_instance(request)
         if self.search_fields and not self.is_small:
-            names = (path.replace("__", " ").replace("_", " ") for path in self.search_fields)
+            names = (
+                path.removesuffix("__iexact").replace("__", " ").replace("_", " ")
+                for path in self.search_fields
+            )
             found.search_help_text = f"The whole of its {', or its '.join(names)}."
         return found
 

@@ -83,7 +83,7 @@ class TestTheQuestion:
             part, whole = (operator.get(address, headers=more).content.decode() for more in (PART, {}))
         assert "£90.00" in whole
         for shown in (part, whole):
-            assert "Close discrepancies?" in shown and 'name="words"' in shown
+            assert "Close this discrepancy?" in shown and 'name="words"' in shown
         assert "<html" in whole and "<html" not in part
 
     def test_leads_back_to_where_it_was_asked(self, operator: Client, told: Discrepancy) -> None:

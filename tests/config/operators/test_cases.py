@@ -41,7 +41,7 @@ class TestTheFirstPage:
         assert "Ask it which one moved." in page
         key = str(Discrepancy.objects.get().pk)
         asked = operator.post("/admin/payments/discrepancy/", {"action": "close", "_selected_action": key})
-        assert asked.status_code == 200 and "Close discrepancies" in asked.content.decode()
+        assert asked.status_code == 200 and "Close this discrepancy?" in asked.content.decode()
 
     def test_shows_less_to_who_may_see_less(self, client: Client) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True)
@@ -63,3 +63,11 @@ def test_tells_the_order_of_a_dispute(operator: Client, captured: Checkout, post
     outside.dispute(captured.payment)
     page = operator.get("/admin/operations/").content.decode()
     assert f"A payer disputes a charge, {captured.merchant_order_id}" in page and "£90.00" in page
+
+
+def test_says_why_the_bank_refused_and_what_the_verbs_below_do(operator: Client, captured: Checkout) -> None:
+    Operation.objects.filter(kind="capture").update(state="failed", reason="card_account_closed")
+    discrepancies.report_operation(Operation.objects.get(kind="capture"), "refund_part_failed")
+    page = operator.get("/admin/operations/").content.decode()
+    assert "The card’s account is closed. The payer has not been paid back. Send it again;" in page
+    assert "on the operation" not in page, "the verbs stand right below"

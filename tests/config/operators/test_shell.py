@@ -9,6 +9,7 @@ from config.operators import board
 from payments import discrepancies
 from payments.models import Operation
 from portal.models import User
+from tests import factories
 from tests.portal import people
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
@@ -59,3 +60,16 @@ def test_shows_no_more_than_one_may_see(client: Client, captured: Checkout) -> N
     people.operate(client, person)
     page = client.get("/admin/payments/merchant/").content.decode()
     assert "/admin/operations/" not in page and "waiting for you" not in page
+
+
+def test_says_beside_a_record_how_many_wait(operator: Client, captured: Checkout) -> None:
+    assert "1 open</span>" not in operator.get("/admin/").content.decode()
+    discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+    assert "1 open</span>" in operator.get("/admin/").content.decode()
+
+
+def test_says_on_the_overview_who_is_stopped_and_why(operator: Client) -> None:
+    assert "Stopped" not in operator.get("/admin/now").content.decode()
+    factories.stop(None)
+    page = operator.get("/admin/now").content.decode()
+    assert "Stopped" in page and "All merchants" in page

@@ -77,7 +77,7 @@ class TestEveryChange:
         self, client: Client, olga: User, acme: Merchant
     ) -> None:
         people.prove(client, olga, ago=LONG_AGO - 10)
-        assert "Suspend merchants" in client.post(MERCHANTS, chosen("suspend", acme.pk)).content.decode()
+        assert "Suspend Acme Tickets?" in client.post(MERCHANTS, chosen("suspend", acme.pk)).content.decode()
 
     def test_is_never_of_many_rows_at_once_where_it_deletes(self, client: Client, olga: User) -> None:
         assert not [
@@ -97,7 +97,7 @@ class TestProof:
         filtered = f"{MERCHANTS}?country__exact=GB"
         asked = post(client, filtered, chosen("suspend", acme.pk))
         page = post(client, asked["Location"], {"password": people.PASSWORD})
-        assert "Suspend merchants" in page.content.decode() and "Acme Tickets" in page.content.decode()
+        assert "Suspend Acme Tickets?" in page.content.decode() and "Acme Tickets" in page.content.decode()
         assert f'action="{filtered}"' in page.content.decode(), "it leads to the list, not to the proof"
         done = post(client, filtered, chosen("suspend", acme.pk, confirmed="1", words="Fraud"))
         assert (done.status_code, done["Location"]) == (302, filtered)

@@ -6,10 +6,12 @@ import pytest
 from django.contrib import admin
 from django.db import connection
 from django.db.models import ForeignKey
+from django.test import RequestFactory
 
 from checkout.models import Checkout
 from config.lib.admin import panels
 from payments.models import Payment
+from portal.models import User
 
 pytestmark = pytest.mark.django_db
 
@@ -58,3 +60,12 @@ class TestReferring:
             if name == field.name and (model._meta.db_table, field.column) not in indexed
         ]
         assert unfound == []
+
+
+def test_a_link_to_a_list_names_the_merchant_where_its_index_begins_with_it(captured: Checkout) -> None:
+    request = RequestFactory().get("/")
+    request.user = User.objects.create_superuser("operator@example.com")
+    registered = list(admin.site._registry.values())
+    links = {link.title: link.address for link in panels.elsewhere(registered, request, captured, set())}
+    assert f"merchant__exact={captured.merchant_id}" in links["Postings"]
+    assert "merchant__exact" not in links["Items"], "an item has no merchant of its own"

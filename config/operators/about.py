@@ -1,0 +1,92 @@
+"""What a question is about, as a line that a person reads: an order, a merchant, an operation, a discrepancy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Model
+
+from checkout.models import Checkout
+from config.lib.admin import columns
+from config.operators import badges, cases
+from payments import money
+from payments.models import Discrepancy, Merchant, Operation
+from portal.badges import Badge
+
+
+@dataclass(frozen=True)
+class About:
+    """A row as a question names it; what it does not have is "" or None."""
+
+    title: str
+    address: str
+    badge: Badge | None = None
+    amount: str = ""
+    order_id: str = ""
+    order_uuid: UUID | None = None
+    merchant: str = ""
+    card: str = ""
+    since: datetime | None = None
+
+
+def of(rows: Sequence[Model]) -> list[About]:
+    """Return the rows, all of one model, as they are read; the orders of all are looked up in one statement."""
+    if rows and isinstance(rows[0], Discrepancy):
+        return list(_discrepancies(rows))
+    if rows and isinstance(rows[0], Operation):
+        return list(_operations(rows))
+    return [_plain(row) for row in rows]
+
+
+def _plain(row: Any) -> About:
+    address = columns.page_of(row._meta.label_lower, row.pk)
+    if isinstance(row, Checkout):
+        card = f"{row.payment.card_brand} {row.payment.card_last4}" if row.payment else ""
+        amount = money.display(row.amount, row.currency)
+        badge = badges.of_checkout(row)
+        return About(
+            row.merchant_order_id, address, badge, amount, "", None, str(row.merchant), card, row.created_at
+        )
+    if isinstance(row, Merchant):
+        return About(row.name, address, badges.of_merchant(row))
+    return About(str(row), address)
+
+
+def _operations(rows: Sequence[Any]) -> Iterator[About]:
+    orders = order_ids([row.payment.checkout_uuid for row in rows])
+    for row in rows:
+        yield About(
+            title=str(row.get_kind_display()).capitalize(),
+            address=columns.page_of("payments.operation", row.pk),
+            badge=badges.of_operation(row),
+            amount=money.display(row.amount, row.payment.currency),
+            order_id=orders.get(row.payment.checkout_uuid, ""),
+            order_uuid=row.payment.checkout_uuid,
+            merchant=str(row.payment.merchant),
+            card=f"{row.payment.card_brand} {row.payment.card_last4}",
+            since=row.created_at,
+        )
+
+
+def _discrepancies(rows: Sequence[Any]) -> Iterator[About]:
+    named = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).order_by("created_at"))
+    for row in named:
+        told = cases.case(row, row.created_at, None)
+        yield About(
+            title=told.title,
+            address=columns.page_of("payments.discrepancy", row.pk),
+            badge=badges.CLOSED if row.closed_at else None,
+            amount=told.amount,
+            order_id=told.order_id,
+            order_uuid=told.order_uuid,
+            merchant=str(row.merchant or "No merchant of ours"),
+            card=f"{told.payment.card_brand} {told.payment.card_last4}" if told.payment else "",
+            since=row.created_at,
+        )
+
+
+def order_ids(uuids: Sequence[UUID]) -> Mapping[UUID, str]:
+    """Return the merchants' ids of orders by their uuids."""
+    return dict(Checkout.objects.filter(pk__in=uuids).values_list("pk", "merchant_order_id"))

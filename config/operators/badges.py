@@ -1,0 +1,80 @@
+"""Badges of what operators see beside the portal's own: payments, operations, shares, merchants, discrepancies."""
+
+from typing import Any
+
+from checkout.models import Checkout
+from checkout.states import ShareStatus, VoidReason
+from payments import due
+from payments.models import Discrepancy, Operation, Payment
+from portal import badges
+from portal.badges import Badge
+
+State = Operation.State
+VOIDED_BECAUSE: dict[str, str] = {
+    VoidReason.AUTH_EXPIRED: "hold lapsed",
+    VoidReason.MERCHANT_CANCEL: "cancelled",
+}
+PAYMENT: dict[str, Badge] = {
+    Payment.Status.AUTHORIZING: Badge("move", "ring", "Being held"),
+    Payment.Status.AUTHORIZED: Badge("held", "pause", "Held"),
+    Payment.Status.CAPTURED: Badge("done", "check", "Captured"),
+    Payment.Status.VOIDED: Badge("void", "slash", "Released"),
+    Payment.Status.DECLINED: Badge("stop", "cross", "Declined"),
+    Payment.Status.REFUNDED: Badge("still", "back", "Refunded"),
+}
+OPERATION: dict[str, Badge] = {
+    State.PLANNED: Badge("still", "clock", "To be sent"),
+    State.IN_FLIGHT: Badge("move", "ring", "Being sent"),
+    State.NEEDS_ACTION: Badge("held", "clock", "The payer is asked"),
+    State.PENDING: Badge("move", "clock", "Accepted"),
+    State.UNKNOWN: Badge("held", "alert", "In doubt"),
+    State.SUCCEEDED: Badge("done", "check", "Done"),
+    State.DECLINED: Badge("stop", "cross", "Declined"),
+    State.FAILED: Badge("stop", "alert", "Failed"),
+}
+CAME_BACK = Badge("stop", "back", "Came back")
+SHARE: dict[str, Badge] = {
+    ShareStatus.DRAFT: Badge("still", "dashes", "Not asked yet"),
+    ShareStatus.OPEN: Badge("held", "clock", "Asked"),
+    ShareStatus.PAYING: Badge("move", "ring", "Paying"),
+    ShareStatus.PAID: Badge("done", "check", "Paid"),
+    ShareStatus.REIMBURSED: Badge("done", "check", "With the lead"),
+    ShareStatus.DECLINED: Badge("void", "cross", "Said no"),
+    ShareStatus.EXPIRED: Badge("void", "clock", "Expired"),
+    ShareStatus.CANCELLED: Badge("void", "slash", "Taken back"),
+    ShareStatus.REFUNDED: Badge("still", "back", "Refunded"),
+}
+OPEN = Badge("done", "check", "Open")
+SUSPENDED = Badge("stop", "slash", "Suspended")
+STOPPED_WITH_ALL = Badge("stop", "slash", "Stopped with all")
+CLOSED = Badge("void", "check", "Closed")
+
+
+def of_checkout(checkout: Checkout) -> Badge:
+    """Return a checkout's badge as the portal has it, with a note for who is not the merchant."""
+    note = VOIDED_BECAUSE.get(checkout.void_reason or "", "")
+    return badges.of_checkout(checkout)._replace(note=note)
+
+
+def of_operation(operation: Operation) -> Badge:
+    """Return the badge of an operation's result; of a settled refund that came back it says so."""
+    return CAME_BACK if operation.returned_as else OPERATION[operation.state]
+
+
+def of_merchant(merchant: Any) -> Badge:
+    """Return the badge of a merchant that was read with its stops (MerchantAdmin)."""
+    if merchant.is_suspended:
+        return SUSPENDED
+    return STOPPED_WITH_ALL if merchant.are_all_stopped else OPEN
+
+
+def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge:
+    """Return the badge of an open discrepancy's age; a closed one's says so."""
+    if discrepancy.closed_at is not None:
+        return CLOSED
+    return Badge("stop" if is_old else "held", "clock", age)
+
+
+def is_unclear(operation: Operation) -> bool:
+    """Whether nobody knows yet what has become of an operation."""
+    return operation.state in Operation.OPEN or due.is_in_doubt(operation)

@@ -1,0 +1,85 @@
+"""The rows of the lists of orders, discrepancies and merchants as operators read them, and how their filters read.
+
+Each is made of one page of rows that the admin has read; discrepancies are read once more with their orders.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models.functions import Now
+
+from checkout import reading
+from checkout.models import Checkout
+from checkout.states import Status
+from config.operators import ages, badges, cases
+from config.operators.cases import Case
+from payments import money
+from payments.models import Discrepancy, Merchant
+from portal.badges import CHECKOUT, Badge
+
+# What a filter's choices are called in the portal, by the list's model.
+STATES = {str(state.label): CHECKOUT[state].words for state in Status}
+
+
+@dataclass(frozen=True)
+class OrderRow:
+    """An order of a list; `by` and `cards` say how a search has found it."""
+
+    checkout: Checkout
+    badge: Badge
+    amount: str
+    age: str
+    by: str = ""
+    cards: Sequence[Any] = ()
+
+
+@dataclass(frozen=True)
+class DiscrepancyRow:
+    """A discrepancy of a list."""
+
+    case: Case
+    badge: Badge
+
+
+@dataclass(frozen=True)
+class MerchantRow:
+    """A merchant of a list, and why it was suspended."""
+
+    merchant: Any
+    badge: Badge
+
+
+def orders(found: Sequence[Checkout]) -> list[OrderRow]:
+    """Return one page of orders, each read `with_read_at`."""
+    return [order(row) for row in found]
+
+
+def order(row: Checkout, by: str = "", cards: Sequence[Any] = ()) -> OrderRow:
+    """Return an order of a query `with_read_at` as a row."""
+    amount = money.display(row.amount, row.currency)
+    age = ages.in_words(reading.read_at(row) - row.created_at)
+    return OrderRow(row, badges.of_checkout(row), amount, age, by, cards)
+
+
+def discrepancies(found: Sequence[Discrepancy]) -> list[DiscrepancyRow]:
+    """Return one page of discrepancies in its order."""
+    rows = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
+    named = {row.pk: row for row in rows.annotate(read_at=Now())}
+    told = [cases.case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
+    return [
+        DiscrepancyRow(case, badges.of_discrepancy(case.discrepancy, case.age, is_old=case.is_old))
+        for case in told
+    ]
+
+
+def merchants(found: Sequence[Merchant]) -> list[MerchantRow]:
+    """Return one page of merchants."""
+    return [MerchantRow(row, badges.of_merchant(row)) for row in found]
+
+
+def words_of(label: str, name: str, shown: str) -> str:
+    """Return a filter's choice as the badges of its list read."""
+    if label == "checkout.checkout":
+        return STATES.get(shown, shown)
+    return cases.title(shown) if label == "payments.discrepancy" and name == "kind" else shown

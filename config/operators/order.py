@@ -1,0 +1,268 @@
+"""One order as an operator reads it: where the money is, what waits, and what has been done at the bank.
+
+Rule operator.page.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+from checkout import reading
+from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.states import SHARE_PAID, Status
+from config.lib.admin import columns
+from config.operators import ages, badges, board, cases, shell
+from config.operators.acts import MAY_RUN
+from payments import money
+from payments.models import Booking, Dispute, Operation, Payment
+from portal.badges import DISPUTE, REFUND, Badge, of_delivery
+from portal.orders import reasons
+from portal.orders.disputed import ON_THE_ORDER
+from portal.orders.order import Order
+from webhooks.models import Delivery
+
+MAXIMUM = 50  # rows of a table; its list has all of them
+HOLDS = "The bank holds {amount}{card}. It can be captured until {until} UTC; then it is released."
+RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
+PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop", Status.REFUNDING: "shop"}
+TIMES = {
+    "created_at": "Made",
+    "authorized_at": "Held",
+    "captured_at": "Captured",
+    "voided_at": "Voided",
+    "expired_at": "Expired",
+    "last_refund_at": "Refunded",
+}
+BOOKED = {
+    Booking.Kind.REFUNDED_OUTSIDE: "Refunded in the provider’s own dashboard",
+    Booking.Kind.SETTLED_OTHERWISE: "Settled otherwise",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of one of the page's tables: what, on which card, its badge, the amount, when, and a note."""
+
+    row: Any
+    what: str
+    badge: Badge
+    amount: str = ""
+    at: datetime | None = None
+    card: str = ""
+    note: str = ""
+
+    @property
+    def address(self) -> str:
+        """The page of its row."""
+        return columns.page_of(self.row._meta.label_lower, self.row.pk)
+
+
+class Page:
+    """What an order's page shows to this operator; each part is read when first asked for.
+
+    The checkout is of a query `with_read_at`.
+    """
+
+    def __init__(self, checkout: Checkout, request: HttpRequest) -> None:
+        self.checkout, self.request, self.now = checkout, request, reading.read_at(checkout)
+        self.amount = self._money(checkout.amount)
+        self.badge = badges.of_checkout(checkout)
+        self.order = Order(checkout)
+
+    @property
+    def may_run(self) -> bool:
+        """Whether this operator may have an operation looked up now."""
+        return bool(self.request.user.has_perm(MAY_RUN))
+
+    @cached_property
+    def disputes(self) -> Sequence[Dispute]:
+        return self.order.disputes if self._may_see(Dispute) else []
+
+    @cached_property
+    def bookings(self) -> Sequence[Booking]:
+        return self.order.bookings if self._may_see(Booking) else []
+
+    @cached_property
+    def more(self) -> Sequence[Badge]:
+        """The badge that stands beside the order's own: its latest dispute."""
+        return [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
+
+    @cached_property
+    def cases(self) -> Sequence[cases.Case]:
+        """The open discrepancies about this order, with their verbs."""
+        if not shell.may_look(self.request):
+            return []
+        return cases.read(self.now, self.request, self.checkout.pk)
+
+    @cached_property
+    def unresolved(self) -> Sequence[board.UnresolvedOperation]:
+        """The operations of which nobody knows what became of them."""
+        unclear = [row for row in self._operations if badges.is_unclear(row)]
+        return [board.unresolved(row, self.checkout.merchant_order_id, self.now) for row in unclear]
+
+    @cached_property
+    def _operations(self) -> Sequence[Operation]:
+        if not self._may_see(Operation):
+            return []
+        rows = Operation.objects.filter(payment__checkout_uuid=self.checkout.pk)
+        return list(rows.select_related("payment__merchant").order_by("pk")[:MAXIMUM])
+
+    @cached_property
+    def operations(self) -> Sequence[Line]:
+        """What was done at the bank, the first first."""
+        return [self._operation(row) for row in self._operations]
+
+    @cached_property
+    def payments(self) -> Sequence[Line]:
+        """The cards, each with its state."""
+        if not self._may_see(Payment):
+            return []
+        rows = Payment.objects.filter(checkout_uuid=self.checkout.pk).order_by("pk")[:MAXIMUM]
+        return [
+            Line(row, card_of(row), badges.PAYMENT[row.status], self._money(row.amount), row.created_at)
+            for row in rows
+        ]
+
+    @cached_property
+    def _shares(self) -> Sequence[PaymentRequest]:
+        if not self._may_see(PaymentRequest):
+            return []
+        return sorted(self.order.shares, key=lambda row: row.position)
+
+    @cached_property
+    def shares(self) -> Sequence[Line]:
+        """What the mates were asked for, never their names or numbers."""
+        return [
+            Line(
+                row,
+                f"Share {row.position}",
+                badges.SHARE[row.status],
+                self._money(row.amount),
+                row.paid_at or row.ended_at or row.created_at,
+            )
+            for row in self._shares
+        ]
+
+    @property
+    def shares_paid(self) -> str:
+        paid = sum(row.status in SHARE_PAID for row in self._shares)
+        return f"{paid} of {len(self._shares)} paid"
+
+    @cached_property
+    def given_back(self) -> Sequence[Line]:
+        """Refunds, disputes and what was booked by hand."""
+        lines = []
+        if self._may_see(Refund):
+            lines = [self._refund(row) for row in self.checkout.refunds.order_by("created_at")[:MAXIMUM]]
+        lines += [self._dispute(row) for row in self.disputes]
+        return lines + [self._booking(row) for row in self.bookings]
+
+    @cached_property
+    def deliveries(self) -> Sequence[Line]:
+        """The webhooks about it, the first first."""
+        if not self._may_see(Delivery):
+            return []
+        rows = sorted(self.order.deliveries.values(), key=lambda row: row.pk)[:MAXIMUM]
+        return [self._delivery(row) for row in rows]
+
+    @property
+    def times(self) -> Sequence[tuple[str, datetime]]:
+        """When it was made, held, captured and so on; what has not happened is left out."""
+        return [(words, at) for name, words in TIMES.items() if (at := getattr(self.checkout, name))]
+
+    @property
+    def age(self) -> str:
+        """How long ago it was made."""
+        return ages.in_words(self.now - self.checkout.created_at)
+
+    @property
+    def place(self) -> str:
+        """Where the money is: "hold", "shop" or "card"; "" where none has moved, or it is somewhere else."""
+        is_elsewhere = any(row.status != Dispute.Status.WON for row in self.disputes) or self.bookings
+        if is_elsewhere:
+            return ""
+        return PLACES.get(Status(self.checkout.status), "card" if self.checkout.authorized_at else "")
+
+    @property
+    def said(self) -> str:
+        """Where the money is, in one sentence."""
+        for row in self.disputes[:1]:
+            if row.status == Dispute.Status.OPEN:
+                return f"A payer disputes {self._money(row.amount)}: their bank has it until it has decided."
+            if row.status == Dispute.Status.LOST:
+                return f"A dispute is lost: the payer has {self._money(row.amount)} back."
+        return _said(self.checkout, self.amount)
+
+    def _operation(self, row: Operation) -> Line:
+        refused = row.state in cases.REFUSED or row.returned_as
+        parts = [reasons.said(row.reason) if refused and row.reason else ""]
+        parts.append(f"Asked {row.attempts} times." if row.attempts > 1 else "")
+        return Line(
+            row,
+            str(row.get_kind_display()).capitalize(),
+            badges.of_operation(row),
+            self._money(row.amount),
+            row.ended_at or row.created_at,
+            card_of(row.payment),
+            " ".join(part for part in parts if part),
+        )
+
+    def _refund(self, row: Refund) -> Line:
+        note = reasons.said(row.failure_reason)
+        what, at = f"Refund {row.merchant_refund_ref}", row.settled_at or row.created_at
+        return Line(row, what, REFUND[row.status], self._money(row.amount), at, note=note)
+
+    def _dispute(self, row: Dispute) -> Line:
+        until = f"Answer by {utc(row.respond_by)}." if row.respond_by and not row.closed_at else ""
+        at = row.closed_at or row.opened_at
+        return Line(row, "Dispute", DISPUTE[row.status], self._money(row.amount), at, note=until)
+
+    def _booking(self, row: Booking) -> Line:
+        badge = Badge("still", "edit", "Booked")
+        what = BOOKED[Booking.Kind(row.kind)]
+        return Line(row, what, badge, self._money(row.amount), row.created_at, note=row.note)
+
+    def _delivery(self, row: Delivery) -> Line:
+        tried = f"{row.attempt_count} attempt{'' if row.attempt_count == 1 else 's'}"
+        return Line(row, row.event_type, of_delivery(row), at=row.ended_at, note=tried)
+
+    def _money(self, amount: int) -> str:
+        return money.display(amount, self.checkout.currency)
+
+    def _may_see(self, model: type[Model]) -> bool:
+        return admin.site.get_model_admin(model).has_view_permission(self.request)
+
+
+def card_of(payment: Payment) -> str:
+    """Return whose card it is: "Visa 4242", or "a mate’s Visa 4242"."""
+    whose = "a mate’s " if payment.kind == Payment.Kind.SHARE else ""
+    return f"{whose}{payment.card_brand or 'card'} {payment.card_last4}".strip()
+
+
+def utc(at: datetime | None) -> str:
+    """Return a moment as operators read it: "25 Nov 14:03:12"."""
+    return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
+
+
+def _said(checkout: Checkout, amount: str) -> str:
+    """Return where the money is by the order's state alone."""
+    card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
+    until = utc(checkout.capture_before)
+    sentences = {
+        Status.CREATED: f"No money has moved. It can be paid until {utc(checkout.payable_until)} UTC.",
+        Status.AUTHORIZED: HOLDS.format(amount=amount, card=card, until=until),
+        Status.CAPTURED: f"The merchant has {amount}, since {utc(checkout.captured_at)} UTC.",
+        Status.REFUNDING: f"{amount} is on its way back to the payer. The bank has not confirmed it yet.",
+        Status.REFUNDED: f"The payer has {amount} back, since {utc(checkout.last_refund_at)} UTC.",
+        Status.EXPIRED: "No money has moved: nobody paid in time.",
+        Status.VOIDED: "No money has moved: it was cancelled before anybody paid.",
+    }
+    if checkout.status == Status.VOIDED and checkout.authorized_at:
+        return RELEASED.format(amount=amount, card=card)
+    return sentences[Status(checkout.status)]

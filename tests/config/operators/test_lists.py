@@ -1,0 +1,106 @@
+"""The lists of orders, discrepancies and merchants as operators read them."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from checkout.models import Checkout
+from config.lib import clock
+from payments import discrepancies, switches
+from payments.models import Discrepancy, Merchant, Operation
+from tests import factories
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+ORDERS, DISCREPANCIES, MERCHANTS = (
+    f"/admin/{model}/" for model in ("checkout/checkout", "payments/discrepancy", "payments/merchant")
+)
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+def shown(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+class TestOrders:
+    def test_have_the_portals_words_and_their_filter_too(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        at("authorized")
+        page = shown(operator, ORDERS)
+        assert "Held</span>" in page and ">Held</a>" in page and "Authorized" not in page
+        assert "£90.00" in page and " ago</span>" in page
+
+    def test_of_a_voided_one_do_not_say_that_you_cancelled_it(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        at("voided")
+        page = shown(operator, ORDERS)
+        assert "Voided</span>" in page and "you cancelled" not in page
+
+    def test_cost_the_same_for_many(self, operator: Client, acme: Merchant) -> None:
+        factories.checkout(acme)
+        shown(operator, ORDERS)
+        with CaptureQueriesContext(connection) as one:
+            shown(operator, ORDERS)
+        for _ in range(5):
+            factories.checkout(acme)
+        with CaptureQueriesContext(connection) as many:
+            shown(operator, ORDERS)
+        assert len(many) == len(one)
+
+    def test_of_which_none_matches_say_what_to_try(self, operator: Client) -> None:
+        assert "None matches" in shown(operator, f"{ORDERS}?q=nothing")
+        assert "None yet" in shown(operator, ORDERS)
+
+
+class TestDiscrepancies:
+    def test_are_sentences_the_open_ones_first(self, operator: Client, captured: Checkout) -> None:
+        capture = Operation.objects.get(kind="capture")
+        discrepancies.report_operation(capture, "another_amount")
+        discrepancies.report_operation(capture, "missing_there")
+        Discrepancy.objects.filter(kind="another_amount").update(closed_at=clock.now())
+        page = shown(operator, DISCREPANCIES)
+        table = page[page.index("<tbody>") :]
+        first, second = (
+            table.index(words)
+            for words in ("The provider does not know what we hold", "The provider speaks of another amount")
+        )
+        assert first < second and "Closed</span>" in table[second:]
+        assert captured.merchant_order_id in table and "£90.00" in table and "Visa 4242" in table
+        assert "another_amount</a>" not in page, "a filter's choice is a sentence too"
+        assert table.count("_selected_action") == 1, "what is closed is not closed again"
+
+
+class TestMerchants:
+    def test_are_open_or_suspended_and_why_those_first(
+        self, operator: Client, acme: Merchant, rival: Merchant
+    ) -> None:
+        switches.suspend(rival, reason="Tickets that do not exist")
+        page = shown(operator, MERCHANTS)
+        table = page[page.index("<tbody>") :]
+        assert table.index("Rival") < table.index("Suspended</span>") < table.index("Acme Tickets")
+        assert "Tickets that do not exist" in table and "Open</span>" in table
+
+    def test_are_told_from_those_that_stop_with_all(self, operator: Client, acme: Merchant) -> None:
+        factories.stop(None)
+        assert "Stopped with all</span>" in shown(operator, MERCHANTS)
+
+    def test_are_acted_on_by_a_button_for_each_verb(self, operator: Client, acme: Merchant) -> None:
+        page = shown(operator, MERCHANTS)
+        assert '<button class="button" name="index" value="1">Resume' in page
+        form = {"action": ["suspend", "resume"], "index": "1"}
+        answer = operator.post(MERCHANTS, form, follow=True)
+        assert "Items must be selected" in answer.content.decode()
+        asked = operator.post(MERCHANTS, form | {"_selected_action": str(acme.pk)})
+        assert "<h1>Resume Acme Tickets?</h1>" in asked.content.decode()
