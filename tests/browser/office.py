@@ -43,6 +43,13 @@ Endpoint.objects.create(subscription=row, failing_since=clock.now(), last_error=
 """
 
 
+SUSPEND = """
+from payments import switches
+from payments.models import Merchant
+switches.suspend(Merchant.objects.filter(name="Zebra Tours").latest("pk"), reason="Tickets that do not exist")
+"""
+
+
 @dataclass
 class Office:
     """A merchant's orders, and what operators are told of them."""
@@ -87,6 +94,11 @@ class Office:
         url = f"http://127.0.0.1:9/{uuid4().hex}{uuid4().hex}"
         self.service.new_merchant("Rival").subscribe(url)
         self.service.command("shell", "-c", FAILING.format(url=url))
+
+    def suspend(self) -> None:
+        """Let a merchant be suspended."""
+        self.service.new_merchant("Zebra Tours")
+        self.service.command("shell", "-c", SUSPEND)
 
     def report(self, kind: str) -> None:
         """Let something be wrong with the captured order."""
@@ -145,9 +157,29 @@ def _confirm(office: Office, page: Page) -> Page:
     """What an action asks, begun on the row's own page."""
     office.pay("to cancel")
     office.at(page, f"/admin/checkout/checkout/{office.uuids['to cancel']}/change/")
-    page.click(".row-actions button")
+    page.click(".heading-rest form button")
     page.wait_for_selector("form.confirm")
     return page
+
+
+def _in_doubt(office: Office, page: Page) -> Page:
+    """An order whose capture the bank has not answered, with the folded part open."""
+    uuid = office.leave_in_doubt()
+    office.at(page, f"/admin/checkout/checkout/{uuid}/change/")
+    page.click(".all-fields > summary")
+    return page
+
+
+def _merchants(office: Office, page: Page) -> Page:
+    """One of them is suspended, and stands first."""
+    office.suspend()
+    return office.at(page, "/admin/payments/merchant/")
+
+
+def _several(office: Office, page: Page) -> Page:
+    """Two orders that were paid with the same card."""
+    office.pay("another")
+    return office.at(page, "/admin/find?q=4242")
 
 
 def _menu_open(office: Office, page: Page) -> Page:
@@ -164,12 +196,13 @@ PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "73 question, in place": _question,
     "73 question, a page": _question_page,
     "72 search": _path("/admin/find"),
-    "72 search, several found": _path("/admin/find?q=4242"),
+    "72 search, several found": _several,
     "72 search, none match": _path("/admin/find?q=nobody"),
     "74 order": _of("/admin/checkout/checkout/{}/change/", "failed"),
+    "74 order, in doubt": _in_doubt,
     "74 orders": _path("/admin/checkout/checkout/"),
     "74 discrepancies": _path("/admin/payments/discrepancy/?state=open"),
-    "74 merchants": _path("/admin/payments/merchant/"),
+    "74 merchants": _merchants,
     "75 confirm": _confirm,
     "76 menu, open on a phone": _menu_open,
 }

@@ -9,6 +9,7 @@ from tests.browser.office import Office
 
 pytestmark = pytest.mark.journey
 PAGE = "/admin/operations/"
+ORDERS = "/admin/checkout/checkout/"
 ROW = "li:has-text('The provider speaks of another amount') >> nth=0"
 TOPS = """() => [...document.querySelectorAll("li:has(.case-amount) :is(h3, .actions > *), .case-amount")]
   .filter(it => it.closest("li") === document.querySelector(".question:not(:empty)")?.closest("li")
@@ -51,9 +52,9 @@ class TestTheQuestion:
 
     def test_is_one_at_a_time(self, page: Page) -> None:
         page.click("a:text-is('Settled otherwise') >> nth=0")
-        expect(page.locator("form.ask h3")).to_have_text("Close as settled otherwise?")
+        expect(page.locator("form.ask h3")).to_have_text("Settle the refund of £95.50 otherwise?")
         page.click(verb(page))
-        expect(page.locator("form.ask h3")).to_have_text("Close discrepancies?")
+        expect(page.locator("form.ask h3")).to_have_text("Close this discrepancy?")
 
     @pytest.mark.long
     def test_is_left_alone_by_the_updates(self, page: Page) -> None:
@@ -74,6 +75,24 @@ class TestTheQuestion:
         page.wait_for_url(f"**{PAGE}")
         expect(page.locator("[role=status]")).to_contain_text("Closed")
         expect(page.locator("li:has-text('The provider does not know')")).to_have_count(0)
+
+
+class TestAList:
+    def test_counts_what_is_ticked_and_asks_about_it(self, office: Office, page: Page) -> None:
+        office.at(page, ORDERS)
+        page.check("input.action-select >> nth=0")
+        expect(page.locator(".action-counter")).to_contain_text("1 of")
+        page.click("button:text-is('Cancel: release the hold')")
+        expect(page.locator("h1")).to_contain_text("Cancel NF-")
+        page.click("a:text-is('Back, change nothing')")
+        expect(page).to_have_url(f"{office.service.base_url}{ORDERS}")
+
+    def test_filters_in_the_words_of_its_badges(self, office: Office, page: Page) -> None:
+        office.at(page, ORDERS)
+        page.click("summary:has-text('Filters')")
+        page.click("nav[aria-label=Filters] a:text-is('Captured')")
+        expect(page.locator("tbody .badge").first).to_have_text("Captured")
+        assert "status__exact=captured" in page.url
 
 
 class TestThePage:
@@ -98,11 +117,11 @@ class TestThePage:
         expect(page.locator("main > .notice").first).to_be_visible()
         assert page.url.endswith(PAGE)
 
-    @pytest.mark.parametrize("path", ["/admin/", PAGE, "/admin/find?q=4242", "/admin/checkout/checkout/"])
+    @pytest.mark.parametrize("path", ["/admin/", PAGE, "/admin/find?q=4242", ORDERS, f"{ORDERS}{{}}/change/"])
     @pytest.mark.parametrize("width", [375, 1280])
     def test_holds_text_of_twice_the_size(self, office: Office, page: Page, path: str, width: int) -> None:
         page.set_viewport_size({"width": width, "height": 812})
         office.fail_endpoint()
-        office.at(page, path)
+        office.at(page, path.format(office.uuids["failed"]))
         page.evaluate("document.documentElement.style.fontSize = '200%'")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
