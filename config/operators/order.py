@@ -30,6 +30,7 @@ from webhooks.models import Delivery
 MAXIMUM = 50  # rows of a table; its list has all of them
 HOLDS = "The bank holds {amount}{card}. It can be captured until {until} UTC; then it is released."
 RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
+RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
 PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop", Status.REFUNDING: "shop"}
 TIMES = {
     "created_at": "Made",
@@ -263,6 +264,7 @@ def _said(checkout: Checkout, amount: str) -> str:
         Status.EXPIRED: "No money has moved: nobody paid in time.",
         Status.VOIDED: "No money has moved: it was cancelled before anybody paid.",
     }
-    if checkout.status == Status.VOIDED and checkout.authorized_at:
-        return RELEASED.format(amount=amount, card=card)
+    if checkout.status == Status.VOIDED and checkout.authorized_at and checkout.payment:
+        is_over = checkout.payment.status == Payment.Status.VOIDED
+        return (RELEASED if is_over else RELEASING).format(amount=amount, card=card)
     return sentences[Status(checkout.status)]

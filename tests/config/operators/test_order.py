@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from checkout import captures
+from checkout import captures, tasks
 from checkout.models import Checkout
 from config.operators.order import utc
 from payments import discrepancies
@@ -43,7 +43,7 @@ class TestWhereTheMoneyIs:
             ("captured", "The merchant has £90.00, since", "Captured"),
             ("refunding", "£90.00 is on its way back to the payer.", "Refunding"),
             ("refunded", "The payer has £90.00 back, since", "Refunded"),
-            ("voided", "the hold of £90.00 on Visa 4242 was released.", "Voided"),
+            ("voided", "the hold of £90.00 on Visa 4242 is being released.", "Voided"),
             ("expired", "No money has moved: nobody paid in time.", "Expired"),
         ],
     )
@@ -53,6 +53,13 @@ class TestWhereTheMoneyIs:
         page = page_of(operator, at(status))
         assert words in page and f"{badge}</span>" in page
         assert page.index(words) < page.index("At the bank") < page.index("All fields and records")
+
+    def test_is_released_once_the_bank_has_said_so(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        order = at("voided")
+        tasks.finish_operations()
+        assert "the hold of £90.00 on Visa 4242 was released." in page_of(operator, order)
 
     def test_is_with_the_bank_while_a_payer_disputes_it(
         self, operator: Client, captured: Checkout, posted: list[int]
