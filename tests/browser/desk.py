@@ -127,7 +127,7 @@ def _case(name: str, shows: str) -> Callable[[Desk, Page], Page]:
         wanted = f"#case-{name} {shows}"
         if not page.locator(wanted).count():
             page.click(f"#case-{name} button")
-            polling.until(lambda: desk.is_there(page, wanted) or None, within=30, what=f"the case {name}")
+            polling.until(lambda: desk.is_there(page, wanted) or None, within=90, what=f"the case {name}")
         return page
 
     return bring
