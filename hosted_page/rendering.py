@@ -43,7 +43,8 @@ def say(
     **more: Any,
 ) -> HttpResponse:
     """Return a page that says one thing, with a link (`href`, `label`) if there is somewhere to go."""
-    context = {"heading": heading, "words": words, "further": "", "back_url": "", "link": link, **more}
+    empty = dict.fromkeys(("further", "back_url", "way_back"), "")
+    context = {**empty, "heading": heading, "words": words, "link": link, **more}
     return show(request, target, "message", context, status=status)
 
 

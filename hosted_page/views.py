@@ -161,10 +161,12 @@ def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     after, nothing = _("They signed in on this order after you."), of_order.nothing_paid(target.checkout)
     words = f"{after} {nothing}"
     own: dict[str, Any] = {
-        "further": _("If you sign in again, you pay in their place, and a split of theirs ends."),
+        "further": _(
+            "If it is a mate, leave it to them. If you sign in again, you pay, and their split ends."
+        ),
         "link": {"href": target.address("again"), "label": _("Sign in again")},
         "cancel_url_path": "",
-        "back_url": target.checkout.cancel_url,
+        "way_back": target.checkout.cancel_url,
     }
     return rendering.say(request, target, _("Somebody else is paying now"), words, **own)
 

@@ -119,7 +119,6 @@ def checking(asked: str, *, is_theirs: bool) -> PageStatus:
         "checking",
         _("Checking with your bank") if is_theirs else _("Checking with the bank"),
         [format_html("{} {}", asked, _("This takes up to a minute."))],
-        place="asked",
         title=_("Please don’t pay again."),
         live=True,
     )
@@ -129,11 +128,9 @@ def silent(is_theirs: bool) -> PageStatus:
     """Return the status of a silent bank. What it may hold becomes the hold, unless another card is used."""
     words = []
     if is_theirs:
-        words.append(
-            _("You need not wait. If you use another card, whatever is held on this one is released.")
-        )
+        words.append(_("You need not wait. Use another card: whatever this one holds is released."))
     heading = _("Your bank has not answered") if is_theirs else _("The bank has not answered")
-    shown = PageStatus("silent", heading, words, place="asked", title=_("Nothing is taken."), live=True)
+    shown = PageStatus("silent", heading, words, title=_("Nothing is taken."), live=True)
     shown.may_change_card = is_theirs
     return shown
 
@@ -221,7 +218,7 @@ def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
         hold = _("<strong>{amount}</strong> on {card} is being released.")
         words: list[str] = [format_html(f"{why} {hold}", **facts)]
-        words.append(_("We ask the bank until it has done it. That may take a few minutes."))
+        words.append(_("The bank has not ended the hold yet. We keep asking; it may take a few minutes."))
         return PageStatus("releasing", _("Releasing. Nothing was taken."), words, "hold", live=True)
     hold = _("<strong>{amount}</strong> is no longer held on {card}.")
     words = [format_html(f"{why} {hold}", **facts)]

@@ -81,7 +81,7 @@ class TestTheJourney:
         finn.sign_in("07700 900456")
         page = words(lea.get())
         assert "Somebody else is paying now" in page and "nothing is held on any card" in page
-        assert "you pay in their place" in page and f'href="{lea.checkout.cancel_url}"' in page
+        assert "you pay, and their split ends" in page and f'href="{lea.checkout.cancel_url}"' in page
         assert "Who’s in on this?" in words(finn.get("/split"))
 
     @pytest.mark.rule("sign_in.session")

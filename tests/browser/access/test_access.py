@@ -40,8 +40,8 @@ form
   text: We text you a code to sign you in. No account, no password.
   textbox [required] "Your mobile number" (UK number. For another country, start with + and its code.)
   text: UK number. For another country, start with + and its code.
-  checkbox "Remember me here for 30 days" (No code next time on this phone. Leave it out if others use it.)
-  text: No code next time on this phone. Leave it out if others use it.
+  checkbox "Remember me here for 30 days" (No code next time on this device. Not for one that others use.)
+  text: No code next time on this device. Not for one that others use.
   button "Text me a code"
 form
   button "Cancel and go back to Acme Tickets"
@@ -240,15 +240,14 @@ region "Lea’s order"
   group
     summary "Standing ticket, Blue Room Show order"
 heading 1 "Lea asks you for {money}"
-text: Your share of Lea’s order, Standing ticket, Blue Room. Acme Tickets has been paid in full, \
-and your money goes back to Lea’s card.
+text: Lea has paid Acme Tickets in full for Standing ticket, Blue Room. Your share goes back to Lea’s card.
 form
   label: Your mobile number
   textbox [required] "Your mobile number" (UK number. For another country, start with + and its code. \
 Lea does not see your number.)
   text: UK number. For another country, start with + and its code. Lea does not see your number.
-  checkbox "Remember me here for 30 days" (No code next time on this phone. Leave it out if others use it.)
-  text: No code next time on this phone. Leave it out if others use it.
+  checkbox "Remember me here for 30 days" (No code next time on this device. Not for one that others use.)
+  text: No code next time on this device. Not for one that others use.
   button "Text me a code"
 text: Open until {date}, {time}. Nothing is charged before you pay on the next page.
 form

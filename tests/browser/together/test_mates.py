@@ -66,7 +66,7 @@ def split(page: Page, look: Visit, *, script: bool) -> None:
         page.fill(f"#amount-{position}", amount)
     tally = page.locator("[data-tally]")
     if script:  # without, the server says it: tests/hosted_page/steps/test_split.py
-        expect(tally).to_contain_text("£14.00 too much")
+        expect(tally).to_contain_text("£14.00 too much. Lower a share.")
     look(page)
     page.click("text=Add a mate")
     expect(page.locator("[data-row]:visible")).to_have_count(3)
