@@ -24,18 +24,18 @@ from payments.cause import cause_of_operator
 from payments.models import Discrepancy, Operation
 
 Kind, State = Operation.Kind, Operation.State
-NOTE = "What you know and how, for your colleagues"
+NOTE = "How you know, for your colleagues"
 SETTLE = confirming.Question(
     title="Close as settled otherwise",
-    text="The payer has got the money by another way, since the card can't take it. It is booked, this is tried"
-    " no more, and the refund goes on without it.",
+    text="Only when the payer has the money by another way, since the card can't take it. It is booked, this is"
+    " tried no more, and the refund goes on without it.",
     label=NOTE,
-    button="Close it",
+    button="Book it as settled",
     one="Settle {} otherwise?",
 )
 SEND = confirming.Question(
     title="Send again",
-    text="It is sent to the provider again at once. Only what failed, or does not exist there, may be.",
+    text="It is sent to the provider again at once. What it refused for good it refuses again.",
     label=NOTE,
     button="Send it again",
     one="Send {} again?",

@@ -91,6 +91,8 @@ class TestWhatWaits:
         page = page_of(operator, held)
         assert f"Sent at {sent.created_at:%H:%M:%S}, asked 1 time: no clear answer." in page
         assert "Look it up now" in page and "In doubt</span>" in page
+        assert "The bank may have taken £90.00: it has not said so yet." in page
+        assert "Cancel: release the hold" not in page and "The bank holds" not in page
 
 
 class TestWhatWasDone:

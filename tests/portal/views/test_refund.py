@@ -97,6 +97,7 @@ class TestRefund:
         Refund.objects.update(status="failed", failure_reason=reason)
         words = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
         assert "The bank refused the refund" in words and says in words and helps in words
+        assert "Refund failed</span>" in words
         assert words.count(f'{address(captured)}"') == 1, "one button, where it helps in the notice"
         assert ("button-pen" in words) == ("Try again" in helps)
         assert ("Try again" in client.get("/portal").content.decode()) == ("Try again" in helps)
