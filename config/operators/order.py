@@ -31,7 +31,7 @@ MAXIMUM = 50  # rows of a table; its list has all of them
 HOLDS = "The bank holds {amount}{card}. It can be captured until {until} UTC; then it is released."
 RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
 RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
-DOUBTS: dict[str, str] = {
+UNKNOWN: dict[str, str] = {
     Operation.Kind.AUTHORIZE: "The bank may hold {amount}: it has not said so yet.",
     Operation.Kind.CAPTURE: "The bank may have taken {amount}: it has not said so yet.",
 }
@@ -202,14 +202,14 @@ class Page:
                 return f"A payer disputes {self._money(row.amount)}: their bank has it until it has decided."
             if row.status == Dispute.Status.LOST:
                 return f"A dispute is lost: the payer has {self._money(row.amount)} back."
-        return self._doubt or _said(self.checkout, self.amount)
+        return self._unknown or _said(self.checkout, self.amount)
 
     @property
-    def _doubt(self) -> str:
+    def _unknown(self) -> str:
         """What nobody knows of the order's own card, "" if it is known where its money is."""
         mine = [row.operation for row in self.unresolved if row.operation.payment.subject == self.checkout.pk]
-        kinds = [row.kind for row in mine if row.state != Operation.State.PLANNED and row.kind in DOUBTS]
-        return DOUBTS[kinds[0]].format(amount=self.amount) if kinds else ""
+        kinds = [row.kind for row in mine if row.state != Operation.State.PLANNED and row.kind in UNKNOWN]
+        return UNKNOWN[kinds[0]].format(amount=self.amount) if kinds else ""
 
     def _operation(self, row: Operation) -> Line:
         refused = row.state in cases.REFUSED or row.returned_as

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
+from django.db.models import Q
 from django.utils import timezone
 
 from checkout.models import Checkout
@@ -185,8 +186,12 @@ def _step(attempt: Attempt) -> Step:
 
 
 def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
-    """Return the headers that were sent, without the signature, which is not kept."""
+    """Return the headers that were sent, without the signatures, which are not kept: as many as secrets signed then."""
     at = int(attempt.started_at.timestamp())
+    signed = delivery.subscription.secrets.filter(created_at__lte=attempt.started_at).filter(
+        Q(expires_at=None) | Q(expires_at__gt=attempt.started_at)
+    )
+    signatures = ",".join(["v1=…"] * max(1, signed.count()))
     return [
         "Content-Type: application/json",
         f"User-Agent: {headers.USER_AGENT}",
@@ -194,7 +199,7 @@ def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
         f"X-Service-Event-Type: {delivery.event.type}",
         f"X-Service-Delivery-Attempt: {attempt.number}",
         f"X-Service-Timestamp: {at}",
-        f"X-Service-Signature: t={at},v1=…",
+        f"X-Service-Signature: t={at},{signatures}",
     ]
 
 

@@ -13,7 +13,7 @@ from portal.models import Role
 from tests import factories
 from tests.portal import stage
 from tests.portal.stage import saved
-from webhooks import delivery, outbox, signing
+from webhooks import delivery, outbox, signing, subscriptions
 from webhooks.models import Delivery, EventType, SigningSecret
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +51,18 @@ class TestLog:
         assert "We try" not in first and "Delivered</span>" in first and "Failed</span>" not in first
         second = client.get(address).content.decode()
         assert "Attempt 2 was delivered. Your endpoint answered 200." in second
+
+    def test_shows_as_many_signatures_as_secrets_signed(self, acme: Merchant) -> None:
+        saved(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        once = stage.deliver(acme, 500)
+        subscriptions.rotate(acme)
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        twice = stage.deliver(acme, 500)
+        for sent, signatures in ((once, "v1=…"), (twice, "v1=…,v1=…")):
+            found = Delivery.objects.select_related("event", "subscription").get(pk=sent.pk)
+            *_, signed = log.shown(acme, found).request_lines
+            assert signed.partition(",")[2] == signatures
 
     def test_plans_every_attempt_that_is_left(self, acme: Merchant) -> None:
         saved(acme)
