@@ -21,6 +21,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long  # `make check` asks the same each time
 def test_this_one_is_in_order() -> None:
     assert list(house.problems()) == []
 

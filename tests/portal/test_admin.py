@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, Permission
 from django.db.models import Field, Model
 from django.test import Client, RequestFactory
 
+from checkout.models import Customer
 from config.lib.admin.readonly import OperatorAdmin
 from payments.models import Merchant
 from portal.models import User
@@ -127,4 +128,6 @@ def guesses(model: type[Model]) -> list[str]:
             found.append(f"{field.name}__startswith")
         elif field.related_model is User:
             found.append(f"{field.name}__password__startswith")
+        elif field.related_model is Customer and isinstance(field, Field):
+            found.append(f"{field.name}__phone__startswith")
     return found

@@ -67,6 +67,7 @@ class TestANumber:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.rule("privacy.numbers")
+@pytest.mark.long
 def test_numbers_from_before_are_encrypted_by_the_migration_and_back(unpaid: Checkout) -> None:
     Customer.objects.create(phone=LEA)
     mates.split(unpaid, 1000, 1000)

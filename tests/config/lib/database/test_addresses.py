@@ -62,7 +62,7 @@ def asked_by(standby: Standby, but_for: str = "nothing") -> Iterator[list[bool]]
     found.append(bool(asked))
 
 
-@pytest.mark.parametrize("role", [Role.OWNER, Role.SUPPORT])
+@pytest.mark.parametrize("role", [Role.OWNER, pytest.param(Role.SUPPORT, marks=pytest.mark.long)])
 def test_of_the_portal(standby: Standby, acme: Merchant, role: Role) -> None:
     own = Stage(acme)
     browser = stage.browser(own.people[role])

@@ -96,6 +96,7 @@ def rows(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.usefixtures("plain_numbers")
+@pytest.mark.long
 def test_goes_on_where_one_that_has_no_transaction_broke_off() -> None:
     with another_session() as support:
         support.execute("SELECT pg_advisory_xact_lock(1)")
