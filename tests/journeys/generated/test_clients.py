@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.journeys import polling
 from tests.journeys.generated import making, tomorrow
 from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
@@ -27,9 +28,14 @@ def shop(
 
 @pytest.fixture
 def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
-    """A delivered `checkout.authorized`, as its receiver got it."""
+    """A delivered `checkout.authorized`, as its receiver got it, which the feed has too: that is a second behind."""
     (arrival,) = receiver.awaited("checkout.authorized", subscribed.held())
     found: dict[str, Any] = json.loads(arrival.body)
+
+    def is_listed() -> bool | None:
+        return found["id"] in subscribed.call("GET", "merchant/v1/events").text or None
+
+    polling.until(is_listed, within=20, what="the event in the feed")
     return found
 
 
