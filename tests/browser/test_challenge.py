@@ -90,6 +90,7 @@ class TestTheAnswer:
         heading(page, "Held, not taken yet")
         order.comes_to("declined", "held")
 
+    @pytest.mark.long
     def test_none_for_ten_minutes_leads_to_the_card_step_by_itself(
         self,
         order: Order,

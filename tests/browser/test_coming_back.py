@@ -30,6 +30,7 @@ def reload(page: Page, words: str) -> None:
     heading(page, words)
 
 
+@pytest.mark.long
 def test_a_reload_changes_nothing_at_any_step(order: Order, open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.goto(order.url)

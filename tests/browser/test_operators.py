@@ -96,6 +96,7 @@ class TestAList:
 
 
 class TestThePage:
+    @pytest.mark.long
     def test_updates_itself_and_keeps_the_focus(self, office: Office, page: Page) -> None:
         opener = verb(page)
         page.focus(opener)

@@ -151,6 +151,7 @@ class TestCancel:
         "[...document.querySelectorAll('h1, .heading a')].map(it => it.getBoundingClientRect().top + scrollY)"
     )
 
+    @pytest.mark.long
     def test_asks_in_place_and_nothing_above_moves(self, desk: Desk, owner: Callable[..., Page]) -> None:
         desk.receiver.answer_with(500)
         page = desk.at(owner(), f"/portal/checkouts/{desk.pay('to cancel')}")

@@ -35,6 +35,7 @@ def test_a_receipt_stands_below_the_way_back_and_before_the_box(stage: Stage, ac
     accessible(page)
 
 
+@pytest.mark.long
 def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
     order = stage.order()
     page = stage.held(order)
@@ -110,6 +111,7 @@ def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Vi
     accessible(finn)
 
 
+@pytest.mark.long
 def test_paper_is_light_where_the_screen_is_dark(stage: Stage) -> None:
     """Tones as tokens.css has them for light; a badge in the dark tint would be a black bar on paper."""
     page = stage.confirmed(mates=2)

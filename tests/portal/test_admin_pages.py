@@ -199,6 +199,7 @@ def lists_of() -> Iterator[tuple[str, Any]]:
 
 
 class TestEveryPage:
+    @pytest.mark.long
     def test_opens_with_few_statements_and_shows_no_secret(
         self, operator: Client, world: Merchant, shared: Checkout
     ) -> None:

@@ -52,6 +52,7 @@ def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: V
 
 
 @pytest.mark.rule("share.last_day")
+@pytest.mark.long
 def test_the_last_day_is_offered_at_the_next_load(stage: Stage, accessible: Visit) -> None:
     order = stage.order()
     lea = stage.confirmed(order, mates=2)

@@ -190,6 +190,7 @@ class TestTwiceAsMuch:
         assert PARSED.keys().isdisjoint(WRITTEN_BY_US) and set(PARSED.values()) <= READERS.keys()
         assert found.unnamed() == []
 
+    @pytest.mark.long
     def test_of_what_is_parsed(self, settings: Settings) -> None:
         settings.TRUSTED_PROXY_COUNT = 1
         assert _steep(READERS.items()) == {}

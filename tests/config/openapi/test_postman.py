@@ -56,6 +56,7 @@ class TestCollection:
         assert set(re.findall(r"{{(.+?)}}", json.dumps(collection))) == known
 
     @pytest.mark.rule("api.postman")
+    @pytest.mark.long
     def test_of_production_has_no_helpers_and_no_purchase(self) -> None:
         told = described.of_production(
             "from config.openapi import postman; print(json.dumps(postman.made()))"

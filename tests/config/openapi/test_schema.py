@@ -119,6 +119,7 @@ class TestDocument:
         assert (fields["items"]["minItems"], fields["items"]["maxItems"]) == (1, 100)
         assert fields["merchant_order_id"]["maxLength"] == 255
 
+    @pytest.mark.long
     def test_has_no_helpers_in_production(self) -> None:
         paths = described.of_production("print(json.dumps(schema.document()))")
         assert "/api/merchant/v1/checkouts" in paths

@@ -32,6 +32,7 @@ class TestCounting:
         assert sum(hour.cancelled_count for hour in hours) == 1
         assert sum(sum(hour.hold_times) for hour in hours) == 2
 
+    @pytest.mark.long
     def test_again_gives_the_same(self, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
         stage.captured(acme)
@@ -60,6 +61,7 @@ class TestCounting:
         counting.catch_up(clock.now())
         assert sum(PaymentHour.objects.values_list("captured_count", flat=True)) == 2
 
+    @pytest.mark.long
     def test_keeps_merchants_and_currencies_apart(self, acme: Merchant, rival: Merchant) -> None:
         stage.captured(acme)
         stage.captured(rival, currency="EUR", items=[factories.item(currency="EUR")])

@@ -164,6 +164,7 @@ class TestReceiver:
         assert running.paid() == ["order-one"]
 
     @pytest.mark.rule("docs.receivers")
+    @pytest.mark.long
     def test_asks_again_while_a_capture_is_in_doubt(self, receiver: Path, start: Start, bank: Bank) -> None:
         secret = signing.new_secret()
         running = start(receiver, [secret])
@@ -174,6 +175,7 @@ class TestReceiver:
         assert (len(bank.captures()), running.paid()) == (3, ["order-one"])
 
     @pytest.mark.rule("docs.receivers")
+    @pytest.mark.long
     def test_catches_up_with_what_no_delivery_told(self, receiver: Path, start: Start, bank: Bank) -> None:
         secret, long_ago = signing.new_secret(), "2026-01-01T00:00:00.000Z"
         running = start(receiver, [secret])
