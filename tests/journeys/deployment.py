@@ -153,7 +153,11 @@ def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
         engines.running(folder, durable=False) as own,
         pooler.before(own.database_url, folder) as database_url,
     ):
-        variables |= {"DATABASE_URL": database_url, "REDIS_URL": own.redis_url}
+        may_prepare = (
+            database_url == own.database_url
+        )  # the pooler that is tested knows no prepared statements
+        variables |= {"DATABASE_URL": database_url, "DATABASE_PREPARE": str(may_prepare).lower()}
+        variables["REDIS_URL"] = own.redis_url
         deployment = Deployment(folder, own, variables)
         deployment.fill()
         try:
