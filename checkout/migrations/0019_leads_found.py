@@ -1,10 +1,14 @@
-"""Whose an order is, in a table of its own, which is found by the person; a trigger keeps it in step from now on."""
+"""Whose an order is, in a table of its own, which is found by the person; a trigger keeps it in step from now on.
+
+It writes as the tables' owner: the service that runs meanwhile is granted the table only when all has been migrated.
+"""
 
 import django.db.models.deletion
 from django.db import migrations, models
 
 FOLLOW = """
-CREATE FUNCTION lead_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION lead_follows() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     IF NEW.lead_id IS NULL THEN
         DELETE FROM checkout_lead WHERE checkout_id = NEW.id;

@@ -154,6 +154,19 @@ class TestTheLead:
                 migration.copy(None, editor)
         assert (self.led(first), self.led(second), self.led(third)) == ([unpaid], [], [later])
 
+    def test_is_kept_for_a_service_that_has_no_right_to_the_table_yet(self, unpaid: Checkout) -> None:
+        """As while an upgrade is migrated: the grants come last."""
+        customer = CustomerFactory.create()
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE ROLE before_the_grants")
+            cursor.execute("GRANT SELECT, UPDATE ON checkout_checkout TO before_the_grants")
+            cursor.execute("SET LOCAL ROLE before_the_grants")
+            cursor.execute(
+                "UPDATE checkout_checkout SET lead_id = %s WHERE id = %s", [customer.pk, unpaid.pk]
+            )
+            cursor.execute("RESET ROLE")
+        assert self.led(customer) == [unpaid]
+
     def test_is_in_no_index_of_the_order(self) -> None:
         """A version of the row that has another lead would be written into all of them."""
         with connection.cursor() as cursor:
