@@ -209,7 +209,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.lib.web.page_middleware.CallMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "config.lib.web.csp.PolicyMiddleware",
     "hosted_page.language.LanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "config.headers.NullOriginMiddleware",

@@ -33,9 +33,11 @@ def signed_out(request: HttpRequest, subject: UUID) -> UUID | None:
 
 
 def _read(request: HttpRequest, subject: UUID, salt: str, max_age: int | None = None) -> UUID | None:
-    cookie, age = request.COOKIES.get(cookie_name(subject.hex), ""), LIFE if max_age is None else max_age
+    cookie = request.COOKIES.get(cookie_name(subject.hex))
+    if not cookie:
+        return None
     try:
-        value = signing.loads(cookie, salt=salt, max_age=age)
+        value = signing.loads(cookie, salt=salt, max_age=LIFE if max_age is None else max_age)
     except signing.BadSignature:
         return None
     subject_hex, customer_hex = value

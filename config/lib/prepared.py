@@ -172,7 +172,8 @@ class PreparedModel(Model):
     def insertion(self) -> tuple[str, list[Any]]:
         """Return the statement that inserts this row, which may go on with WHERE or ON CONFLICT, and its parameters."""
         fields = tuple(field for field in self._meta.local_concrete_fields if not field.generated)
-        parameters = [_saved(field, field.pre_save(self, add=True), DEFAULT_DB_ALIAS) for field in fields]
+        database = connections[DEFAULT_DB_ALIAS]
+        parameters = [_saved(field, field.pre_save(self, add=True), database) for field in fields]
         return _insert(self.table_of_new(), fields), parameters
 
     @classmethod
@@ -186,8 +187,9 @@ class PreparedModel(Model):
             for field in cls._meta.local_concrete_fields
             if not (field.generated or _is_left_to_the_database(field, rows))
         )
+        database = connections[DEFAULT_DB_ALIAS]
         sent = [
-            {field.column: _saved(field, field.pre_save(row, add=True), DEFAULT_DB_ALIAS) for field in fields}
+            {field.column: _saved(field, field.pre_save(row, add=True), database) for field in fields}
             for row in rows
         ]
         with connection.cursor() as cursor:
@@ -196,8 +198,9 @@ class PreparedModel(Model):
             row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
     def _do_insert(self, manager: Any, using: str, fields: Any, returning_fields: Any, raw: bool) -> Any:
+        database = connections[using]
         parameters = [
-            _saved(field, getattr(self, field.attname) if raw else field.pre_save(self, add=True), using)
+            _saved(field, getattr(self, field.attname) if raw else field.pre_save(self, add=True), database)
             for field in fields
         ]
         now = tuple(field for field, value in zip(fields, parameters, strict=True) if isinstance(value, Now))
@@ -205,24 +208,25 @@ class PreparedModel(Model):
         if any(map(_is_expression, parameters)):
             # The stubs lack this method of Django's.
             return super()._do_insert(manager, using, fields, returning_fields, raw)  # type: ignore[misc]
-        with connections[using].cursor() as cursor:
+        with database.cursor() as cursor:
             table = self.table_of_new()
             cursor.execute(_insert(table, tuple(fields), tuple(returning_fields), now), parameters)
             return cursor.fetchall() if returning_fields else []
 
     # The stubs are of a newer Django, which returns rows.
     def _do_update(self, base_qs: Any, using: str, pk_val: Any, values: Any, *how: Any) -> Any:  # type: ignore[override]
-        parameters = [_saved(field, value, using) for field, _, value in values]
+        database = connections[using]
+        parameters = [_saved(field, value, database) for field, _, value in values]
         if not values or any(map(_is_expression, parameters)):
             return super()._do_update(base_qs, using, pk_val, values, *how)
         statement = _update(type(self), tuple(field for field, *_ in values))
-        with connections[using].cursor() as cursor:
-            cursor.execute(statement, [*parameters, _saved(self._meta.pk, pk_val, using)])
+        with database.cursor() as cursor:
+            cursor.execute(statement, [*parameters, _saved(self._meta.pk, pk_val, database)])
             return bool(cursor.rowcount)
 
 
-def _saved(field: Any, value: Any, using: str) -> Any:
-    return field.get_db_prep_save(value, connection=connections[using])
+def _saved(field: Any, value: Any, database: Any) -> Any:
+    return field.get_db_prep_save(value, connection=database)
 
 
 def _is_left_to_the_database(field: Any, rows: Sequence[Model]) -> bool:

@@ -1,10 +1,37 @@
 """What a page's CSP allows besides our own origin (rule secret.csp)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
-from django.http import HttpResponse
+from csp.constants import HEADER
+from csp.utils import build_policy
+from django.http import HttpRequest, HttpResponse
 
 from config.lib.web import origins
+
+_Origins = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class PolicyMiddleware:
+    """Says each page's policy, which django-csp's own middleware builds anew for each answer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self._get_response(request)
+        hooks = (getattr(response, hook, {}) for hook in ("_csp_update", "_csp_replace"))
+        response.headers.setdefault(HEADER, _policy(*map(_hashable, hooks)))
+        return response
+
+
+def _hashable(origins_of: Mapping[str, Sequence[str]]) -> _Origins:
+    return tuple((name, tuple(origins)) for name, origins in origins_of.items())
+
+
+@lru_cache(1024)  # a merchant's pages have as many as the merchant has shops to lead back to
+def _policy(update: _Origins, replace: _Origins) -> str:
+    return build_policy(update=dict(update), replace=dict(replace))
 
 
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
@@ -15,11 +42,11 @@ def allow_forms_to(response: HttpResponse, *urls: str) -> None:
 
 def allow(response: HttpResponse, origins_of: Mapping[str, Sequence[str]]) -> None:
     """Allow these origins, by directive, on this page."""
-    update = getattr(response, "_csp_update", {})  # django-csp's hook
-    response._csp_update = {**update, **origins_of}  # type: ignore[attr-defined]  # its hook
+    update = getattr(response, "_csp_update", {})  # read by the middleware
+    response._csp_update = {**update, **origins_of}  # type: ignore[attr-defined]  # ours
 
 
 def allow_framing(response: HttpResponse) -> None:
     """Allow our own pages, which are under the same policy, to show this one in a frame."""
-    response._csp_replace = {"frame-ancestors": ["'self'"]}  # type: ignore[attr-defined]  # its hook
+    response._csp_replace = {"frame-ancestors": ["'self'"]}  # type: ignore[attr-defined]  # ours
     response["X-Frame-Options"] = "SAMEORIGIN"

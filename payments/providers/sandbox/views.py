@@ -1,5 +1,7 @@
 """The bank's own pages, which alone see card numbers: the card form and the payer's confirmation (3-D Secure)."""
 
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -73,10 +75,14 @@ def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
         **session.page,
         "errors": errors,
         "values": {"expiry": form["expiry"].value() or ""},
-        "test_cards": [
-            {"number": card.spaced, "effect": units.whole(_(card.effect))} for card in CARDS.values()
-        ],
+        "test_cards": _test_cards(translation.get_language()),
     }
+
+
+@cache
+def _test_cards(_language: str | None) -> Sequence[Mapping[str, str]]:
+    """Return each card's number and what it does, in the active language."""
+    return [{"number": card.spaced, "effect": units.whole(_(card.effect))} for card in CARDS.values()]
 
 
 @never_cache
