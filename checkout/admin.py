@@ -10,12 +10,12 @@ from django.http import HttpRequest
 from checkout import cancellations, reading, states
 from checkout.models import (
     ApiCall,
+    Bill,
     Change,
     Checkout,
     Customer,
     GroupLink,
     IdempotencyKey,
-    Item,
     Lead,
     LeadTold,
     MerchantCustomer,
@@ -66,10 +66,7 @@ class CheckoutAdmin(MoneyAdmin):
     merchants_order = ("-created_at", "-pk")
     unindexed = ("payment", "lead")  # a payment's page names its order by the uuid, a person's by `Lead`
     amounts = ("amount", "refunded_amount")
-    panels = (
-        ("checkout.item", "checkout"),
-        ("checkout.change", "checkout"),
-    )
+    panels = (("checkout.change", "checkout"),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Read each with the time at which it was read, so that a page tells its age."""
@@ -117,11 +114,10 @@ def _cancel(checkout: Checkout, cause: Cause) -> str:
     return "its hold had run out." if ended.void_reason == VoidReason.AUTH_EXPIRED else ""
 
 
-@admin.register(Item)
-class ItemAdmin(MoneyAdmin):
-    list_display = ("position", "name", "quantity", "unit_price", "category", "checkout")
-    search_fields = ("id", "checkout")
-    amounts = ("unit_price",)
+@admin.register(Bill)
+class BillAdmin(ReadOnlyAdmin):
+    list_display = ("checkout", "__str__")
+    search_fields = ("checkout",)
 
 
 @admin.register(Change)

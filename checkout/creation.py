@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
 from checkout.customers import prefills
-from checkout.models import Checkout
+from checkout.models import Checkout, Item
 from payments import switches
 from payments.cause import Cause
 from payments.models import Merchant
@@ -60,7 +60,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
 
 
 def _parameters(checkout: Checkout, order: Order, cause: Cause) -> dict[str, Any]:
-    lines = [{**item, "id": uuid7(), "position": position} for position, item in enumerate(order.items)]
+    lines = [_line(**item) for item in order.items]
     return {column: getattr(checkout, column) for column in _GIVEN} | {
         "metadata": orjson.dumps(order.metadata).decode() if order.metadata else None,
         "lifetime": _lifetime(checkout.merchant),
@@ -71,11 +71,15 @@ def _parameters(checkout: Checkout, order: Order, cause: Cause) -> dict[str, Any
     }
 
 
+def _line(*, category: str = "other", custom_data: dict[str, Any] | None = None, **fields: Any) -> list[Any]:
+    return [*Item(**fields, category=category, custom_data=custom_data)]
+
+
 _GIVEN = (
     *("id", "merchant_id", "merchant_order_id", "amount", "currency", "return_url", "cancel_url"),
     "expires_at",
 )
-# One statement: each of its rows through the ORM would be one more, and the lines cost more to send than to write.
+# One statement: each of its rows through the ORM would be one more.
 _CREATE = """
 WITH made AS (
     INSERT INTO checkout_checkout (id, merchant_id, merchant_order_id, status, amount, currency, metadata, return_url,
@@ -85,13 +89,8 @@ WITH made AS (
         coalesce(%(expires_at)s::timestamptz, statement_timestamp() + %(lifetime)s), '', '', 0)
     RETURNING id, created_at, payable_until
 ),
-lines AS (
-    INSERT INTO checkout_item (id, checkout_id, position, item_ref, name, quantity, unit_price, currency, category,
-        custom_data)
-    SELECT line.id, made.id, position, item_ref, name, quantity, unit_price, currency, coalesce(category, 'other'),
-        custom_data
-    FROM made, json_to_recordset(%(lines)s::json) AS line (id uuid, position smallint, item_ref text, name text,
-        quantity integer, unit_price bigint, currency text, category text, custom_data jsonb)
+bill AS (
+    INSERT INTO checkout_bill (checkout_id, lines) SELECT id, %(lines)s::jsonb FROM made
 ),
 history AS (
     INSERT INTO checkout_change (id, checkout_id, origin, "to", actor, request_id, created_at)

@@ -12,7 +12,7 @@ from factory.django import DjangoModelFactory
 
 from checkout import creation, outcomes
 from checkout.creation import Order
-from checkout.models import Checkout, Customer
+from checkout.models import Checkout, Customer, Item
 from checkout.outcomes import Recorded
 from config.lib import clock
 from payments import switches
@@ -51,6 +51,11 @@ def item(**changes: Any) -> dict[str, Any]:
         "category": "ticket",
     }
     return line | changes
+
+
+def line(**changes: Any) -> Item:
+    """A line of an order as it is kept."""
+    return Item(**{"custom_data": None} | item(**changes))
 
 
 def order(**changes: Any) -> dict[str, Any]:

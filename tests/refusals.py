@@ -6,13 +6,13 @@ from typing import Any
 
 from django.db import connection
 
-from checkout.models import Checkout, Item, Refund
+from checkout.models import Bill, Checkout, Refund
 from payments.models import Operation, Payment, Posting
 from webhooks.models import Delivery, Event, SigningSecret, Subscription
 
 BOOKS = (
     Checkout,
-    Item,
+    Bill,
     Payment,
     Operation,
     Posting,
@@ -44,7 +44,7 @@ def nothing_moves() -> Iterator[None]:
 def _rows() -> dict[str, str | None]:
     """Every row of the books as JSON, table by table, in one statement."""
     tables = [model._meta.db_table for model in BOOKS]
-    selects = [f"SELECT '{table}', jsonb_agg(t ORDER BY t.id)::text FROM {table} t" for table in tables]
+    selects = [f"SELECT '{table}', jsonb_agg(t ORDER BY t)::text FROM {table} t" for table in tables]
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(selects))
         return dict(cursor.fetchall())

@@ -5,17 +5,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Field, Func, QuerySet
+from django.db.models import Field, Func
 
 from checkout import reading, states
-from checkout.models import Checkout, Refund
+from checkout.models import Checkout, CheckoutQuerySet, Refund
 from checkout.states import Status
 from config.lib import clock
 from config.lib.prepared import Prepared
 from payments import open_operations
 from payments.models import Dispute, Merchant
 
-_ITEM = ("item_ref", "name", "quantity", "unit_price", "currency", "category", "custom_data")
 _REFUND = (
     "id",
     "merchant_refund_ref",
@@ -48,7 +47,6 @@ def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "check
 
 
 _PARTS = {
-    "item_parts": _list_of("checkout_item", _ITEM, "position"),
     "refund_parts": _list_of("checkout_refund", _REFUND, "created_at DESC"),
     "share_parts": _list_of("checkout_paymentrequest", ("amount", "status"), "id"),
     "dispute_parts": _list_of("payments_dispute", _DISPUTE, "created_at", of="checkout_uuid"),
@@ -56,9 +54,9 @@ _PARTS = {
 }
 
 
-def with_parts(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+def with_parts(rows: CheckoutQuerySet) -> CheckoutQuerySet:
     """Add items, refunds, shares, disputes and the open operation to each row, in the same statement."""
-    return rows.annotate(**_PARTS)
+    return rows.with_bill().annotate(**_PARTS)
 
 
 def read(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
@@ -100,7 +98,7 @@ def whole(checkout: Any) -> dict[str, Any]:
         "created_at": clock.iso(checkout.created_at),
         "updated_at": clock.iso(checkout.updated_at),
         "metadata": checkout.metadata or {},
-        "items": checkout.item_parts,
+        "items": [item._asdict() for item in checkout.bill],
         "available_actions": _actions(checkout),
     }
     shown |= _of_status(checkout)

@@ -14,11 +14,12 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from checkout import reading
-from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.models import Bill, Checkout, PaymentRequest, Refund
 from checkout.states import SHARE_PAID, Status
 from config.lib.admin import columns
 from config.operators import ages, badges, board, cases, shell
 from config.operators.acts import MAY_RUN
+from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment
 from portal.badges import DISPUTE, REFUND, Badge, of_delivery
@@ -84,6 +85,13 @@ class Page:
     def may_run(self) -> bool:
         """Whether this operator may have an operation looked up now."""
         return bool(self.request.user.has_perm(MAY_RUN))
+
+    @cached_property
+    def bill(self) -> Sequence[summary.Line]:
+        """What was ordered, line by line."""
+        if not self._may_see(Bill):
+            return []
+        return [summary.line(item, self.checkout.currency) for item in self.checkout.bill]
 
     @cached_property
     def disputes(self) -> Sequence[Dispute]:

@@ -1,17 +1,24 @@
 """Days and times as pages write them, with the letters of their zone."""
 
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils import translation
 
-from checkout.models import Checkout, Item
+from checkout.models import Bill, Checkout
 from hosted_page import summary
+from tests import factories
 from tests.hosted_page.browsers import Payer, words
 
 AT = datetime(2026, 11, 21, 19, 5, 2, tzinfo=UTC)
 SUMMER = datetime(2026, 7, 1, 19, 5, 2, tzinfo=UTC)
+
+
+def billed(checkout: Checkout, **changes: Any) -> None:
+    """Let the order have one line, with these changes."""
+    Bill.objects.filter(pk=checkout.pk).update(lines=[factories.line(**changes)])
 
 
 @pytest.mark.rule("page.zone")
@@ -89,7 +96,7 @@ class TestADate:
     @pytest.mark.django_db
     def test_of_a_ticket_names_the_city_in_it(self, unpaid: Checkout, language: str, shown: str) -> None:
         show = {"event_start": "2026-12-12T19:30:00Z", "time_zone": "Europe/Paris"}
-        Item.objects.filter(checkout=unpaid).update(custom_data=show)
+        billed(unpaid, custom_data=show)
         lea = Payer(unpaid)
         lea.client.post("/pay/language", {"language": language, "next": "/pay"})
         assert shown in words(lea.get())
@@ -107,7 +114,7 @@ class TestADate:
 )
 def test_an_order_is_called_by_what_it_sells(sold: list[tuple[str, str]], title: str) -> None:
     checkout = Checkout()
-    checkout.bill = [Item(name=name, category=category) for name, category in sold]
+    checkout.bill = [factories.line(name=name, category=category) for name, category in sold]
     assert summary.title(checkout) == title
 
 
@@ -115,14 +122,14 @@ def test_an_order_is_called_by_what_it_sells(sold: list[tuple[str, str]], title:
 @pytest.mark.django_db
 class TestAnOrder:
     def test_is_in_the_zone_of_its_ticket(self, unpaid: Checkout) -> None:
-        Item.objects.filter(checkout=unpaid).update(custom_data={"time_zone": "America/New_York"})
+        billed(unpaid, custom_data={"time_zone": "America/New_York"})
         assert summary.zone_of(Checkout.objects.get()).key == "America/New_York"
 
     @pytest.mark.parametrize("custom", [None, {}, {"time_zone": "Mars/Olympus"}, {"time_zone": 7}])
     def test_without_one_is_in_its_merchants(self, unpaid: Checkout, custom: object) -> None:
         unpaid.merchant.time_zone = "Europe/Paris"
         unpaid.merchant.save()
-        Item.objects.filter(checkout=unpaid).update(custom_data=custom)
+        billed(unpaid, custom_data=custom)
         assert summary.zone_of(Checkout.objects.get()).key == "Europe/Paris"
         lea = Payer(unpaid)
         lea.pay()

@@ -6,11 +6,12 @@ from uuid import UUID
 from django.db import connection
 from uuid_utils.compat import uuid7
 
-from checkout.models import Change, Checkout, Item
+from checkout.models import Bill, Change, Checkout
 from config.lib import clock, crypto
 from payments.models import Merchant, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox.models import Call, CardToken, Charge
+from tests import factories
 from webhooks.models import Event, EventType
 
 FAR = timedelta(hours=1)
@@ -113,19 +114,8 @@ def _make_orders(merchant: Merchant, ids: list[UUID], now: datetime) -> None:
         )
         for checkout_uuid in ids
     )
-    Item.objects.bulk_create(
-        Item(
-            checkout_id=checkout_uuid,
-            position=0,
-            item_ref="ticket-1",
-            name="Standing ticket",
-            quantity=4,
-            unit_price=AMOUNT // 4,
-            currency="GBP",
-            category="ticket",
-        )
-        for checkout_uuid in ids
-    )
+    lines = [factories.line(unit_price=AMOUNT // 4)]
+    Bill.objects.bulk_create(Bill(checkout_id=checkout_uuid, lines=lines) for checkout_uuid in ids)
     Change.objects.bulk_create(
         Change(checkout_id=checkout_uuid, origin=origin, to=to, actor="bench", created_at=now)
         for checkout_uuid in ids

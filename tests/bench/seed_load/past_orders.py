@@ -90,12 +90,11 @@ SELECT checkout_id, merchant_id, reference, fate, amount, 'GBP', 'https://shop.e
     CASE fate WHEN 'expired' THEN payable_until END, CASE fate WHEN 'refunded' THEN amount ELSE 0 END, settled_at
 FROM orders ORDER BY n
 """
-_ITEMS = """
-INSERT INTO checkout_item (id, checkout_id, position, item_ref, name, quantity, unit_price, currency, category,
-    custom_data)
-SELECT pg_temp.id_of(at), checkout_id, position, category || '-' || price, name, quantity, price, 'GBP', category,
-    custom_data
-FROM lines ORDER BY at
+_BILLS = """
+INSERT INTO checkout_bill (checkout_id, lines)
+SELECT checkout_id, jsonb_agg(jsonb_build_array(category || '-' || price, name, quantity, price, 'GBP', category,
+    custom_data) ORDER BY position)
+FROM lines GROUP BY checkout_id ORDER BY min(at)
 """
 _PAYMENTS = """
 INSERT INTO payments_payment (id, merchant_id, kind, subject, checkout_uuid, amount, currency, status, decline_reason,
@@ -193,6 +192,6 @@ FROM told, generate_series(1, attempts) AS number WHERE subscription_id IS NOT N
 FUNCTIONS = (_ID, _SPAN)
 TOLD = "moments, lines, orders, moves, told"  # a chunk's own tables
 CHUNK = (
-    *(_MOMENTS, _LINES, _ORDERS, _CHECKOUTS, _ITEMS, _PAYMENTS, _OPERATIONS, _POSTINGS, _REFUNDS),
+    *(_MOMENTS, _LINES, _ORDERS, _CHECKOUTS, _BILLS, _PAYMENTS, _OPERATIONS, _POSTINGS, _REFUNDS),
     *(_MOVES, _CHANGES, _CALLS, _TOLD, _EVENTS, _DELIVERIES, _ATTEMPTS),
 )

@@ -19,7 +19,7 @@ from django.utils import translation
 from django_htmx.middleware import HtmxDetails
 from whitenoise.responders import StaticFile
 
-from checkout.models import Checkout, Item
+from checkout.models import Checkout
 from config.lib import cursor, redaction, strict_json
 from config.lib.web import address, bodies, origins
 from config.lib.web.cookies import CookieMiddleware
@@ -39,6 +39,7 @@ from portal.accounts import sessions
 from portal.deliveries import log
 from portal.orders import search, timeline
 from portal.views import deliveries
+from tests import factories
 from tests.config.bounds.shapes import ADDRESSES, ANSWERS, DOCUMENTS, PARTS, QUOTED, TEXTS, Filled
 from tests.webhooks.receivers.test_kept_connections import read
 from webhooks import connections, signing, targets, transport
@@ -255,7 +256,9 @@ READERS = {
     "a provider's words": Reader(_said),
     "a cell of a file": Reader(lambda text: files.written([[text]])),
     "an event in the portal's log": Reader(_in_the_log),
-    "a ticket's day": Reader(lambda text: summary._when(Item(custom_data={"event_start": text}), UTC)),
+    "a ticket's day": Reader(
+        lambda text: summary._when(factories.line(custom_data={"event_start": text}), UTC)
+    ),
     "a line of the log": Reader(redaction.blank),
 }
 # Which of them stands for each module that has a parser of others' texts.

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from django.apps import apps
+from psycopg.types.json import Jsonb
 
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[3]
@@ -132,3 +134,53 @@ def test_events_of_before_lie_at_one_moment_and_what_comes_then_at_its_own(datab
         found = {name: state for name, *state in database.execute(INDEXED)}
         assert found["event_written"] == found["event_written_seldom"] == [True, count]
         assert "event_of_merchant" not in found and count > 5
+
+
+TWO_ORDERS = """
+from tests import factories
+acme = factories.MerchantFactory.create()
+lines = [factories.item(item_ref="a", custom_data={"seat": ["A1", None]}), factories.item(item_ref="b", category="fee")]
+for _ in range(2):
+    factories.checkout(acme, items=lines, total_amount=2 * 9000)
+"""
+TO_CHECKOUT = """
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+MigrationExecutor(connection).migrate([("checkout", "{name}")])
+"""
+COLUMNS = "id, checkout_id, position, item_ref, name, quantity, unit_price, currency, category, custom_data"
+ROWS = f"SELECT {COLUMNS} FROM checkout_item WHERE checkout_id = %s ORDER BY position"
+BILLS = "SELECT checkout_id, lines FROM checkout_bill ORDER BY checkout_id"
+
+
+def test_items_go_into_their_bill_and_back_whichever_release_writes_them(database_url: str) -> None:
+    run(database_url, FORWARD + TWO_ORDERS)
+    with psycopg.connect(database_url, autocommit=True) as database:
+
+        def rows(checkout_uuid: Any) -> list[Any]:
+            return database.execute(ROWS, [checkout_uuid]).fetchall()
+
+        def write_as_before(made: list[Any]) -> None:
+            """As the release before does: all lines by one statement."""
+            values = ", ".join(f"({', '.join(['%s'] * 10)})" for _ in made)
+            given = [Jsonb(each) if isinstance(each, dict) else each for row in made for each in row]
+            database.execute(f"INSERT INTO checkout_item ({COLUMNS}) VALUES {values}", given)
+
+        bills = database.execute(BILLS).fetchall()
+        (first, lines), (second, same) = bills
+        made = rows(second)
+        assert lines == same == [list(row[3:]) for row in made], (
+            "the release before reads what this one writes"
+        )
+
+        run(database_url, TO_CHECKOUT.format(name="0020_leads_in_no_index"))
+        assert [row[3:] for row in rows(first)] == [row[3:] for row in made]
+        database.execute("DELETE FROM checkout_item WHERE checkout_id = %s", [second])
+        run(database_url, TO_CHECKOUT.format(name="0021_bills"))
+        write_as_before(made)
+        run(database_url, FORWARD)
+        assert database.execute(BILLS).fetchall() == bills
+
+        database.execute("DELETE FROM checkout_bill WHERE checkout_id = %s", [second])
+        write_as_before(made)
+        assert database.execute(BILLS).fetchall() == bills

@@ -10,9 +10,10 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Change, Checkout, Customer, Item, MerchantCustomer
+from checkout.models import Change, Checkout, Customer, MerchantCustomer
 from config.lib.prepared import Prepared
 from payments.models import Merchant, Operation, Payment
+from payments.providers.sandbox.models import CardSession
 from tests import factories
 from webhooks.models import Event, SigningSecret, Subscription
 
@@ -157,32 +158,27 @@ class TestModel:
         assert query.get_or_insert(lea.pk, row=second) == MerchantCustomer.objects.get() == first
 
     def test_is_inserted_with_others_by_one_statement(self, unpaid: Checkout) -> None:
-        def lines() -> list[Item]:
+        def sessions() -> list[CardSession]:
             return [
-                Item(
-                    checkout=unpaid,
-                    position=9,
-                    name="Seat",
-                    quantity=2,
-                    unit_price=-5,
-                    custom_data={"a": [None]},
+                CardSession(
+                    subject=unpaid.pk, return_url="https://shop.example/b", page={"a": [None, 2**40]}
                 ),
-                Item(checkout=unpaid, position=8, name="Fee", quantity=3, unit_price=2**40),
+                CardSession(subject=unpaid.pk, return_url="https://shop.example/a"),
             ]
 
-        Item.objects.bulk_create(lines())
-        expected = list(Item.objects.filter(position__gt=7).order_by("position").values())
-        Item.objects.filter(position__gt=7).delete()
-        made = lines()
+        CardSession.objects.bulk_create(sessions())
+        expected = list(CardSession.objects.order_by("return_url").values("subject", "return_url", "page"))
+        CardSession.objects.all().delete()
+        made = sessions()
         with CaptureQueriesContext(connection) as sent:
-            Item.insert_all(made)
+            CardSession.insert_all(made)
         assert len(sent) == 1
-        found = list(Item.objects.filter(position__gt=7).order_by("position").values())
-        assert [row | {"id": None} for row in found] == [row | {"id": None} for row in expected]
-        assert [row["id"] for row in found] == [made[1].pk, made[0].pk]
-        made[0].name = "Box"
+        rows = CardSession.objects.order_by("return_url")
+        assert list(rows.values("subject", "return_url", "page")) == expected
+        assert [row.pk for row in rows] == [made[1].pk, made[0].pk]
+        made[0].page = {"b": 1}
         made[0].save()  # by an update: it knows that it is there
-        assert Item.objects.get(pk=made[0].pk).name == "Box"
+        assert CardSession.objects.get(pk=made[0].pk).page == {"b": 1}
 
     def test_keeps_bytes_and_times_as_they_are_among_others(self, acme: Merchant, unpaid: Checkout) -> None:
         made = Event(
