@@ -250,7 +250,8 @@ class Checkout(PreparedModel):
         """The order's items in their order. They never change."""
         lines: list[list[Any]] | None = vars(self).get("lines")
         if lines is None:
-            lines = _BILL.get(self.pk).lines
+            found = _BILL.first(self.pk)
+            lines = found.lines if found else []
         return [Item(*line) for line in lines]
 
     def has_expired(self, now: datetime) -> bool:

@@ -68,4 +68,4 @@ def test_a_link_to_a_list_names_the_merchant_where_its_index_begins_with_it(capt
     registered = list(admin.site._registry.values())
     links = {link.title: link.address for link in panels.elsewhere(registered, request, captured, set())}
     assert f"merchant__exact={captured.merchant_id}" in links["Postings"]
-    assert "merchant__exact" not in links["Items"], "an item has no merchant of its own"
+    assert "merchant__exact" not in links["Changes"], "a change has no merchant of its own"
