@@ -149,7 +149,11 @@ def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
         return "It is not tried again by itself: mend your endpoint, then send it again."
     if delivery.status != Delivery.Status.DELIVERED:
         next_at = delivery.next_attempt_at
-        again = f"We try again at {when_exactly(next_at)}. " if next_at and not delivery.lease_token else ""
+        again = (
+            f"The next attempt is at {when_exactly(next_at)}. "
+            if next_at and not delivery.lease_token
+            else ""
+        )
         return again + _policy(delivery)
     arrived = next((one for one in reversed(attempts) if one.is_delivered), None)
     if arrived is None:

@@ -11,7 +11,7 @@ from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Posting
 from portal import badges
-from portal.orders import disputed, reasons
+from portal.orders import disputed, reasons, telling
 from portal.orders.order import Order
 
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
@@ -41,6 +41,7 @@ def shown(order: Order) -> dict[str, Any]:
         "support": settings.SUPPORT_EMAIL,
         "notes": order.notes,
         "hold": _hold(checkout),
+        "advice": telling.advice(order),
         **_actions(checkout, is_taken_back=is_taken_back),
     }
 
