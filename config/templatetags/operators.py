@@ -47,9 +47,13 @@ def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
 
 
 @register.simple_tag
-def operators_fitting(listed: Any, action: str) -> int:
-    """Return to how many of the list's rows on this page an action may be done."""
-    return sum(listed.model_admin.offers(action, row) for row in listed.result_list)
+def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the list's actions that fit a row of this page: their places, their words, and how many rows each fits."""
+    found = []
+    for index, (action, words) in enumerate(choices):
+        fits = sum(listed.model_admin.offers(action, row) for row in listed.result_list)
+        found += [{"index": index, "words": words, "fits": fits}] if fits else []
+    return found
 
 
 @register.simple_tag

@@ -59,6 +59,13 @@ class TestOrders:
             shown(operator, ORDERS)
         assert len(many) == len(one)
 
+    def test_offer_a_verb_only_where_it_fits_a_row(self, operator: Client, captured: Checkout) -> None:
+        page = shown(operator, ORDERS)
+        assert "Cancel: release the hold" not in page and "has-none" in page
+        factories.checkout(captured.merchant)
+        page = shown(operator, ORDERS)
+        assert "Cancel: release the hold" in page and "(fits 1 of 2)" in page
+
     def test_of_which_none_matches_say_what_to_try(self, operator: Client) -> None:
         assert "None matches" in shown(operator, f"{ORDERS}?q=nothing")
         assert "None yet" in shown(operator, ORDERS)
