@@ -36,9 +36,9 @@ from payments.models import Discrepancy, Operation
 
 CANCEL = confirming.Question(
     title="Cancel checkouts",
-    text="A held card is released and the merchant is told; an unpaid checkout ends. What is paid is not cancelled:"
-    " its merchant refunds it.",
-    label="Reason, for your colleagues",
+    text="A hold is released, and the merchant is told. An unpaid order ends. One that is paid stays as it is: its"
+    " merchant refunds it.",
+    label="Reason",
     button="Yes, cancel",
     one="Cancel {}?",
 )

@@ -35,14 +35,14 @@ SUSPEND = confirming.Question(
     title="Suspend merchants",
     text="Within five seconds nothing new is created, paid or captured for them. Holds run out and are released."
     " Reads, cancels and refunds go on, and what is in doubt is brought to its end.",
-    label="Reason, for your colleagues",
+    label="Reason",
     button="Yes, suspend",
     one="Suspend {}?",
 )
 RESUME = confirming.Question(
     title="Resume merchants",
     text="Within five seconds they can create, be paid and capture again, unless all merchants are stopped.",
-    label="Reason, for your colleagues",
+    label="Reason",
     button="Yes, resume",
     one="Resume {}?",
 )

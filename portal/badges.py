@@ -86,6 +86,8 @@ def of_attempt(delivery: Delivery, attempt: Attempt) -> Badge:
     is_latest = attempt.number == delivery.attempt_count
     if is_latest and delivery.status in (Delivery.Status.PARKED, Delivery.Status.SUPERSEDED):
         return of_delivery(delivery)
+    if is_latest and delivery.status == Delivery.Status.PENDING and delivery.next_attempt_at:
+        return FAILED._replace(note=f"again {_time(delivery.next_attempt_at)}")
     return FAILED
 
 

@@ -24,26 +24,26 @@ from payments.cause import cause_of_operator
 from payments.models import Discrepancy, Operation
 
 Kind, State = Operation.Kind, Operation.State
-NOTE = "How you know, for your colleagues"
+NOTE = "How you know it"
 SETTLE = confirming.Question(
     title="Close as settled otherwise",
-    text="Only when the payer has the money by another way, since the card can't take it. It is booked, this is"
-    " tried no more, and the refund goes on without it.",
+    text="Only if the payer has the money some other way. It is booked, this card is not tried again, and the"
+    " refund goes on without it.",
     label=NOTE,
     button="Book it as settled",
     one="Settle {} otherwise?",
 )
 SEND = confirming.Question(
     title="Send again",
-    text="It is sent to the provider again at once. What it refused for good it refuses again.",
+    text="The provider gets it again at once. If the reason for a refusal has not changed, it refuses again.",
     label=NOTE,
     button="Send it again",
     one="Send {} again?",
 )
 GIVE_UP = confirming.Question(
     title="Give up the operation in doubt",
-    text="It counts as failed, and the order goes on. Only where the provider vouches that it never arrived; what"
-    " an authorization may hold is released first.",
+    text="Only if the provider vouches that it never arrived. It counts as failed, and the order goes on; what an"
+    " authorization may hold is released first.",
     label=NOTE,
     button="Give it up",
     one="Give up {}?",

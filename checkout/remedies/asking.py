@@ -37,5 +37,5 @@ def words(outcome: Outcome) -> str:
     """Return what the provider says, in words for an operator."""
     if vouches(outcome):
         return "The provider says: it never arrived, and vouches for that."
-    reason = f" ({outcome.reason})" if outcome.reason else ""
+    reason = f" ({outcome.reason.replace('_', ' ')})" if outcome.reason else ""
     return f"The provider says: {WORDS[outcome.verdict]}{reason}."

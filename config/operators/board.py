@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet, Value
+from django.db.models import OuterRef, QuerySet, Subquery, Value
 from django.http import HttpRequest
 
+from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import lag
 from config.operators import ages, cases, queues
@@ -39,16 +40,19 @@ class UnresolvedOperation:
     age: str
     verdict: str
     is_in_doubt: bool
+    hold_ends: datetime | None = None  # of a capture
 
     @property
     def said(self) -> str:
         """What was done about it, and what happens next, in a sentence."""
         tries, at = self.operation.attempts, self.operation.next_attempt_at
-        said = (
-            f"Sent at {self.operation.created_at:%H:%M:%S}, asked {tries} time{'' if tries == 1 else 's'}: "
-        )
-        after = f" Asked again at {at:%H:%M:%S}." if at else ""
-        return said + WAITS_FOR[Operation.State(self.operation.state)] + after
+        said = [
+            f"Sent at {self.operation.created_at:%H:%M:%S}.",
+            f"After {tries} {'try' if tries == 1 else 'tries'}: {WAITS_FOR[Operation.State(self.operation.state)]}",
+            f"The next try is at {at:%H:%M:%S}." if at else "",
+            f"The hold ends at {self.hold_ends:%H:%M:%S}." if self.hold_ends else "",
+        ]
+        return " ".join(filter(None, said))
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,11 @@ def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[Unresolved
     """Return what is in doubt and what needs a person, the oldest first, in two statements."""
     rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
     rows = rows.select_related("payment__merchant")
-    listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"))[:LISTED]
-    return [unresolved(row, row.order_id or "", now) for row in listed], cases.read(now, request)
+    order = Checkout.objects.filter(pk=OuterRef("payment__checkout_uuid"))
+    ends = Subquery(order.values("capture_before")[:1])
+    listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"), hold_ends=ends)[:LISTED]
+    unclear = [unresolved(row, row.order_id or "", now, row.hold_ends) for row in listed]
+    return unclear, cases.read(now, request)
 
 
 def count_waiting() -> tuple[int, int]:
@@ -112,13 +119,16 @@ def count_waiting() -> tuple[int, int]:
     return found.count("unclear"), found.count("case")
 
 
-def unresolved(operation: Operation, order_id: str, now: datetime) -> UnresolvedOperation:
+def unresolved(
+    operation: Operation, order_id: str, now: datetime, hold_ends: datetime | None
+) -> UnresolvedOperation:
     """Return an operation whose outcome is not known yet as a person reads it."""
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
     verdict = queues.verdict(age, due.PATIENT_FOR)
     is_in_doubt = due.is_in_doubt(operation)  # not while the payer is being asked
-    return UnresolvedOperation(operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt)
+    ends = hold_ends if operation.kind == Operation.Kind.CAPTURE else None
+    return UnresolvedOperation(operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt, ends)
 
 
 def _failing(now: datetime) -> list[tuple[Endpoint, str]]:

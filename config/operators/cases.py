@@ -56,6 +56,8 @@ SENTENCES = {
 }
 # What to do where the verbs lie right below; the mail (payments.tasks) says on which page they are.
 HERE = {
+    "disputed": "The payer’s bank has taken the money back. Send evidence at the provider before its date (see the"
+    " dispute). Until it is decided nothing is refunded, and pay links pause.",
     "refund_part_failed": "The payer has not been paid back. Send it again; or, if the card can’t take it and they have"
     " the money otherwise, settle it otherwise.",
     "share_not_reimbursed": "A mate has paid, and the lead has not got it. It is tried each day. If the card can’t take"
@@ -179,6 +181,7 @@ def admin_of(row: Model) -> OperatorAdmin:
 
 def _verbs_of(row: Operation | Discrepancy, request: HttpRequest) -> Iterator[Verb]:
     registered = admin_of(row)
-    for action in registered.get_actions(request):
-        if action in VERBS and registered.offers(action, row):
-            yield Verb(VERBS[action], action, reverse("admin_ask", args=[action, row.pk]))
+    allowed = registered.get_actions(request)
+    for action, words in VERBS.items():
+        if action in allowed and registered.offers(action, row):
+            yield Verb(words, action, reverse("admin_ask", args=[action, row.pk]))

@@ -6,6 +6,7 @@ Each is made of one page of rows that the admin has read; discrepancies are read
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db.models.functions import Now
 
@@ -19,6 +20,7 @@ from payments.models import Discrepancy, Merchant
 from portal.badges import CHECKOUT, Badge
 
 # What a filter's choices are called in the portal, by the list's model.
+FILTERS = {"opt in enabled": "Asks for the opt-in"}
 STATES = {str(state.label): CHECKOUT[state].words for state in Status}
 
 
@@ -48,6 +50,7 @@ class MerchantRow:
 
     merchant: Any
     badge: Badge
+    host: str = ""
 
 
 def orders(found: Sequence[Checkout]) -> list[OrderRow]:
@@ -75,7 +78,17 @@ def discrepancies(found: Sequence[Discrepancy]) -> list[DiscrepancyRow]:
 
 def merchants(found: Sequence[Merchant]) -> list[MerchantRow]:
     """Return one page of merchants."""
-    return [MerchantRow(row, badges.of_merchant(row)) for row in found]
+    return [MerchantRow(row, badges.of_merchant(row), host_of(row)) for row in found]
+
+
+def host_of(merchant: Any) -> str:
+    """Return the shop's host, by which merchants of one name are told apart; "" if none is known."""
+    return str(urlsplit(merchant.shop_url).hostname or "") or next(iter(merchant.return_hosts), "")
+
+
+def title_of(title: str) -> str:
+    """Return what a filter is called."""
+    return FILTERS.get(title, title[:1].upper() + title[1:])
 
 
 def words_of(label: str, name: str, shown: str) -> str:

@@ -117,7 +117,8 @@ class Page:
     def unresolved(self) -> Sequence[board.UnresolvedOperation]:
         """The operations of which nobody knows what became of them."""
         unclear = [row for row in self._operations if badges.is_unclear(row)]
-        return [board.unresolved(row, self.checkout.merchant_order_id, self.now) for row in unclear]
+        named, ends = self.checkout.merchant_order_id, self.checkout.capture_before
+        return [board.unresolved(row, named, self.now, ends) for row in unclear]
 
     @cached_property
     def _operations(self) -> Sequence[Operation]:

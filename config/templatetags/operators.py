@@ -9,6 +9,8 @@ from config.operators import about, board, lists, order, shell
 
 register = template.Library()
 register.filter("utc", order.utc)
+register.filter("filter_title", lists.title_of)
+register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # those of one moment begin alike
 
 # How the lists with a table of their own are read, by their model.
 ROWS: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {
@@ -42,6 +44,16 @@ def operators_rows(listed: Any) -> Sequence[Any]:
 def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
     """Return what the page of an order shows to this operator."""
     return order.Page(checkout, context["request"])
+
+
+@register.simple_tag
+def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the list's actions that fit a row of this page: their places, their words, and how many rows each fits."""
+    found = []
+    for index, (action, words) in enumerate(choices):
+        fits = sum(listed.model_admin.offers(action, row) for row in listed.result_list)
+        found += [{"index": index, "words": words, "fits": fits}] if fits else []
+    return found
 
 
 @register.simple_tag

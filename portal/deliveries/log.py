@@ -56,7 +56,8 @@ class Shown:
     curl: str
     order: Checkout | None
     can_resend: bool
-    is_over: bool
+    is_over: bool  # it told of a hold that has ended
+    is_useful: bool  # sending it again may still change something
     is_live: bool  # an answer is due within seconds, so the page keeps asking for it
 
 
@@ -88,11 +89,24 @@ def shown(
         answer=_answer(chosen),
         curl="" if is_masked or event.body_deleted_at else _curl(url, delivery, chosen),
         order=orders.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None,
-        can_resend=delivery.status != Delivery.Status.PENDING
-        or (not delivery.resent_by and delivery.lease_token is None),
+        can_resend=event.body_deleted_at is None and not _is_under_way(delivery),
         is_live=not reveal and _is_live(delivery, chosen),
-        is_over=event.type == EventType.AUTHORIZED and event.superseded_at is not None,
+        is_over=_is_over(delivery),
+        is_useful=delivery.status != Delivery.Status.DELIVERED and not _is_over(delivery),
     )
+
+
+def _is_under_way(delivery: Delivery) -> bool:
+    is_pending = delivery.status == Delivery.Status.PENDING
+    return is_pending and bool(delivery.resent_by or delivery.lease_token)
+
+
+def _is_over(delivery: Delivery) -> bool:
+    event = delivery.event
+    if event.type != EventType.AUTHORIZED:
+        return False
+    is_late = event.valid_until is not None and event.valid_until <= timezone.now()
+    return is_late or event.superseded_at is not None
 
 
 def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
@@ -127,12 +141,20 @@ def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[At
 
 def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     """Return what has become of a delivery of which an attempt failed."""
-    if delivery.status == Delivery.Status.PARKED:
-        return "It is not tried again by itself."
-    if delivery.status == Delivery.Status.SUPERSEDED:
+    if delivery.status == Delivery.Status.SUPERSEDED or (
+        delivery.status == Delivery.Status.PARKED and _is_over(delivery)
+    ):
         return "The hold is over, so it is not tried again."
+    if delivery.status == Delivery.Status.PARKED:
+        return "It is not tried again by itself: mend your endpoint, then send it again."
     if delivery.status != Delivery.Status.DELIVERED:
-        return _policy(delivery)
+        next_at = delivery.next_attempt_at
+        again = (
+            f"The next attempt is at {when_exactly(next_at)}. "
+            if next_at and not delivery.lease_token
+            else ""
+        )
+        return again + _policy(delivery)
     arrived = next((one for one in reversed(attempts) if one.is_delivered), None)
     if arrived is None:
         return "Another attempt was delivered."

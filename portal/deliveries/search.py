@@ -1,6 +1,6 @@
 """The delivery log's list: what its filters ask for, and a line for each row."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from checkout.models import Checkout
 from config.lib.database import partitions
 from payments.models import Merchant
 from portal import badges
+from portal.badges import Badge
 from portal.orders import search
 from portal.orders.search import Chip
 from portal.templatetags.portal import when
@@ -119,7 +120,12 @@ def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[
         Checkout.objects.filter(merchant=merchant, pk__in=wanted).values_list("pk", "merchant_order_id")
     )
     latest = _latest([row.pk for row in found if isinstance(row, Delivery)])
-    return [_line(row, row if isinstance(row, Attempt) else latest.get(row.pk), orders) for row in found]
+    parked = [delivery.pk for delivery in deliveries if delivery.status == Delivery.Status.PARKED]
+    rows = Delivery.objects.filter(pk__in=parked)
+    useful = set(resending.sendable(rows).values_list("pk", flat=True)) if parked else set()
+    return [
+        _line(row, row if isinstance(row, Attempt) else latest.get(row.pk), orders, useful) for row in found
+    ]
 
 
 def _latest(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:
@@ -128,9 +134,12 @@ def _latest(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:
     return {row.delivery_id: row for row in rows.order_by("delivery", "-number").distinct("delivery")}
 
 
-def _line(row: Attempt | Delivery, attempt: Attempt | None, orders: dict[UUID, str]) -> dict[str, Any]:
+def _line(
+    row: Attempt | Delivery, attempt: Attempt | None, orders: dict[UUID, str], useful: Collection[UUID]
+) -> dict[str, Any]:
     delivery = row.delivery if isinstance(row, Attempt) else row
     number = row.number if isinstance(row, Attempt) else delivery.attempt_count
+    waits = delivery.status == Delivery.Status.PARKED and number == delivery.attempt_count
     answer = ""
     if attempt and attempt.is_delivered is not None:
         answer = str(attempt.http_status) if attempt.http_status else "no answer"
@@ -138,13 +147,17 @@ def _line(row: Attempt | Delivery, attempt: Attempt | None, orders: dict[UUID, s
         "id": f"{delivery.pk}-{number}",
         "address": f"{reverse('portal_delivery', args=[delivery.pk])}?attempt={number}",
         "delivery": delivery,
-        "can_tick": delivery.status == Delivery.Status.PARKED and number == delivery.attempt_count,
+        "can_tick": waits and delivery.pk in useful,
         "number": number,
         "order": orders.get(delivery.event.checkout_uuid, "") if delivery.event.checkout_uuid else "",
-        "badge": badges.of_attempt(delivery, row)
-        if isinstance(row, Attempt)
-        else badges.of_delivery(delivery),
+        "badge": _badge(row, delivery, "too late" if waits and delivery.pk not in useful else ""),
         "answer": answer,
         "took": attempt.duration_ms if attempt else None,
         "at": row.started_at if isinstance(row, Attempt) else delivery.ended_at or delivery.next_attempt_at,
     }
+
+
+def _badge(row: Attempt | Delivery, delivery: Delivery, note: str) -> Badge:
+    """Return a line's badge, with a note; a closed delivery needs none."""
+    badge = badges.of_attempt(delivery, row) if isinstance(row, Attempt) else badges.of_delivery(delivery)
+    return badge._replace(note=note) if note and delivery.closed_at is None else badge

@@ -34,9 +34,9 @@ ACCOUNTS = {
     Account.PROVIDER: "the bank",
     Account.MERCHANT: "you",
     Account.LEAD: "the lead",
-    Account.DISPUTED: "taken back",
-    Account.OUTSIDE: "moved elsewhere",
-    Account.RETURNED: "to be paid back again",
+    Account.DISPUTED: "what the dispute took",
+    Account.OUTSIDE: "elsewhere",
+    Account.RETURNED: "what is to be paid back again",
 }
 MOVED: dict[str, str] = {  # the state that an operation on the lead's card has led to
     Operation.Kind.AUTHORIZE: Status.AUTHORIZED,
@@ -191,13 +191,22 @@ def _facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
 
 
 def _postings(posted: Sequence[Posting]) -> str:
-    """Return postings in words, signed from the merchant's side: what we owe them is positive."""
-    parts = []
-    for line in posted:
-        amount = -line.amount if line.account != "provider" else line.amount
-        sign = "+" if amount > 0 else ""
-        parts.append(f"{ACCOUNTS[Account(line.account)]} {sign}{money.display(amount, line.currency)}")
-    return ", ".join(sorted(parts))
+    """Return postings, which sum to zero, as a movement of money: "£95.50 from the bank to you"."""
+    taken = [line for line in posted if line.amount > 0]
+    given = [line for line in posted if line.amount < 0]
+    if len(taken) == len(given) == 1:
+        amount = money.display(taken[0].amount, taken[0].currency)
+        return f"{amount} from {_account(taken[0])} to {_account(given[0])}"
+    return f"from {_sides(taken)}, to {_sides(given)}"
+
+
+def _sides(lines: Sequence[Posting]) -> str:
+    parts = sorted(f"{_account(line)} {money.display(abs(line.amount), line.currency)}" for line in lines)
+    return " and ".join(parts)
+
+
+def _account(line: Posting) -> str:
+    return ACCOUNTS[Account(line.account)]
 
 
 def _whose_card(payment: Payment) -> str:

@@ -11,7 +11,7 @@ from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Posting
 from portal import badges
-from portal.orders import disputed, reasons
+from portal.orders import disputed, reasons, telling
 from portal.orders.order import Order
 
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
@@ -40,7 +40,7 @@ def shown(order: Order) -> dict[str, Any]:
         "disputes": [disputed.shown(row) for row in order.disputes],
         "support": settings.SUPPORT_EMAIL,
         "notes": order.notes,
-        "hold": _hold(checkout),
+        **_held(order),
         **_actions(checkout, is_taken_back=is_taken_back),
     }
 
@@ -59,6 +59,11 @@ def _actions(checkout: Checkout, *, is_taken_back: bool) -> dict[str, bool]:
         "can_refund": "refund" in actions and not is_taken_back,
         "is_live": checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
     }
+
+
+def _held(order: Order) -> dict[str, Any]:
+    """Return how long a held order can still be captured, and what has gone wrong in telling its server."""
+    return {"hold": _hold(order.checkout), "advice": telling.advice(order)}
 
 
 def _hold(checkout: Checkout) -> dict[str, Any] | None:

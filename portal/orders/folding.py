@@ -6,8 +6,10 @@ What the bank did for a state or for a mate's share is said with that, and has n
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 
 from portal.orders.entries import Entry
+from portal.templatetags.portal import time_of
 
 # By kind: a call has the bank asked, its answer moves the state, and that is told to the merchant.
 CAUSES = ("call", "bank", "state", "asks", "attempt", "split")
@@ -33,7 +35,27 @@ def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
         else:
             parts.setdefault(id(whole), []).append(entry.as_part)
     whole_again = [_with(entry, parts.get(id(entry), [])) for entry in left]
-    return sorted(_at_their_effect(whole_again), key=cause_first)[::-1]
+    return _reads_in_one(sorted(_at_their_effect(whole_again), key=cause_first)[::-1])
+
+
+def _reads_in_one(newest_first: Sequence[Entry]) -> list[Entry]:
+    """Return the entries, reads in a row of the same key with the same answer as one, at the time of the last."""
+    found: list[Entry] = []
+    for key, group in groupby(newest_first, key=_read_as):
+        same = list(group)
+        found += [_read_often(same)] if key and len(same) > 1 else same
+    return found
+
+
+def _read_as(entry: Entry) -> tuple[str, str] | None:
+    is_read = entry.kind == "call" and entry.facts.get("method") == "GET"
+    return (entry.title, entry.actor) if is_read else None
+
+
+def _read_often(newest_first: Sequence[Entry]) -> Entry:
+    last, first = newest_first[0], newest_first[-1]
+    text = f"First at {time_of(first.at)}, last at {time_of(last.at)}."
+    return replace(last, title=f"{last.title}, {len(newest_first)} times", text=text)
 
 
 def _whole_of(entry: Entry, wholes: Sequence[Entry]) -> Entry | None:

@@ -18,22 +18,23 @@ def of(order: Order) -> list[Entry]:
 def _end(checkout: Checkout) -> Iterator[Entry]:
     """Yield the end of the hold, or of the time to pay."""
     if checkout.status == Status.AUTHORIZED and checkout.capture_before:
-        title = "The hold ends by itself, unless it is captured before"
+        title = "The hold ends by itself, unless your server captures first"
         yield Entry(at=checkout.capture_before, kind="upcoming", tone="still", icon="clock", title=title)
     elif checkout.status == Status.CREATED:
-        title = "The order ends by itself, unless it is paid before"
+        title = "The order ends by itself, unless the customer pays first"
         yield Entry(at=checkout.payable_until, kind="upcoming", tone="still", icon="clock", title=title)
 
 
 def _attempts(order: Order) -> Iterator[Entry]:
     """Yield the next attempt of each delivery that waits for one; of one that is under way nothing is known yet."""
     for delivery in order.deliveries.values():
-        if _will_be_sent(delivery) and delivery.next_attempt_at:
-            title = f"Attempt {delivery.attempt_count + 1} of {delivery.event_type} will be made"
+        if will_be_sent(delivery) and delivery.next_attempt_at:
+            title = f"Attempt {delivery.attempt_count + 1} to tell your server of {delivery.event_type}"
             yield Entry(at=delivery.next_attempt_at, kind="upcoming", tone="still", icon="send", title=title)
 
 
-def _will_be_sent(delivery: Delivery) -> bool:
+def will_be_sent(delivery: Delivery) -> bool:
+    """Whether it waits for an attempt that will be made."""
     if delivery.status != Delivery.Status.PENDING or delivery.lease_token is not None:
         return False
     at, until = delivery.next_attempt_at, delivery.valid_until

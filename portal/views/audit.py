@@ -1,6 +1,7 @@
 """The page of the audit log: who did what, when, from where, in which request."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from django import forms
@@ -32,7 +33,9 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the audit log, newest first."""
     form = Filters(request.GET or None)
     rows = _entries(membership.merchant, lists.asked(form))
-    return lists.show(request, membership, Listing("audit", form, rows, _shown))
+    # Whoever asks for them sees each.
+    shown = _each if form.is_bound and form.is_valid() and form.cleaned_data["action"] else _shown
+    return lists.show(request, membership, Listing("audit", form, rows, shown))
 
 
 def _entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
@@ -47,13 +50,30 @@ def _entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
     return search.of_days(rows, merchant, asked)
 
 
-def _shown(found: Sequence[AuditEntry]) -> dict[str, Any]:
+def _each(found: Sequence[AuditEntry]) -> dict[str, Any]:
     return {"rows": [_line(entry) for entry in found]}
 
 
-def _line(entry: AuditEntry) -> dict[str, Any]:
+def _shown(found: Sequence[AuditEntry]) -> dict[str, Any]:
+    """Return the page's lines; log-ins in a row, of one person from one place, are one."""
+    rows = []
+    for is_same, group in groupby(found, key=_logged_in_as):
+        same = list(group)
+        rows += [_line(same[0], same)] if is_same else [_line(entry) for entry in same]
+    return {"rows": rows}
+
+
+def _logged_in_as(entry: AuditEntry) -> tuple[str, ...] | None:
+    if entry.action != "logged_in":
+        return None
+    return (entry.who, str(entry.address), audit_words.told(entry))
+
+
+def _line(entry: AuditEntry, same: Sequence[AuditEntry] = ()) -> dict[str, Any]:
     return {
         "entry": entry,
+        "times": len(same) if len(same) > 1 else 0,
+        "first_at": same[-1].created_at if same else None,
         "words": audit.ACTIONS.get(entry.action, entry.action),
         "told": audit_words.told(entry),
         "short_id": lists.cut(entry.request_id),

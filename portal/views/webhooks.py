@@ -194,7 +194,8 @@ def _checked(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
     try:
         return checks.checked(merchant, url)
     except (TargetRefused, TooManyChecks, Busy) as refused:
-        raise Unfit({"url": REFUSALS.get(type(refused)) or str(refused)}) from refused
+        said = REFUSALS.get(type(refused)) or str(refused)  # the field is called an address here
+        raise Unfit({"url": said.replace("The URL", "The address")}) from refused
 
 
 def _types(chosen: Sequence[str]) -> list[str]:

@@ -124,7 +124,7 @@ def _path(path: str) -> Callable[[Office, Page], Page]:
 def _overview(office: Office, page: Page) -> Page:
     office.at(page, "/admin/")
     if page.evaluate("() => 'htmx' in window"):
-        page.wait_for_selector("text=Oldest due row")
+        page.wait_for_selector("text=Waits longest")
     return page
 
 

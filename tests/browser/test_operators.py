@@ -79,10 +79,11 @@ class TestTheQuestion:
 
 class TestAList:
     def test_counts_what_is_ticked_and_asks_about_it(self, office: Office, page: Page) -> None:
+        office.pay("to tick")
         office.at(page, ORDERS)
         page.check("input.action-select >> nth=0")
         expect(page.locator(".action-counter")).to_contain_text("1 of")
-        page.click("button:text-is('Cancel: release the hold')")
+        page.click("button:has-text('Cancel: release the hold')")
         expect(page.locator("h1")).to_contain_text("Cancel NF-")
         page.click("a:text-is('Back, change nothing')")
         expect(page).to_have_url(f"{office.service.base_url}{ORDERS}")

@@ -38,7 +38,7 @@ class TestRefund:
         page = desk.at(owner(java_script_enabled=has_script), f"/portal/checkouts/{desk.uuids[name]}")
         page.click("a:has-text('Refund £95.50')")
         page.fill("#reason", "Show moved")
-        page.click("text=Check it")
+        page.click("[value=check]")
         expect(page.locator(".ask")).to_contain_text("Step 2 of 2")
         page.click("button:has-text('Refund £95.50')")
         expect(page.locator(".heading .badge")).to_have_text(re.compile("Refunding|Refunded"))

@@ -113,6 +113,18 @@ class TestAuditLog:
             assert "Made an API key" in found and "Changed the settings" not in found, typed
         assert "Nothing matches" in owner.get("/portal/audit?person=nobody").content.decode()
 
+    def test_shows_log_ins_in_a_row_as_one_unless_each_is_asked_for(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        who = {"user": stage.person(acme, Role.VIEWER).user, "address": "192.0.2.1"}
+        for browser in ("Firefox on Linux", *["Chrome on Linux"] * 3):
+            AuditEntry.objects.create(merchant=acme, action="logged_in", facts={"browser": browser}, **who)
+        page = client.get("/portal/audit").content.decode().split("<tbody>")[1]
+        assert "Logged in, 3 times" in page and "The first at" in page and page.count("Firefox on Linux") == 1
+        assert "?action=logged_in" in page
+        each = client.get("/portal/audit?action=logged_in").content.decode().split("<tbody>")[1]
+        assert each.count("Chrome on Linux") == 3 and "3 times" not in each
+
     @pytest.mark.rule("portal.audit")
     def test_is_append_only(self, acme: Merchant) -> None:
         AuditEntry.objects.create(merchant=acme, action="test")

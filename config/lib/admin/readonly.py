@@ -86,12 +86,12 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         found = super().get_changelist_instance(request)
-        if self.search_fields and not self.is_small:
-            names = (
-                path.removesuffix("__iexact").replace("__", " ").replace("_", " ")
-                for path in self.search_fields
-            )
-            found.search_help_text = f"The whole of its {', or its '.join(names)}."
+        names = [
+            path.removesuffix("__iexact").replace("__", " ").replace("_", " ") for path in self.search_fields
+        ]
+        if names:
+            how = "Any part" if self.is_small else "The whole"
+            found.search_help_text = f"{how} of its {', or its '.join(names)}."
         return found
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

@@ -41,7 +41,7 @@ class TestWhatIsSaid:
         shown = timeline.of(order.read(refunded.merchant, refunded.pk)).entries[0]
         assert shown.title == "The refund of £90.00 to Visa ending 7726 came back"
         assert shown.text == (
-            "The card’s account is closed. Posted: the bank +£90.00, to be paid back again +£90.00."
+            "The card’s account is closed. Posted: £90.00 from the bank to what is to be paid back again."
         )
         assert client.get(reverse("portal_timeline", args=[refunded.pk])).status_code == 200
 

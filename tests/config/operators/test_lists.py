@@ -59,6 +59,13 @@ class TestOrders:
             shown(operator, ORDERS)
         assert len(many) == len(one)
 
+    def test_offer_a_verb_only_where_it_fits_a_row(self, operator: Client, captured: Checkout) -> None:
+        page = shown(operator, ORDERS)
+        assert "Cancel: release the hold" not in page and "has-none" in page
+        factories.checkout(captured.merchant)
+        page = shown(operator, ORDERS)
+        assert "Cancel: release the hold" in page and "(fits 1 of 2)" in page
+
     def test_of_which_none_matches_say_what_to_try(self, operator: Client) -> None:
         assert "None matches" in shown(operator, f"{ORDERS}?q=nothing")
         assert "None yet" in shown(operator, ORDERS)
@@ -92,13 +99,24 @@ class TestMerchants:
         assert table.index("Rival") < table.index("Suspended</span>") < table.index("Acme Tickets")
         assert "Tickets that do not exist" in table and "Open</span>" in table
 
+    def test_of_one_name_are_told_apart_by_their_shop(self, operator: Client, acme: Merchant) -> None:
+        Merchant.objects.filter(pk=acme.pk).update(return_hosts=["tickets.example"])
+        page = shown(operator, MERCHANTS)
+        assert "tickets.example" in page and f"…{str(acme.pk)[-6:]}" in page
+        assert "opt in enabled" not in page and "Asks for the opt-in" in page
+
     def test_are_told_from_those_that_stop_with_all(self, operator: Client, acme: Merchant) -> None:
         factories.stop(None)
         assert "Stopped with all</span>" in shown(operator, MERCHANTS)
 
-    def test_are_acted_on_by_a_button_for_each_verb(self, operator: Client, acme: Merchant) -> None:
+    def test_are_acted_on_by_a_button_for_each_verb_that_fits(
+        self, operator: Client, acme: Merchant, rival: Merchant
+    ) -> None:
         page = shown(operator, MERCHANTS)
-        assert '<button class="button" name="index" value="1">Resume' in page
+        assert "Resume" not in page, "nobody is suspended"
+        switches.suspend(rival, reason="Tickets that do not exist")
+        page = shown(operator, MERCHANTS)
+        assert 'name="index" value="1"><span>Resume' in page and "(fits 1 of 2)</span>" in page
         form = {"action": ["suspend", "resume"], "index": "1"}
         answer = operator.post(MERCHANTS, form, follow=True)
         assert "Items must be selected" in answer.content.decode()

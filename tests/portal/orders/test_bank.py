@@ -30,7 +30,7 @@ class TestEntries:
         held, taken = told(captured)
         assert (held.title, held.text) == ("The bank holds £90.00 on Visa ending 4242", "")
         assert taken.title == "The bank took £90.00 from Visa ending 4242"
-        assert taken.text == "Posted: the bank +£90.00, you +£90.00."
+        assert taken.text == "Posted: £90.00 from the bank to you."
         assert sorted(line["amount"] for line in taken.facts["postings"]) == [-9000, 9000]
 
     def test_of_a_dispute_tell_its_beginning_and_its_end(self, captured: Checkout) -> None:

@@ -25,16 +25,35 @@ class TestHeldPage:
     def test_counts_down_and_tells_what_is_to_come(self, client: Client, held: Checkout) -> None:
         words = client.get(page_of(held)).content.decode()
         assert "Time to capture" in words and "You have until" in words
-        assert "The hold ends by itself, unless it is captured before" in words
+        assert "The hold ends by itself, unless your server captures first" in words
         assert 'max="120"' in words
 
     def test_tells_the_next_attempt(self, client: Client, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
         held = stage.hold(factories.checkout(acme))
-        assert "Attempt 1 of checkout.authorized will be made" in client.get(page_of(held)).content.decode()
+        words = client.get(page_of(held)).content.decode()
+        assert "Attempt 1 to tell your server of checkout.authorized" in words and "has failed" not in words
         stage.deliver(acme, 500)
         words = client.get(page_of(held)).content.decode()
-        assert "Attempt 2 of checkout.authorized will be made" in words
+        assert "Attempt 2 to tell your server of checkout.authorized" in words
+        assert "Your endpoint has failed once" in words and "The next attempt is at" in words
         Delivery.objects.update(next_attempt_at=clock.now())
         stage.deliver(acme, 200)
-        assert "will be made" not in client.get(page_of(held)).content.decode()
+        words = client.get(page_of(held)).content.decode()
+        assert "to tell your server" not in words and "has failed" not in words
+
+    def test_says_what_to_do_when_nothing_more_will_be_sent(self, client: Client, acme: Merchant) -> None:
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
+        held = stage.hold(factories.checkout(acme))
+        for _ in range(3):
+            Delivery.objects.update(next_attempt_at=clock.now())
+            stage.deliver(acme, 500)
+        assert "The last attempt is at" in client.get(page_of(held)).content.decode()
+        Delivery.objects.update(next_attempt_at=clock.now())
+        stage.deliver(acme, 500)
+        words = client.get(page_of(held)).content.decode()
+        assert "The last attempt has failed" in words and "Your endpoint failed 4 times" in words
+        assert "Capture it through the API by" in words
+
+    def test_says_that_no_server_hears_of_it(self, client: Client, held: Checkout) -> None:
+        assert "Your server does not hear of this hold" in client.get(page_of(held)).content.decode()

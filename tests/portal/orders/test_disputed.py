@@ -30,5 +30,5 @@ def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | Non
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
     words = page.content.decode()
     assert where in words and words.count("Where the money is") == 1
-    assert ("Your balance counts it until then." in words) == (is_won is None)
+    assert ("Until then it counts as yours in your balance." in words) == (is_won is None)
     assert "I did not make this payment." in words and "<dd>fraudulent" not in words.lower()

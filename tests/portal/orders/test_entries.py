@@ -54,7 +54,7 @@ class TestTimeline:
         story = timeline.of(order.read(told, checkout.pk))
         captured = next(entry for entry in story.entries if entry.title == "Captured")
         assert captured.text == (
-            "£90.00 is yours. Taken from Visa ending 4242. Posted: the bank +£90.00, you +£90.00. By key “Key”."
+            "£90.00 is yours. Taken from Visa ending 4242. Posted: £90.00 from the bank to you. By key “Key”."
         )
         assert captured.since_hold is not None and captured.since_hold > timedelta()
 

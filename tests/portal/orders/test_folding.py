@@ -45,3 +45,24 @@ def test_a_call_by_an_id_used_before_stays_where_it_was() -> None:
     held = entry("call", "You created the checkout, 201", 0, request_id="mine")
     captured = entry("state", "Captured", 1, cause="mine")
     assert [title for title, _ in told(held, captured)] == ["Captured", "You created the checkout, 201"]
+
+
+def read(after: float, title: str = "You read the checkout, 200", actor: str = "client:1") -> Entry:
+    return entry("call", title, after, actor=actor, facts={"method": "GET"})
+
+
+def test_reads_in_a_row_are_one_entry() -> None:
+    found = told_once([read(9), read(7), read(5), entry("state", "Captured", 4), read(3)])
+    assert [one.title for one in found] == [
+        "You read the checkout, 200, 3 times",
+        "Captured",
+        "You read the checkout, 200",
+    ]
+    assert (
+        found[0].at == AT + timedelta(seconds=9) and found[0].text == "First at 09:37:05, last at 09:37:09."
+    )
+
+
+def test_reads_by_another_key_or_with_another_answer_stay_apart() -> None:
+    found = told_once([read(9, actor="client:2"), read(7), read(5, title="You read the checkout, 429")])
+    assert len(found) == 3

@@ -65,9 +65,12 @@ class TestClosing:
         fit = stage.parked(over.merchant)
         assert "again (1)" in client.get("/portal/deliveries").content.decode()
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
-        assert "1 parked delivery cannot be sent again" in words and words.count('class="money-thing"') == 2
+        assert "1 parked delivery is too late" in words and words.count('class="money-thing"') == 2
+        assert words.count('type="checkbox"') == 1, "what cannot be sent with others is not ticked"
+        assert "too late</span>" in words
+        assert "Send it all the same" in client.get(f"/portal/deliveries/{over.pk}").content.decode()
         done = client.post("/portal/deliveries/close", follow=True).content.decode()
-        assert "1 delivery is closed." in done and "cannot be sent again" not in done
+        assert "1 delivery is closed." in done and "too late" not in done
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
         assert words.count('class="money-thing"') == 1 and str(fit.pk) in words
         assert "1 delivery is parked" in client.get("/portal").content.decode(), "not two"

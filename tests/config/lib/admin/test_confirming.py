@@ -30,7 +30,7 @@ class TestAsked:
     def test_is_the_question_with_a_field_for_the_note(self, request_of: HttpRequest, row: Merchant) -> None:
         asked = confirming.asked(cases.admin_of(row), request_of, "suspend", row)
         assert asked is not None and asked.title == "Suspend Acme Tickets?" and asked.seen == ""
-        assert asked.field.label == "Reason, for your colleagues" and asked.field.field.required
+        assert asked.field.label == "Reason" and asked.field.field.required
 
     @pytest.mark.parametrize("action", ["resume", "nothing"])
     def test_is_nothing_where_the_action_is_not_offered(
