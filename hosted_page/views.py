@@ -161,10 +161,8 @@ def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     after, nothing = _("They signed in on this order after you."), of_order.nothing_paid(target.checkout)
     words = f"{after} {nothing}"
     own: dict[str, Any] = {
-        "further": _(
-            "If it is a mate, leave it to them. If you sign in again, you pay, and their split ends."
-        ),
-        "link": {"href": target.address("again"), "label": _("Sign in again")},
+        "further": _("If it is a mate, leave it to them. If you take over, you pay, and their split ends."),
+        "link": {"href": target.address("again"), "label": _("Take over and sign in")},
         "cancel_url_path": "",
         "way_back": target.checkout.cancel_url,
     }

@@ -13,7 +13,8 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, ShareStatus
 from hosted_page import share_bar, summary
-from hosted_page.group import last_day, lines, people
+from hosted_page.group import folds, last_day, lines, people
+from hosted_page.group.folds import Fold
 from hosted_page.group.last_day import LastDay
 from hosted_page.group.lines import Line, Wrong
 from payments import money
@@ -39,12 +40,12 @@ class Bill:
 
     heading: str
     bears: str
-    badge: str
     note: str
     sentence: str
     parts: list[Part]
     sums: list[dict[str, str]]
     lines: list[Line]
+    folds: list[Fold]
     total: str
     until: str
     seen: str
@@ -63,6 +64,11 @@ class Bill:
     def has_begun(self) -> bool:
         """Whether the shares are open or have been, which the capture of the order makes them."""
         return any(line.status not in ("", ShareStatus.DRAFT) for line in self.lines)
+
+    @property
+    def badge(self) -> str:
+        """Where the order stands."""
+        return _("All have paid") if self.is_settled else _("Confirmed and paid")
 
     @property
     def is_large(self) -> bool:
@@ -85,12 +91,12 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     return Bill(
         heading=heading(borne, checkout.currency, is_settled=is_settled),
         bears=money.for_payer(borne.bears, checkout.currency),
-        badge=_("All have paid") if is_settled else _("Confirmed and paid"),
         note=_note(checkout, noes, known_no),
         sentence="" if (noes and known_no is None) or known_no else _where_it_goes(checkout, shares, borne),
         parts=_parts(checkout, shares, all_lines),
         sums=_sums(borne, checkout.currency),
         lines=all_lines,
+        folds=folds.of(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
         total=money.for_payer(checkout.amount, checkout.currency),
         until=_until(checkout, shares),
         seen=seen(checkout, shares, now),
@@ -133,7 +139,9 @@ def _note(checkout: Checkout, noes: Sequence[Line], known_no: str | None) -> str
 def _where_it_goes(checkout: Checkout, shares: Sequence[PaymentRequest], borne: Borne) -> str:
     """Return one sentence on the way of the mates' money, "" if there is none."""
     card = summary.card(checkout.payment, is_theirs=True)
-    if borne.out:
+    if borne.out and borne.yours:
+        words = _("{yours} of it is yours. When a mate pays, their share goes back to {card}.")
+    elif borne.out:
         words = _("When a mate pays, their share goes back to {card}.")
     elif any(share.status == ShareStatus.PAID for share in shares):
         words = _("What your mates paid goes back to {card}.")
@@ -141,7 +149,7 @@ def _where_it_goes(checkout: Checkout, shares: Sequence[PaymentRequest], borne: 
         words = _("What your mates paid is back on {card}.")
     else:
         words = _("No mate pays a part of it. It stays on {card}.")
-    return words.format(card=card)
+    return words.format(card=card, yours=money.for_payer(borne.yours, checkout.currency))
 
 
 def _sums(borne: Borne, currency: str) -> list[dict[str, str]]:

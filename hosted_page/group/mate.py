@@ -17,7 +17,7 @@ from checkout.states import ShareStatus, Status
 from config.lib import clock
 from config.lib.web import address, qr_codes
 from hosted_page import payer, rendering, summary, views
-from hosted_page.group import table
+from hosted_page.group import people, table
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, for_page, for_target, lead_name
 from hosted_page.status import of_share, receipt_sms
@@ -89,11 +89,11 @@ def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:
     may = share is not None and bending.may_reconsider(share, clock.now())
     if share is None or not may or checkout.status != Status.CAPTURED:
         return None
-    name = lead_name(checkout)
     return {
         "action": target.address("reconsider"),
-        "name": name,
-        "initial": name[:1].upper(),
+        "name": lead_name(checkout),
+        "initial": share.shown_name[:1].upper() or str(share.position),
+        "tint": people.tint(share),
         "until": summary.day(share.expires_at, checkout),
     }
 

@@ -24,6 +24,7 @@ BRIGHT, DARK = (
 )  # greys from which on nothing is seen on white, and down to which nothing is seen on ink
 SOLID = 64  # alpha from which on a pixel counts as seen
 MARK_HEIGHT = 36  # CSS pixels, in which pages measure it
+WIDEST = 2.75  # times as high: a name of a dozen letters can be read
 MARK_SCALES = (4, 3, 2)  # pixels each, the sharpest first
 MARK_BYTES = 16 * 1024  # a payer with bad reception waits for it
 PADDING = 1 / 9  # of a mark's height, around what has no ground of its own
@@ -64,10 +65,10 @@ def _ground(picture: Image.Image) -> Colour | None:
 
 
 def _width(picture: Image.Image, ground: Colour | None) -> int:
-    """Return how many CSS pixels a mark is wide: as its picture, but no less than high and no more than twice that."""
+    """Return how many CSS pixels a mark is wide: as its picture, but at least as high and at most WIDEST."""
     padding = 0 if ground is None else 2 * round(MARK_HEIGHT * PADDING)
     wide = (MARK_HEIGHT - padding) * picture.width / picture.height + padding
-    return round(min(max(wide, MARK_HEIGHT), 2 * MARK_HEIGHT))
+    return round(min(max(wide, MARK_HEIGHT), WIDEST * MARK_HEIGHT))
 
 
 def _mark(picture: Image.Image, ground: Colour | None) -> bytes:

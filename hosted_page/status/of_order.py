@@ -128,7 +128,7 @@ def silent(is_theirs: bool) -> PageStatus:
     """Return the status of a silent bank. What it may hold becomes the hold, unless another card is used."""
     words = []
     if is_theirs:
-        words.append(_("You need not wait. Use another card: whatever this one holds is released."))
+        words.append(_("You need not wait: use another card. Anything held on this one is released."))
     heading = _("Your bank has not answered") if is_theirs else _("The bank has not answered")
     shown = PageStatus("silent", heading, words, title=_("Nothing is taken."), live=True)
     shown.may_change_card = is_theirs
@@ -203,7 +203,7 @@ def _expired(checkout: Checkout) -> PageStatus:
         until = format_html(
             _("It could be paid until {time}."), time=summary.day(checkout.expired_at, checkout)
         )
-        words = format_html("{} {}", until, words)
+        words = format_html("{} {}", words, until)
     again = _("Prices may have changed. Start again in the shop.")
     return PageStatus("expired", _("This order has expired"), [words, again], place="card")
 
@@ -265,8 +265,7 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
                 " Your bank may take a few days to show it."
             )
         return _(
-            "{shop} is giving back the whole <strong>{amount}</strong>. It goes to {card}; your bank may take a few"
-            " days to show it."
+            "{shop} is giving back the whole <strong>{amount}</strong>. Your bank may take a few days to show it."
         )
     if checkout.has_mates:
         return _(
@@ -274,8 +273,7 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
             " Your bank may take a few days to show it."
         )
     return _(
-        "{shop} gave back the whole <strong>{amount}</strong>. It went to {card}; your bank may take a few days"
-        " to show it."
+        "{shop} gave back the whole <strong>{amount}</strong>. Your bank may take a few days to show it."
     )
 
 

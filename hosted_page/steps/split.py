@@ -77,10 +77,15 @@ def _context(target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
         "max_people": max(2, sharing.max_people(checkout)),
         "equal": _equal_share(checkout, form.people),
         "own": _own_shares(form),
-        "bar": share_bar.parts(form.bears or [("", 1)]),
+        "bar": share_bar.parts(form.bears or _too_much(form)),
         "amount": money.for_payer(checkout.amount, checkout.currency),
         "minor": _minor(checkout),
     }
+
+
+def _too_much(form: SplitForm) -> list[tuple[str, int]]:
+    """Return what the mates bear where that is more than the order, which leaves nothing for the lead."""
+    return [("", 0), *((row.initial, form.asked.get(row.position, 0)) for row in form.rows)]
 
 
 def _minor(checkout: Checkout) -> dict[str, Any]:
@@ -109,9 +114,8 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
     shown, step = min(people, sharing.max_people(checkout)), sharing.amount_rule(checkout).step
     yours, each = split_amounts.equally(checkout.amount, shown, step=step)
     return {
-        "mates": ngettext("{count} mate, this much", "{count} mates, each this much", people - 1).format(
-            count=people - 1
-        ),
+        "mates": ngettext("{count} mate", "{count} mates", people - 1).format(count=people - 1),
+        "count": people - 1,
         "more": _("{amount} more").format(amount=_few(yours - each, checkout.currency))
         if yours != each
         else "",

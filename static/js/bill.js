@@ -12,7 +12,7 @@ function bill() {
 
 function isInUse() {
   const { activeElement } = document;
-  return isPressed || activeElement?.matches("input, select, textarea") || bill().querySelector("details[open], .said-no:is([data-face=again], [data-face=keep])");
+  return isPressed || activeElement?.matches("input, select, textarea") || bill().querySelector("details[open]:not(.fold), .said-no:is([data-face=again], [data-face=keep])");
 }
 
 function freshen(old, fresh) {
@@ -46,6 +46,7 @@ function put(page) {
   for (const old of bill().querySelectorAll("[data-part]")) {
     const part = fresh.querySelector(`#${CSS.escape(old.id)}`);
     if (!part || part.dataset.seen === old.dataset.seen || comesLate(old)) continue;
+    if (old.matches("li") && old.checkVisibility()) part.classList.add("is-shown"); // a closed fold takes nothing away
     freshen(old, part);
     if (!part.matches("li")) continue;
     markLine(part);

@@ -71,6 +71,7 @@ function showEqual() {
   for (const amount of panel.querySelectorAll("[data-each]")) say(amount, count ? shown(each) : "");
   say(one("note"), more ? words.more.replace("{amount}", few(more)) : "");
   say(one("mates"), one("mates").dataset.words.replace("{count}", mates));
+  say(one("count"), String(mates));
   steppers[0].disabled = count <= Number(people.min);
   steppers[1].disabled = count >= Number(people.max);
   return count ? [each + more, ...Array(mates).fill(each)] : [];
@@ -103,7 +104,8 @@ function tell(left) {
 
 // A part of the bar for each person, as wide as what they bear.
 function draw(amounts) {
-  const exact = amounts.map((amount) => (100 * amount) / total);
+  const sum = amounts.reduce((before, amount) => before + Math.max(amount, 0), 0); // more than the total if it is too much
+  const exact = amounts.map((amount) => (100 * Math.max(amount, 0)) / sum);
   const borne = exact.filter((width) => width > 0);
   const equal = 100 / borne.length;
   const smallest = Math.min(...borne);
@@ -112,7 +114,7 @@ function draw(amounts) {
   const letters = [...panel.querySelectorAll(".sharers .monogram")].map((monogram) => monogram.textContent);
   const model = bar.querySelector("svg");
   bar.toggleAttribute("hidden", !amounts.length);
-  if (!amounts.length || amounts[0] < 0) return; // more than full: an empty frame
+  if (!amounts.length) return;
   let x = 0;
   bar.replaceChildren(...exact.map((width, index) => {
     const piece = model.cloneNode(true);

@@ -262,6 +262,13 @@ def _twenty_links(stage: Stage) -> Page:
     return stage.confirmed(mates=19)
 
 
+def _twenty_opened(stage: Stage) -> Page:
+    page = _twenty_links(stage)
+    page.click("#fold-out")
+    expect(page.locator(".group-line").last).to_be_visible()
+    return page
+
+
 def _qr(stage: Stage) -> Page:
     page = stage.confirmed(mates=2)
     page.click(".group-more > summary >> nth=0")
@@ -360,6 +367,7 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "19 confirmed, the bill": _links,
     "20 confirmed, QR": _qr,
     "21 confirmed, twenty people": _twenty_links,
+    "21 confirmed, twenty people, each shown": _twenty_opened,
     "22 refunding": _refunding,
     "23 refunded": _refunded,
     "24 releasing, the bank is slow": _releasing,

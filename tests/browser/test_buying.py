@@ -113,5 +113,5 @@ class TestTheWayBack:
     def test_cancel_leads_to_the_shop(self, service: Service, open_page: Callable[..., Page]) -> None:
         page = open_page()
         buy(page, service)
-        page.click("text=Cancel and go back")
+        page.click("text=Back to")
         expect(page).to_have_url(f"{service.shop_url}/")

@@ -21,7 +21,7 @@ class TestTheWayToTheShop:
         assert 'id="shop"' not in words(finn.get()), "the merchant has set none"
         Merchant.objects.update(shop_url=self.URL)
         assert f'id="shop" href="{self.URL}"' in words(finn.get())
-        assert "Go back to <bdi>Acme Tickets</bdi>" in words(finn.get())
+        assert "Back to <bdi>Acme Tickets</bdi>" in words(finn.get())
 
     def test_is_shown_to_who_has_paid_a_share(self, finn: Mate) -> None:
         Merchant.objects.update(shop_url=self.URL)

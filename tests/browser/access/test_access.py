@@ -44,7 +44,7 @@ form
   text: No code next time on this device. Not for one that others use.
   button "Text me a code"
 form
-  button "Cancel and go back to Acme Tickets"
+  button "Back to Acme Tickets"
 """,
     "code": """
 text: Acme Tickets Order {order}
@@ -67,7 +67,7 @@ form
   button "Continue"
 text: You can ask for a new code in {time}
 form
-  button "Cancel and go back to Acme Tickets"
+  button "Back to Acme Tickets"
 """,
     "split": """
 text: Acme Tickets Order {order}
@@ -109,7 +109,7 @@ form
 When a mate pays, their share goes back to your card. If a mate never pays, their share stays with you.
     button "Continue to pay"
 form
-  button "Cancel and go back to Acme Tickets"
+  button "Back to Acme Tickets"
 """,
     "card": """
 text: Acme Tickets Order {order}
@@ -146,7 +146,7 @@ text
 group
   summary "Test cards Show"
 form
-  button "Cancel and go back to Acme Tickets"
+  button "Back to Acme Tickets"
 """,
     "held": """
 text: Acme Tickets Order {order}
@@ -183,7 +183,7 @@ region "Your order"
     summary "Standing ticket, Blue Room Show order"
 text: Confirmed and paid Acme Tickets has the whole {money}.
 heading 1 "You bear {money} now"
-text: When a mate pays, their share goes back to your Visa ending 4242.
+text: {money} of it is yours. When a mate pays, their share goes back to your Visa ending 4242.
 terms
   term: Yours
   definition: {money}

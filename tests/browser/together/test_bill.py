@@ -51,6 +51,27 @@ def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: V
     assert lea.evaluate("document.activeElement.textContent") == "Not now"
 
 
+def test_of_many_is_one_line_that_opens_downwards_and_takes_nothing_away(stage: Stage) -> None:
+    lea = stage.confirmed(stage.order(), mates=9)
+    finns, fold = lea.locator(".group-line:has-text('Finn')"), lea.locator("#fold-out")
+    expect(finns).to_be_hidden()
+    expect(fold).to_contain_text("9 mates")
+    place = "it => it.getBoundingClientRect().top + scrollY"
+    before = fold.evaluate(place)
+    fold.click()
+    expect(finns).to_be_visible()
+    assert fold.evaluate(place) == before, "what is tapped stays where it is"
+    say_no(stage, link_of(lea, "Finn"))
+    expect(fold).to_contain_text("8 mates")
+    expect(finns.locator(".badge")).to_have_text("Said no")
+    fold.click()
+    expect(finns).to_be_visible()
+    expect(lea.locator(".group-line:has-text('Priya')")).to_be_hidden()
+    assert finns.evaluate("it => it.nextElementSibling.textContent").strip().startswith("P"), (
+        "each keeps its place"
+    )
+
+
 @pytest.mark.rule("share.last_day")
 @pytest.mark.long
 def test_the_last_day_is_offered_at_the_next_load(stage: Stage, accessible: Visit) -> None:

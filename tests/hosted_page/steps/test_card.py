@@ -33,7 +33,7 @@ class TestDeclinedCards:
             assert self.try_card(lea, self.DECLINED).status_code == 303
         refused = self.try_card(lea, "4242424242424242")
         assert refused.status_code == 429 and "Too many cards were declined" in words(refused)
-        assert "No money was taken." in words(refused) and "Cancel and go back" in words(refused)
+        assert "No money was taken." in words(refused) and "Back to <bdi>Acme Tickets" in words(refused)
         assert "order again at the shop" in words(refused), "in an hour it has expired"
         Checkout.objects.update(payable_until=timezone.now() + timedelta(hours=2))
         assert "come back in an hour" in words(self.try_card(lea, "4242424242424242"))
