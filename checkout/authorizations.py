@@ -6,7 +6,7 @@ Three phases: commit the intent, call with no transaction open, lock again and r
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from django.db import transaction
@@ -80,11 +80,8 @@ def authorize(
 
 def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
     """Write who pays, and in which language if texts may go to them later."""
-    facts: dict[str, Any] = {"lead": lead} if checkout.lead_id is None and lead else {}
-    if checkout.has_mates and language != checkout.language:
-        facts["language"] = language
-    if facts:
-        checkout.note(**facts)
+    spoken = {"language": language} if checkout.has_mates else {}
+    checkout.touch(lead=lead, **spoken)
 
 
 def hold(begin: Callable[[Slot], Operation]) -> Paid:

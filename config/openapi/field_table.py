@@ -237,10 +237,6 @@ FIELDS = {
     "Subscription.event_types": _WANTED,
     "NewSubscription.event_types": _WANTED,
     "updated_at": Field("When it last changed.", _TIME),
-    "Checkout.updated_at": Field(
-        "When it last changed. A `pending_operation` counts once the bank has answered, or has not in time.",
-        _TIME,
-    ),
     "signing_secret": Field(
         "What deliveries are signed with: `whsec_` and base64 of 32 bytes. Shown this once; keep "
         "it on your server.",
