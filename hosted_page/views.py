@@ -162,7 +162,7 @@ def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     words = f"{after} {nothing}"
     own: dict[str, Any] = {
         "further": _("If it is a mate, leave it to them. If you take over, you pay, and their split ends."),
-        "link": {"href": target.address("again"), "label": _("Take over and sign in")},
+        "link": {"href": target.address("again"), "label": _("Sign in and take over")},
         "cancel_url_path": "",
         "way_back": target.checkout.cancel_url,
     }

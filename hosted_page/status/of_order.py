@@ -128,7 +128,9 @@ def silent(is_theirs: bool) -> PageStatus:
     """Return the status of a silent bank. What it may hold becomes the hold, unless another card is used."""
     words = []
     if is_theirs:
-        words.append(_("You need not wait: use another card. Anything held on this one is released."))
+        words.append(
+            _("You need not wait: use another card. If anything was held on this one, it is released.")
+        )
     heading = _("Your bank has not answered") if is_theirs else _("The bank has not answered")
     shown = PageStatus("silent", heading, words, title=_("Nothing is taken."), live=True)
     shown.may_change_card = is_theirs
@@ -168,7 +170,7 @@ def nothing_paid(checkout: Checkout) -> str:
     given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if given_up.exists():
         return _("You paid nothing. Whatever your bank may still hold is released.")
-    return _("You paid nothing, and nothing is held on any card.")
+    return _("You paid nothing, and nothing is held on your card.")
 
 
 def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
@@ -205,12 +207,12 @@ def _expired(checkout: Checkout) -> PageStatus:
         )
         words = format_html("{} {}", words, until)
     again = _("Prices may have changed. Start again in the shop.")
-    return PageStatus("expired", _("This order has expired"), [words, again], place="card")
+    return PageStatus("expired", _("This order has expired"), [words, again])
 
 
 def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     if checkout.authorized_at is None:
-        return PageStatus("cancelled", _("Cancelled by the shop"), [nothing_paid(checkout)], place="card")
+        return PageStatus("cancelled", _("Cancelled by the shop"), [nothing_paid(checkout)])
     is_cancelled = checkout.void_reason == VoidReason.MERCHANT_CANCEL
     why = _why_released(checkout, is_cancelled=is_cancelled)
     facts = _facts(checkout, is_lead)

@@ -50,14 +50,14 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
     """Return the status of a share that nobody has paid or will pay."""
     match share.status:
         case ShareStatus.DECLINED:
-            words = _("You are not charged. {name} can see that you said no.").format(**facts)
+            words = _("You are not charged. {name} can see this.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
             until = summary.day(share.expires_at, target.checkout)
-            told = [_("{name} asked you for <strong>{amount}</strong> until {until}.")]
+            told = [_("You are not charged, and there is nothing left to do.")]
+            told.append(_("{name} asked you for <strong>{amount}</strong> until {until}."))
             if target.checkout.status == Status.CAPTURED:
                 told.append(_("Your share stays with {name}."))
-            told.append(_("You are not charged, and there is nothing left to do."))
             words = format_html(" ".join(told), until=until, **facts)
             return PageStatus("link_ended", _("This link has ended"), [words])
         case _:

@@ -53,7 +53,7 @@ def _receipt(
     zone = summary.zone_of(checkout)
     rows = [
         *first,
-        Row(_("Paid"), summary.dated(at, zone), summary.zone_words(at, zone)),
+        Row(_("When"), summary.dated(at, zone), summary.zone_words(at, zone)),
         Row(_("With"), summary.card_name(payment)),
     ]
     return Receipt(rows, money.for_payer(amount, checkout.currency))

@@ -101,7 +101,7 @@ def _earlier(refunds: Sequence[Operation], shares: Sequence[PaymentRequest]) -> 
 
 
 def _back(is_settled: bool) -> str:
-    return _("Back now") if is_settled else _("On its way back")
+    return _("Given back") if is_settled else _("On its way back")
 
 
 def _bill(

@@ -139,5 +139,5 @@ def _own_shares(form: SplitForm) -> dict[str, Any]:
     return {
         "left": money.for_payer(max(left, 0), checkout.currency),
         "sum": money.for_payer(max(asked, checkout.amount), checkout.currency),
-        "over": _("{more} too much. Lower a share.").format(more=too_much) if left < 0 else "",
+        "over": _("{more} too much").format(more=too_much) if left < 0 else "",
     }

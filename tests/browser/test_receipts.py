@@ -45,7 +45,7 @@ def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
     before = page.evaluate(TOP, ".receipt")
     page.click("#stay")
     expect(page.locator("#stay")).to_be_hidden()
-    expect(page.locator("[data-auto-return]")).to_have_text("This page stays open.")
+    expect(page.locator("[data-auto-return]")).to_have_text("You can close this page.")
     assert page.evaluate(TOP, ".receipt") == before
     page.check("#opt-in")
     page.fill("#email", "lea@mail.example")

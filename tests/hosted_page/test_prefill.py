@@ -83,7 +83,7 @@ class TestBeforeTheCode:
         stranger = Payer(lea.checkout)
         refused = stranger.post("/prefilled")
         assert refused.status_code == 422 and IS_IT in words(refused)
-        assert "Type it on the page that asked for it" in words(refused) and "data-resend-in" in words(
+        assert "Type it on the page where you asked for it" in words(refused) and "data-resend-in" in words(
             refused
         )
         assert "button-main" not in words(refused), "it would fail"

@@ -80,7 +80,7 @@ class TestTheJourney:
         finn = Payer(lea.checkout)
         finn.sign_in("07700 900456")
         page = words(lea.get())
-        assert "Somebody else is paying now" in page and "nothing is held on any card" in page
+        assert "Somebody else is paying now" in page and "nothing is held on your card" in page
         assert "you pay, and their split ends" in page and f'href="{lea.checkout.cancel_url}"' in page
         assert "Who’s in on this?" in words(finn.get("/split"))
 

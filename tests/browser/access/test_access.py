@@ -217,7 +217,7 @@ region "Receipt"
     definition: Acme Tickets
     term: For
     definition: Standing ticket, Blue Room Order {order}
-    term: Paid
+    term: When
     definition: {date}, {time} London time (GMT)
     term: With
     definition: Visa ending 4242

@@ -66,13 +66,15 @@ def split(page: Page, look: Visit, *, script: bool) -> None:
         page.fill(f"#amount-{position}", amount)
     tally = page.locator("[data-tally]")
     if script:  # without, the server says it: tests/hosted_page/steps/test_split.py
-        expect(tally).to_contain_text("£14.00 too much. Lower a share.")
+        expect(tally).to_contain_text("£14.00 too much")
+        expect(page.locator(".lower")).to_be_visible()
     look(page)
     page.click("text=Add a mate")
     expect(page.locator("[data-row]:visible")).to_have_count(3)
     page.fill("#amount-3", "8")
     if script:
         expect(tally).to_contain_text("Adds up")
+        expect(page.locator(".lower")).to_be_hidden()
         expect(page.locator("[data-left]")).to_have_text("£58.00")
     look(page)
     page.click("#continue")

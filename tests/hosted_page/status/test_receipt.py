@@ -25,7 +25,7 @@ def test_of_an_order_names_shop_thing_time_card_and_sum(lea: Payer) -> None:
     page = words(lea.get())
     said = receipt(page)
     title = lea.checkout.bill[0].name
-    assert said[:7] == ["Receipt", "Paid to", "Acme Tickets", "For", title, "Order A-20417", "Paid"]
+    assert said[:7] == ["Receipt", "Paid to", "Acme Tickets", "For", title, "Order A-20417", "When"]
     assert re.fullmatch(r"\d{1,2} \w+ 20\d\d, \d\d:\d\d:\d\d", said[7])
     assert said[8] == "London time (GMT)" or said[8] == "London time (BST)"
     assert said[9:] == [
@@ -52,7 +52,7 @@ def test_of_a_share_is_the_mates_alone(finn: Mate, order: Checkout) -> None:
     title = order.bill[0].name
     assert said[:7] == [
         *("Receipt", "Paid to", "Acme Tickets, for Lea", "For"),
-        *(f"Your share of {title}", "Lea’s order A-20417", "Paid"),
+        *(f"Your share of {title}", "Lea’s order A-20417", "When"),
     ]
     assert said[9:] == [
         *("With", "Mastercard ending 4444", "Paid", "£20.00", "Print"),

@@ -24,7 +24,7 @@ def rows(page: str) -> list[tuple[str, str]]:
 
 
 def left(page: str) -> str:
-    found = re.search(r'eft on your card</strong>\s*<span class="amount">([^<]*)<', page)
+    found = re.search(r'till charged</strong>\s*<span class="amount">([^<]*)<', page)
     assert found
     return found[1]
 
@@ -38,7 +38,7 @@ class TestTheLead:
         mates.pump(lea.checkout.pk, rounds=3)
         page = words(lea.get())
         assert "<h1>£90.00 goes back to your card</h1>" in page and "Your Visa ending 4242" in page
-        assert rows(page) == [("Taken", "£90.00"), ("Back now", "−£90.00")] and left(page) == "£0.00"
+        assert rows(page) == [("Taken", "£90.00"), ("Given back", "−£90.00")] and left(page) == "£0.00"
         assert ", London time" in page and "mates" not in page
 
     def test_with_mates_gets_what_the_card_still_bore(self, lead: Payer, finn: Mate, order: Checkout) -> None:
@@ -53,7 +53,7 @@ class TestTheLead:
         assert rows(page) == [
             ("Taken", "£90.00"),
             ("Back when Finn paid", "−£20.00"),
-            ("Back now", "−£70.00"),
+            ("Given back", "−£70.00"),
         ]
         assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
         assert "Finn’s card gets its £20.00 back, too. Your mates’ links have ended." in page
@@ -69,7 +69,7 @@ class TestTheLead:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert mates.settled(finn.share) == "refunded"
         page = words(lead.get())
-        assert rows(page) == [("Taken", "£90.00"), ("Back now", "−£90.00")] and left(page) == "£0.00"
+        assert rows(page) == [("Taken", "£90.00"), ("Given back", "−£90.00")] and left(page) == "£0.00"
         assert "Finn’s card gets its £20.00 back, too." in page
 
     def test_is_told_no_sum_while_it_is_open(self, lead: Payer, finn: Mate, order: Checkout) -> None:
@@ -99,7 +99,7 @@ class TestAMate:
         assert rows(words(finn.get())) == [("Taken", "£20.00"), ("On its way back", "−£20.00")]
         assert mates.settled(finn.share) == "refunded"
         page = words(finn.get())
-        assert rows(page) == [("Taken", "£20.00"), ("Back now", "−£20.00")] and left(page) == "£0.00"
+        assert rows(page) == [("Taken", "£20.00"), ("Given back", "−£20.00")] and left(page) == "£0.00"
         assert "links have ended" not in page and "4242" not in page
 
 

@@ -52,6 +52,7 @@ class TestBroken:
 class TestNothingThere:
     def test_says_first_that_a_payer_was_not_charged(self) -> None:
         page = Client().get("/pay?id=x").content.decode()
+        assert "There is no order at this address" in page
         assert page.index("You were not charged") < page.index("Open it again from the message or shop")
 
     def test_says_nothing_of_paying_to_others(self) -> None:
