@@ -90,7 +90,7 @@ def is_part(request: HttpRequest) -> bool:
 def find(request: HttpRequest) -> HttpResponse:
     """Show the orders that match what was typed; if there is only one, go to it."""
     term = request.GET.get("q", "")
-    found = finding.find(term)
+    found = finding.find(term, request)
     answer = _found(request, term, found)
     if found.is_number:
         with replica.primary():

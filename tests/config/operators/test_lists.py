@@ -3,15 +3,17 @@
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Checkout
+from checkout.models import Checkout, Refund
 from config.lib import clock
 from payments import discrepancies, switches
 from payments.models import Discrepancy, Merchant, Operation
-from tests import factories
+from portal.models import User
+from tests import factories, outside
 from tests.portal import people
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
@@ -58,6 +60,33 @@ class TestOrders:
         with CaptureQueriesContext(connection) as many:
             shown(operator, ORDERS)
         assert len(many) == len(one)
+
+    def test_say_beside_their_state_what_it_does_not_in_one_statement(
+        self, operator: Client, captured: Checkout, posted: list[int]
+    ) -> None:
+        shown(operator, ORDERS)
+        with CaptureQueriesContext(connection) as before:
+            page = shown(operator, ORDERS)
+        assert not any(f"{words}</span>" in page for words in ("Refund failed", "Disputed", "In doubt"))
+        refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
+        Refund.objects.create(merchant=captured.merchant, checkout=captured, created_at=clock.now(), **refund)
+        assert "Refund failed</span>" in shown(operator, ORDERS)
+        outside.dispute(captured.payment)
+        page = shown(operator, ORDERS)
+        assert "Disputed</span>" in page and "Refund failed" not in page, "one badge beside the state"
+        Operation.objects.filter(payment=captured.payment, kind="capture").update(
+            state="unknown", ended_at=None
+        )
+        with CaptureQueriesContext(connection) as after:
+            assert "In doubt</span>" in shown(operator, ORDERS)
+        assert len(after) == len(before)
+
+    def test_say_no_more_than_their_reader_may_see(self, client: Client, captured: Checkout) -> None:
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_checkout"))
+        people.operate(client, person)
+        Operation.objects.filter(kind="capture").update(state="unknown", ended_at=None)
+        assert "In doubt</span>" not in shown(client, ORDERS)
 
     def test_offer_a_verb_only_where_it_fits_a_row(self, operator: Client, captured: Checkout) -> None:
         page = shown(operator, ORDERS)
