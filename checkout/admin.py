@@ -34,6 +34,23 @@ from payments.cause import Cause, cause_of_operator
 from payments.columns import MoneyAdmin
 from payments.models import Discrepancy, Operation
 
+TOLD = "{} is told. This cannot be undone."
+UNPAID = "It ends unpaid, and nothing is held."
+
+
+def _of_one(checkout: Checkout) -> dict[str, str]:
+    """Return the words of the question about cancelling this one order."""
+    words, told = {"button": "Yes, cancel it"}, TOLD.format(checkout.merchant)
+    if checkout.status == Status.CREATED:
+        words["text"] = f"{UNPAID} {told}"
+    if checkout.status == Status.AUTHORIZED and checkout.payment:
+        amount = money.display(checkout.amount, checkout.currency)
+        card = f"{checkout.payment.card_brand} {checkout.payment.card_last4}".strip()
+        words["title"] = f"Cancel {checkout.merchant_order_id} and release {amount}?"
+        words["text"] = f"{amount} goes back to {card or 'the card'}. {told}"
+    return words
+
+
 CANCEL = confirming.Question(
     title="Cancel checkouts",
     text="A hold is released, and the merchant is told. An unpaid order ends. One that is paid stays as it is: its"
@@ -41,6 +58,7 @@ CANCEL = confirming.Question(
     label="Reason",
     button="Yes, cancel",
     one="Cancel {}?",
+    of_one=_of_one,
 )
 admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
 admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)

@@ -38,6 +38,11 @@ SUSPEND = confirming.Question(
     label="Reason",
     button="Yes, suspend",
     one="Suspend {}?",
+    of_one=lambda merchant: {
+        "text": f"Within five seconds nothing new is created, paid or captured for {merchant}. Holds run out and are"
+        " released. Reads, cancels and refunds go on, and what is in doubt is brought to its end.",
+        "button": "Yes, suspend it",
+    },
 )
 RESUME = confirming.Question(
     title="Resume merchants",
@@ -45,6 +50,10 @@ RESUME = confirming.Question(
     label="Reason",
     button="Yes, resume",
     one="Resume {}?",
+    of_one=lambda merchant: {
+        "text": f"Within five seconds {merchant} can create, be paid and capture again, unless all are stopped.",
+        "button": "Yes, resume it",
+    },
 )
 CLOSE = confirming.Question(
     title="Close discrepancies",
@@ -52,6 +61,10 @@ CLOSE = confirming.Question(
     label="What came of it",
     button="Close",
     one="Close this discrepancy?",
+    of_one=lambda _: {
+        "text": "Close it once you have set it right. If the same comes again, it is told again.",
+        "button": "Close it",
+    },
 )
 
 

@@ -18,25 +18,32 @@ from checkout.remedies import asking, booking, closing, giving_up, sending
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
 from config.lib.admin import confirming
-from payments import due
+from payments import due, money
 from payments.admin import DiscrepancyAdmin, OperationAdmin
 from payments.cause import cause_of_operator
 from payments.models import Discrepancy, Operation
 
 Kind, State = Operation.Kind, Operation.State
 NOTE = "How you know it"
+
+
+def _of_settled(operation: Operation) -> dict[str, str]:
+    return {"button": f"Book {money.display(operation.amount, operation.payment.currency)}"}
+
+
 SETTLE = confirming.Question(
     title="Close as settled otherwise",
     text="Only if the payer has the money some other way. It is booked, this card is not tried again, and the"
     " refund goes on without it.",
-    label=NOTE,
+    label="How it was settled",
     button="Book it as settled",
     one="Settle {} otherwise?",
+    of_one=_of_settled,
 )
 SEND = confirming.Question(
     title="Send again",
-    text="The provider gets it again at once. If the reason for a refusal has not changed, it refuses again.",
-    label=NOTE,
+    text="It goes to the provider at once. If the reason for the refusal has not changed, it is refused again.",
+    label="Why you send it again",
     button="Send it again",
     one="Send {} again?",
 )

@@ -69,7 +69,7 @@ def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     }
     if is_part(request):
         return TemplateResponse(request, "operators/_question.html", context)
-    return _page(request, "question", context | {"title": asked.title})
+    return _page(request, "question", context | {"title": asked.question.title})
 
 
 def _row(action: str, key: UUID) -> Operation | Discrepancy:
