@@ -27,7 +27,7 @@ from checkout.models import (
 from checkout.remedies import admin as remedies_admin
 from checkout.states import Status, VoidReason
 from config.lib import locks
-from config.lib.admin import confirming, lists
+from config.lib.admin import columns, confirming, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
 from payments import money
 from payments.cause import Cause, cause_of_operator
@@ -63,6 +63,7 @@ CANCEL = confirming.Question(
 admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
 admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)
 
+EMPTY = (None, "")
 BUSY = "a card operation is open. Try again in a moment."
 REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
@@ -89,6 +90,15 @@ class CheckoutAdmin(MoneyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Read each with the time at which it was read, so that a page tells its age."""
         return reading.with_read_at(super().get_queryset(request))
+
+    def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
+        """Return what it has: a field that is empty is left out of its page."""
+        empty = (
+            {field.name for field in self.opts.fields if field.value_from_object(obj) in EMPTY}
+            if obj
+            else set()
+        )
+        return [column for column in super().get_fields(request, obj) if columns.name_of(column) not in empty]
 
     def called(self, row: Checkout) -> str:
         return row.merchant_order_id

@@ -12,6 +12,7 @@ from config.operators import about, board, lists, order, shell
 register = template.Library()
 register.filter("utc", order.utc)
 register.filter("filter_title", lists.title_of)
+register.filter("table_title", shell.title_of_table)
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # those of one moment begin alike
 
 # How the lists with a table of their own are read, by their model.
