@@ -97,6 +97,7 @@ class MerchantAdmin(OperatorAdmin):
 
     form = MerchantForm
     actions = ("suspend", "resume")
+    verbs_said = "One that is suspended can create, be paid and capture nothing new until it is resumed."
     is_small = True
     list_display = ("name", "id", "country", "created_at")
     list_filter = ("country", "opt_in_enabled")
@@ -140,14 +141,14 @@ class MerchantAdmin(OperatorAdmin):
     def has_suspend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("payments.change_switch")
 
-    @admin.action(description="Suspend: no new checkouts, payments or captures", permissions=["suspend"])
+    @admin.action(description="Suspend", permissions=["suspend"])
     @confirming.confirmed(SUSPEND)
     def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
             switch = switches.suspend(merchant, reason=reason)
             self._show_result(request, merchant, switch, f"Suspended: {reason}", "was suspended already.")
 
-    @admin.action(description="Resume: open again what was suspended", permissions=["suspend"])
+    @admin.action(description="Resume", permissions=["suspend"])
     @confirming.confirmed(RESUME)
     def resume(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
@@ -366,6 +367,8 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
     list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
     list_filter = (Openness, "kind")
+    searched_by = "Kind, note or order"
+    search_help_text = "Any part of a kind or a note, or the whole id of an order."
     search_fields = ("kind", "note", "subject")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -378,7 +381,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     def offers(self, action: str, row: Discrepancy) -> bool:
         return row.closed_at is None
 
-    @admin.action(description="Close with a note: a person has set it right", permissions=["change"])
+    @admin.action(description="Close with a note", permissions=["change"])
     @confirming.confirmed(CLOSE)
     def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
         for discrepancy in rows:

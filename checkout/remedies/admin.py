@@ -10,14 +10,15 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db import OperationalError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from checkout.models import Checkout
 from checkout.proof import proving
 from checkout.remedies import asking, booking, closing, giving_up, sending
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
-from config.lib.admin import confirming
+from config.lib.admin import confirming, lists
 from payments import due, money
 from payments.admin import DiscrepancyAdmin, OperationAdmin
 from payments.cause import cause_of_operator
@@ -138,6 +139,18 @@ class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
     """A discrepancy, with the booking of a refund that somebody made at the provider."""
 
     actions = (*DiscrepancyAdmin.actions, "book_outside_refund")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find by a kind, a note or an order's id."""
+        found, _ = super().get_search_results(request, queryset, search_term)
+        term = search_term.replace("\0", "").strip()
+        if not term:
+            return found, False
+        orders = list(lists.find(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"]))
+        is_about = Q(subject__in=orders) | Q(operation__payment__checkout_uuid__in=orders)
+        return queryset.filter(Q(pk__in=found.order_by().values("pk")) | is_about), False
 
     def offers(self, action: str, row: Discrepancy) -> bool:
         is_bookable = action != "book_outside_refund" or row.kind == booking.TOLD_AS

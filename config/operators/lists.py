@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from checkout import reading
 from checkout.models import Checkout
 from checkout.states import Status
+from config.lib.admin.lists import LOOKED_THROUGH, OfMerchant
 from config.operators import ages, badges, cases, marks
 from config.operators.cases import Case
 from payments import money
@@ -21,7 +22,10 @@ from payments.models import Discrepancy, Merchant
 from portal.badges import CHECKOUT, Badge
 
 # What a filter's choices are called in the portal, by the list's model.
-FILTERS = {"opt in enabled": "Asks for the opt-in"}
+FILTERS = {
+    "opt in enabled": "Asks for the opt-in",
+    f"status, among the newest {LOOKED_THROUGH:,}": "State",
+}
 STATES = {str(state.label): CHECKOUT[state].words for state in Status}
 
 
@@ -99,3 +103,21 @@ def words_of(label: str, name: str, shown: str) -> str:
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
     return cases.title(shown) if label == "payments.discrepancy" and name == "kind" else shown
+
+
+def chosen(listed: Any) -> str:
+    """Return which filters of a list are on, in their choices' words: "open only"."""
+    found = []
+    for spec in listed.filter_specs:
+        for choice in list(spec.choices(listed))[1:]:  # the first is all of them
+            if choice.get("selected"):
+                words = choice_of(spec, str(choice["display"]))
+                is_name = isinstance(spec, OfMerchant) or words.isupper()
+                found.append(words if is_name else words[:1].lower() + words[1:])
+    return f"{', '.join(found)} only" if found else "some are on"
+
+
+def choice_of(spec: Any, shown: str) -> str:
+    """Return a filter's choice as the badges of its list read; a filter of our own has no field."""
+    field = getattr(spec, "field", None)
+    return shown if field is None else words_of(field.model._meta.label_lower, field.name, shown)

@@ -62,7 +62,10 @@ def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dic
 @register.simple_tag
 def operators_choice(spec: Any, shown: Any) -> str:
     """Return a filter's choice as the badges of its list read."""
-    field = getattr(spec, "field", None)  # a filter of our own has none
-    return (
-        str(shown) if field is None else lists.words_of(field.model._meta.label_lower, field.name, str(shown))
-    )
+    return lists.choice_of(spec, str(shown))
+
+
+@register.simple_tag
+def operators_filters(listed: Any) -> str:
+    """Return which filters of a list are on."""
+    return lists.chosen(listed)

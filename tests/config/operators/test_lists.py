@@ -117,6 +117,26 @@ class TestDiscrepancies:
         assert "another_amount</a>" not in page, "a filter's choice is a sentence too"
         assert table.count("_selected_action") == 1, "what is closed is not closed again"
 
+    def test_say_which_filters_are_on(self, operator: Client, captured: Checkout) -> None:
+        assert "Filters: open only" in shown(operator, f"{DISCREPANCIES}?state=open")
+        both = shown(operator, f"{ORDERS}?status__exact=captured&merchant__exact={captured.merchant_id}")
+        assert "Filters: Acme Tickets, captured only" in both and ">State</h3>" in both
+        assert "Filters</span>" in shown(operator, ORDERS)
+
+    def test_are_found_by_their_order_their_kind_and_their_note(
+        self, operator: Client, captured: Checkout, rival: Merchant
+    ) -> None:
+        discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+        discrepancies.report("notification_of_nothing", rival.pk, merchant=rival)
+        for term, words in {
+            captured.merchant_order_id: "The provider speaks of another amount",
+            "of_nothing": "A notification about nothing of ours",
+        }.items():
+            page = shown(operator, f"{DISCREPANCIES}?q={term}")
+            table = page[page.index("<tbody>") :]
+            assert words in table and table.count("_selected_action") == 1
+        assert "None matches" in shown(operator, f"{DISCREPANCIES}?q=nobody")
+
 
 class TestMerchants:
     def test_are_open_or_suspended_and_why_those_first(
