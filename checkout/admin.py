@@ -38,7 +38,7 @@ TOLD = "{} is told. This cannot be undone."
 UNPAID = "It ends unpaid, and nothing is held."
 
 
-def _of_one(checkout: Checkout) -> dict[str, str]:
+def _of_one(checkout: Checkout) -> dict[str, Any]:
     """Return the words of the question about cancelling this one order."""
     words, told = {"button": "Yes, cancel it"}, TOLD.format(checkout.merchant)
     if checkout.status == Status.CREATED:

@@ -97,7 +97,7 @@ class MerchantAdmin(OperatorAdmin):
 
     form = MerchantForm
     actions = ("suspend", "resume")
-    verbs_said = "One that is suspended can create, be paid and capture nothing new until it is resumed."
+    verbs_said = "Suspend stops new checkouts, payments and captures; Resume allows them again."
     is_small = True
     list_display = ("name", "id", "country", "created_at")
     list_filter = ("country", "opt_in_enabled")

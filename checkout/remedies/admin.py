@@ -28,7 +28,7 @@ Kind, State = Operation.Kind, Operation.State
 NOTE = "How you know it"
 
 
-def _of_settled(operation: Operation) -> dict[str, str]:
+def _of_settled(operation: Operation) -> dict[str, Any]:
     return {"button": f"Book {money.display(operation.amount, operation.payment.currency)}"}
 
 

@@ -20,7 +20,7 @@ from config.lib.admin.readonly import FROM_OPERATIONS, FROM_PAGE, OperatorAdmin
 CONFIRMED = "confirmed"
 Action = Callable[[Any, HttpRequest, QuerySet[Any], str], None]
 Seen = Callable[[Any], str]
-OfOne = Callable[[Any], dict[str, str]]
+OfOne = Callable[[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Question:
         """Return the question in the words for the one row or for several, its title with the question mark."""
         if len(rows) != 1 or not self.one:
             return replace(self, title=f"{self.title}?")
-        words = {"title": self.one.format(shown.called(rows[0]))}
+        words: dict[str, Any] = {"title": self.one.format(shown.called(rows[0]))}
         return replace(self, **words | (self.of_one(rows[0]) if self.of_one else {}))
 
 
@@ -64,7 +64,7 @@ def confirmed(
             if form.is_valid():
                 action(self, request, rows, form.cleaned_data["words"])
                 return None
-            told = question.about(self, rows)
+            told = question.about(self, list(rows))
             form.fields["words"].label = told.label
             return _page(self, request, list(rows), told, form=form, said=seen(rows[0]) if seen else "")
 
