@@ -27,12 +27,29 @@ from checkout.models import (
 from checkout.remedies import admin as remedies_admin
 from checkout.states import Status, VoidReason
 from config.lib import locks
-from config.lib.admin import confirming, lists
+from config.lib.admin import columns, confirming, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
 from payments import money
 from payments.cause import Cause, cause_of_operator
 from payments.columns import MoneyAdmin
 from payments.models import Discrepancy, Operation
+
+TOLD = "{} is told. This cannot be undone."
+UNPAID = "It ends unpaid, and nothing is held."
+
+
+def _of_one(checkout: Checkout) -> dict[str, Any]:
+    """Return the words of the question about cancelling this one order."""
+    words, told = {"button": "Yes, cancel it"}, TOLD.format(checkout.merchant)
+    if checkout.status == Status.CREATED:
+        words["text"] = f"{UNPAID} {told}"
+    if checkout.status == Status.AUTHORIZED and checkout.payment:
+        amount = money.display(checkout.amount, checkout.currency)
+        card = f"{checkout.payment.card_brand} {checkout.payment.card_last4}".strip()
+        words["title"] = f"Cancel {checkout.merchant_order_id} and release {amount}?"
+        words["text"] = f"{amount} goes back to {card or 'the card'}. {told}"
+    return words
+
 
 CANCEL = confirming.Question(
     title="Cancel checkouts",
@@ -41,10 +58,12 @@ CANCEL = confirming.Question(
     label="Reason",
     button="Yes, cancel",
     one="Cancel {}?",
+    of_one=_of_one,
 )
 admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
 admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)
 
+EMPTY = (None, "")
 BUSY = "a card operation is open. Try again in a moment."
 REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
@@ -71,6 +90,15 @@ class CheckoutAdmin(MoneyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Read each with the time at which it was read, so that a page tells its age."""
         return reading.with_read_at(super().get_queryset(request))
+
+    def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
+        """Return what it has: a field that is empty is left out of its page."""
+        empty = (
+            {field.name for field in self.opts.fields if field.value_from_object(obj) in EMPTY}
+            if obj
+            else set()
+        )
+        return [column for column in super().get_fields(request, obj) if columns.name_of(column) not in empty]
 
     def called(self, row: Checkout) -> str:
         return row.merchant_order_id

@@ -38,6 +38,11 @@ SUSPEND = confirming.Question(
     label="Reason",
     button="Yes, suspend",
     one="Suspend {}?",
+    of_one=lambda merchant: {
+        "text": f"Within five seconds nothing new is created, paid or captured for {merchant}. Holds run out and are"
+        " released. Reads, cancels and refunds go on, and what is in doubt is brought to its end.",
+        "button": "Yes, suspend it",
+    },
 )
 RESUME = confirming.Question(
     title="Resume merchants",
@@ -45,6 +50,10 @@ RESUME = confirming.Question(
     label="Reason",
     button="Yes, resume",
     one="Resume {}?",
+    of_one=lambda merchant: {
+        "text": f"Within five seconds {merchant} can create, be paid and capture again, unless all are stopped.",
+        "button": "Yes, resume it",
+    },
 )
 CLOSE = confirming.Question(
     title="Close discrepancies",
@@ -52,6 +61,10 @@ CLOSE = confirming.Question(
     label="What came of it",
     button="Close",
     one="Close this discrepancy?",
+    of_one=lambda _: {
+        "text": "Close it once you have set it right. If the same comes again, it is told again.",
+        "button": "Close it",
+    },
 )
 
 
@@ -84,6 +97,7 @@ class MerchantAdmin(OperatorAdmin):
 
     form = MerchantForm
     actions = ("suspend", "resume")
+    verbs_said = "Suspend stops new checkouts, payments and captures; Resume allows them again."
     is_small = True
     list_display = ("name", "id", "country", "created_at")
     list_filter = ("country", "opt_in_enabled")
@@ -127,14 +141,14 @@ class MerchantAdmin(OperatorAdmin):
     def has_suspend_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("payments.change_switch")
 
-    @admin.action(description="Suspend: no new checkouts, payments or captures", permissions=["suspend"])
+    @admin.action(description="Suspend", permissions=["suspend"])
     @confirming.confirmed(SUSPEND)
     def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
             switch = switches.suspend(merchant, reason=reason)
             self._show_result(request, merchant, switch, f"Suspended: {reason}", "was suspended already.")
 
-    @admin.action(description="Resume: open again what was suspended", permissions=["suspend"])
+    @admin.action(description="Resume", permissions=["suspend"])
     @confirming.confirmed(RESUME)
     def resume(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
@@ -353,6 +367,8 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
     list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
     list_filter = (Openness, "kind")
+    searched_by = "Kind, note or order"
+    search_help_text = "Any part of a kind or a note, or the whole id of an order."
     search_fields = ("kind", "note", "subject")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -365,7 +381,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     def offers(self, action: str, row: Discrepancy) -> bool:
         return row.closed_at is None
 
-    @admin.action(description="Close with a note: a person has set it right", permissions=["change"])
+    @admin.action(description="Close with a note", permissions=["change"])
     @confirming.confirmed(CLOSE)
     def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
         for discrepancy in rows:

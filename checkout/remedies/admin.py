@@ -10,33 +10,41 @@ from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db import OperationalError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from checkout.models import Checkout
 from checkout.proof import proving
 from checkout.remedies import asking, booking, closing, giving_up, sending
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
-from config.lib.admin import confirming
-from payments import due
+from config.lib.admin import confirming, lists
+from payments import due, money
 from payments.admin import DiscrepancyAdmin, OperationAdmin
 from payments.cause import cause_of_operator
 from payments.models import Discrepancy, Operation
 
 Kind, State = Operation.Kind, Operation.State
 NOTE = "How you know it"
+
+
+def _of_settled(operation: Operation) -> dict[str, Any]:
+    return {"button": f"Book {money.display(operation.amount, operation.payment.currency)}"}
+
+
 SETTLE = confirming.Question(
     title="Close as settled otherwise",
     text="Only if the payer has the money some other way. It is booked, this card is not tried again, and the"
     " refund goes on without it.",
-    label=NOTE,
+    label="How it was settled",
     button="Book it as settled",
     one="Settle {} otherwise?",
+    of_one=_of_settled,
 )
 SEND = confirming.Question(
     title="Send again",
-    text="The provider gets it again at once. If the reason for a refusal has not changed, it refuses again.",
-    label=NOTE,
+    text="It goes to the provider at once. If the reason for the refusal has not changed, it is refused again.",
+    label="Why you send it again",
     button="Send it again",
     one="Send {} again?",
 )
@@ -131,6 +139,18 @@ class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
     """A discrepancy, with the booking of a refund that somebody made at the provider."""
 
     actions = (*DiscrepancyAdmin.actions, "book_outside_refund")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find by a kind, a note or an order's id."""
+        found, _ = super().get_search_results(request, queryset, search_term)
+        term = search_term.replace("\0", "").strip()
+        if not term:
+            return found, False
+        orders = list(lists.find(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"]))
+        is_about = Q(subject__in=orders) | Q(operation__payment__checkout_uuid__in=orders)
+        return queryset.filter(Q(pk__in=found.order_by().values("pk")) | is_about), False
 
     def offers(self, action: str, row: Discrepancy) -> bool:
         is_bookable = action != "book_outside_refund" or row.kind == booking.TOLD_AS

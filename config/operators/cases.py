@@ -107,6 +107,11 @@ class Case:
     order_id: str
     verbs: Sequence[Verb]
 
+    @property
+    def is_decided_elsewhere(self) -> bool:
+        """Whether it is a dispute, which the payer's bank decides."""
+        return self.discrepancy.kind == "disputed"
+
 
 def read(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
     """Return the oldest open discrepancies, or those of one order, with the verbs that this operator may use."""
@@ -157,8 +162,20 @@ def _meaning(row: Discrepancy) -> str:
         row.kind, "Compare the operation with the provider’s own page."
     )
     has_failed = row.operation is not None and row.operation.state in REFUSED
+    if row.kind == "another_amount":
+        what = f"{_spoken_of(row)} Ask it which one moved."
     why = reasons.said(row.operation.reason) if row.operation and has_failed else ""
     return f"{why} {what}".strip()
+
+
+def _spoken_of(row: Discrepancy) -> str:
+    """Return which amount the provider speaks of, and which one we have."""
+    other = row.facts.get("amount")
+    if row.operation is None or not isinstance(other, int):
+        return "It gave no amount."
+    return (
+        f"The provider says {money.display(other, row.operation.payment.currency)}; we have {_amount(row)}."
+    )
 
 
 def _amount(row: Discrepancy) -> str:

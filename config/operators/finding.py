@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.http import HttpRequest
+
 from checkout import reading
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest, Refund
 from config.lib.admin.lists import MAXIMUM
 from config.lib.admin.lists import find as found_in
-from config.operators import lists
+from config.operators import lists, marks
 from config.operators.lists import OrderRow
 from payments.models import Discrepancy, Merchant, Operation, Payment
 from webhooks.models import Delivery, Event
@@ -29,8 +31,18 @@ class Found:
     merchants: Sequence[Merchant]
     is_number: bool = False
 
+    @property
+    def by(self) -> str:
+        """How all orders were found, "" if they were found in several ways."""
+        return "" if self.ways else self.orders[0].by
 
-def find(term: str) -> Found:
+    @property
+    def ways(self) -> bool:
+        """Whether the orders were found in several ways, or there are none."""
+        return len({row.by for row in self.orders}) != 1
+
+
+def find(term: str, request: HttpRequest) -> Found:
     """Return what has exactly this id, reference, last 4 or number, and merchants whose name contains it."""
     term = term.replace("\0", "").strip()[:MAX_TERM]
     found: dict[UUID, str] = {}
@@ -45,7 +57,8 @@ def find(term: str) -> Found:
     ):
         cards.setdefault(payment.checkout_uuid, []).append(payment)
     merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:SHOWN] if term else []
-    orders = [lists.order(row, found[row.pk], cards.get(row.pk, [])) for row in newest]
+    more = marks.of([row.pk for row in newest], request)
+    orders = [lists.order(row, more.get(row.pk), found[row.pk], cards.get(row.pk, [])) for row in newest]
     return Found(orders, list(merchants), is_number=_is_number(term))
 
 

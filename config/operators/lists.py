@@ -9,29 +9,35 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.db.models.functions import Now
+from django.http import HttpRequest
 
 from checkout import reading
 from checkout.models import Checkout
 from checkout.states import Status
-from config.operators import ages, badges, cases
+from config.lib.admin.lists import LOOKED_THROUGH, OfMerchant
+from config.operators import ages, badges, cases, marks
 from config.operators.cases import Case
 from payments import money
 from payments.models import Discrepancy, Merchant
 from portal.badges import CHECKOUT, Badge
 
 # What a filter's choices are called in the portal, by the list's model.
-FILTERS = {"opt in enabled": "Asks for the opt-in"}
+FILTERS = {
+    "opt in enabled": "Asks for the opt-in",
+    f"status, among the newest {LOOKED_THROUGH:,}": "State",
+}
 STATES = {str(state.label): CHECKOUT[state].words for state in Status}
 
 
 @dataclass(frozen=True)
 class OrderRow:
-    """An order of a list; `by` and `cards` say how a search has found it."""
+    """An order of a list; `more` stands beside its badge, `by` and `cards` say how a search has found it."""
 
     checkout: Checkout
     badge: Badge
     amount: str
     age: str
+    more: Badge | None = None
     by: str = ""
     cards: Sequence[Any] = ()
 
@@ -53,19 +59,20 @@ class MerchantRow:
     host: str = ""
 
 
-def orders(found: Sequence[Checkout]) -> list[OrderRow]:
+def orders(found: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
     """Return one page of orders, each read `with_read_at`."""
-    return [order(row) for row in found]
+    more = marks.of([row.pk for row in found], request)
+    return [order(row, more.get(row.pk)) for row in found]
 
 
-def order(row: Checkout, by: str = "", cards: Sequence[Any] = ()) -> OrderRow:
+def order(row: Checkout, more: Badge | None, by: str = "", cards: Sequence[Any] = ()) -> OrderRow:
     """Return an order of a query `with_read_at` as a row."""
     amount = money.display(row.amount, row.currency)
     age = ages.in_words(reading.read_at(row) - row.created_at)
-    return OrderRow(row, badges.of_checkout(row), amount, age, by, cards)
+    return OrderRow(row, badges.of_checkout(row), amount, age, more, by, cards)
 
 
-def discrepancies(found: Sequence[Discrepancy]) -> list[DiscrepancyRow]:
+def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[DiscrepancyRow]:
     """Return one page of discrepancies in its order."""
     rows = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
     named = {row.pk: row for row in rows.annotate(read_at=Now())}
@@ -76,7 +83,7 @@ def discrepancies(found: Sequence[Discrepancy]) -> list[DiscrepancyRow]:
     ]
 
 
-def merchants(found: Sequence[Merchant]) -> list[MerchantRow]:
+def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:
     """Return one page of merchants."""
     return [MerchantRow(row, badges.of_merchant(row), host_of(row)) for row in found]
 
@@ -96,3 +103,21 @@ def words_of(label: str, name: str, shown: str) -> str:
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
     return cases.title(shown) if label == "payments.discrepancy" and name == "kind" else shown
+
+
+def chosen(listed: Any) -> str:
+    """Return which filters of a list are on, in their choices' words: "open only"."""
+    found = []
+    for spec in listed.filter_specs:
+        for choice in list(spec.choices(listed))[1:]:  # the first is all of them
+            if choice.get("selected"):
+                words = choice_of(spec, str(choice["display"]))
+                is_name = isinstance(spec, OfMerchant) or words.isupper()
+                found.append(words if is_name else words[:1].lower() + words[1:])
+    return f"{', '.join(found)} only" if found else "some are on"
+
+
+def choice_of(spec: Any, shown: str) -> str:
+    """Return a filter's choice as the badges of its list read; a filter of our own has no field."""
+    field = getattr(spec, "field", None)
+    return shown if field is None else words_of(field.model._meta.label_lower, field.name, shown)

@@ -17,12 +17,12 @@ from checkout import reading
 from checkout.models import Bill, Checkout, PaymentRequest, Refund
 from checkout.states import SHARE_PAID, Status
 from config.lib.admin import columns
-from config.operators import ages, badges, board, cases, shell
+from config.operators import ages, badges, board, cases, marks, shell
 from config.operators.acts import MAY_RUN
 from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment
-from portal.badges import DISPUTE, REFUND, Badge, of_delivery
+from portal.badges import DISPUTE, REFUND, REFUND_FAILED, Badge, of_delivery
 from portal.orders import reasons
 from portal.orders.disputed import ON_THE_ORDER
 from portal.orders.order import Order
@@ -103,8 +103,14 @@ class Page:
 
     @cached_property
     def more(self) -> Sequence[Badge]:
-        """The badge that stands beside the order's own: its latest dispute."""
-        return [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
+        """The badges that stand beside the order's own: what is in doubt, its latest dispute, a failed refund."""
+        in_doubt = any(row.state in marks.STATES for row in self._operations)
+        found = [marks.BADGES[marks.UNCLEAR]] if in_doubt else []
+        found += [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
+        has_failed = self.checkout.status != Status.REFUNDED and self._refunds
+        if has_failed and all(row.status == Refund.Status.FAILED for row in self._refunds):
+            found.append(REFUND_FAILED)
+        return found
 
     @cached_property
     def cases(self) -> Sequence[cases.Case]:
@@ -169,13 +175,22 @@ class Page:
         return f"{paid} of {len(self._shares)} paid"
 
     @cached_property
+    def _refunds(self) -> Sequence[Refund]:
+        if not self._may_see(Refund):
+            return []
+        return list(self.checkout.refunds.order_by("created_at")[:MAXIMUM])
+
+    @cached_property
     def given_back(self) -> Sequence[Line]:
         """Refunds, disputes and what was booked by hand."""
-        lines = []
-        if self._may_see(Refund):
-            lines = [self._refund(row) for row in self.checkout.refunds.order_by("created_at")[:MAXIMUM]]
+        lines = [self._refund(row) for row in self._refunds]
         lines += [self._dispute(row) for row in self.disputes]
         return lines + [self._booking(row) for row in self.bookings]
+
+    @property
+    def given_back_title(self) -> str:
+        """What the table is called: a refund that failed has given nothing back."""
+        return "Refunds, disputes" if self.disputes else "Refunds"
 
     @cached_property
     def deliveries(self) -> Sequence[Line]:

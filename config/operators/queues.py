@@ -94,5 +94,5 @@ TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_text),
     ("Mails to send", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
     ("Refunds to settle", FINISH_OPERATIONS, A_DAY, _oldest_refund),
-    ("The bank's notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),
+    ("The bank’s notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),
 )

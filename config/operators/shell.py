@@ -1,10 +1,13 @@
 """What every operators' page has around it: the menu with counts of what waits, and links to all records."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
+from django.apps import apps
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from config.operators import estimates
 
@@ -16,7 +19,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Refunds", "checkout.refund"),
         ("Customers", "checkout.customer"),
         ("API calls", "checkout.apicall"),
-        ("Keys of calls", "checkout.idempotencykey"),
+        ("Idempotency keys", "checkout.idempotencykey"),
         ("History", "checkout.change"),
     ),
     "Money": (
@@ -53,6 +56,9 @@ MENU = (
 _WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
 _LOOKED_AT = {"payments.discrepancy": "?state=open"}
 
+# Other tables whose names the framework makes from those of our classes.
+_TABLES = {"checkout.leadtold": "Texts to leads", "portal.lastwrite": "Last writes"}
+
 MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_payment")
 
 
@@ -64,6 +70,24 @@ class Link(NamedTuple):
     waiting: int = 0
     is_here: bool = False
     note: str = ""
+
+
+def title_of_table(title: str) -> str:
+    """Return what a table is called, from what the framework calls it: "Api calls", "Lead tolds (checkout)"."""
+    name, bracket, more = title.partition(" (")
+    return _titles().get(name, name) + bracket + more
+
+
+@cache
+def _titles() -> dict[str, str]:
+    """Return by the framework's names those that are read here."""
+    words = {
+        **_TABLES,
+        **{model: words for model, words in _WORDS.items() if words not in ("Teams", "History")},
+    }
+    return {
+        str(capfirst(apps.get_model(label)._meta.verbose_name_plural)): said for label, said in words.items()
+    }
 
 
 def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     }
     if is_part(request):
         return TemplateResponse(request, "operators/_question.html", context)
-    return _page(request, "question", context | {"title": asked.title})
+    return _page(request, "question", context | {"title": asked.question.title})
 
 
 def _row(action: str, key: UUID) -> Operation | Discrepancy:
@@ -90,7 +90,7 @@ def is_part(request: HttpRequest) -> bool:
 def find(request: HttpRequest) -> HttpResponse:
     """Show the orders that match what was typed; if there is only one, go to it."""
     term = request.GET.get("q", "")
-    found = finding.find(term)
+    found = finding.find(term, request)
     answer = _found(request, term, found)
     if found.is_number:
         with replica.primary():

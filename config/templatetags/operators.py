@@ -4,16 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import template
+from django.http import HttpRequest
+from django.template import RequestContext
 
 from config.operators import about, board, lists, order, shell
 
 register = template.Library()
 register.filter("utc", order.utc)
 register.filter("filter_title", lists.title_of)
+register.filter("table_title", shell.title_of_table)
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # those of one moment begin alike
 
 # How the lists with a table of their own are read, by their model.
-ROWS: dict[str, Callable[[Sequence[Any]], Sequence[Any]]] = {
+ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "checkout.checkout": lists.orders,
     "payments.discrepancy": lists.discrepancies,
     "payments.merchant": lists.merchants,
@@ -34,10 +37,10 @@ def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
     return {"about": about.of(rows)}
 
 
-@register.simple_tag
-def operators_rows(listed: Any) -> Sequence[Any]:
-    """Return the rows of the list's page as operators read them."""
-    return ROWS[listed.opts.label_lower](list(listed.result_list))
+@register.simple_tag(takes_context=True)
+def operators_rows(context: RequestContext, listed: Any) -> Sequence[Any]:
+    """Return the rows of the list's page as this operator reads them."""
+    return ROWS[listed.opts.label_lower](list(listed.result_list), context.request)
 
 
 @register.simple_tag(takes_context=True)
@@ -59,7 +62,10 @@ def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dic
 @register.simple_tag
 def operators_choice(spec: Any, shown: Any) -> str:
     """Return a filter's choice as the badges of its list read."""
-    field = getattr(spec, "field", None)  # a filter of our own has none
-    return (
-        str(shown) if field is None else lists.words_of(field.model._meta.label_lower, field.name, str(shown))
-    )
+    return lists.choice_of(spec, str(shown))
+
+
+@register.simple_tag
+def operators_filters(listed: Any) -> str:
+    """Return which filters of a list are on."""
+    return lists.chosen(listed)

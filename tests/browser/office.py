@@ -25,7 +25,7 @@ from payments import discrepancies
 from payments.models import Discrepancy, Operation
 of = lambda uuid, kind: Operation.objects.filter(payment__checkout_uuid=uuid, kind=kind).latest("created_at")
 discrepancies.report_operation(of("{failed}", "refund"), "refund_part_failed", part=9550)
-discrepancies.report_operation(of("{captured}", "capture"), "another_amount", provider=4850)
+discrepancies.report_operation(of("{captured}", "capture"), "another_amount", amount=4850)
 rows = Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 """

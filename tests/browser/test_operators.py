@@ -127,3 +127,23 @@ class TestThePage:
         office.at(page, path.format(office.uuids["failed"]))
         page.evaluate("document.documentElement.style.fontSize = '200%'")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+class TestTheList:
+    def test_counts_what_is_ticked_and_its_verbs_wait_for_it(self, office: Office, page: Page) -> None:
+        office.at(page, "/admin/payments/discrepancy/?state=open")
+        button = page.locator("button:has-text('Close with a note')")
+        expect(button).to_be_disabled()
+        expect(page.locator(".paginator")).to_contain_text(", 0 ticked")
+        page.locator(".action-select").first.check()
+        expect(page.locator(".paginator")).to_contain_text(", 1 ticked")
+        button.click()
+        expect(page.locator("h1")).to_have_text("Close this discrepancy?")
+
+    def test_can_be_acted_on_without_script(self, office: Office, open_page: Callable[..., Page]) -> None:
+        page = office.sign_in(open_page(java_script_enabled=False))
+        office.at(page, "/admin/payments/discrepancy/?state=open")
+        expect(page.locator(".paginator")).not_to_contain_text("ticked")
+        page.locator(".action-select").first.check()
+        page.click("button:has-text('Close with a note')")
+        expect(page.locator("h1")).to_have_text("Close this discrepancy?")

@@ -57,14 +57,24 @@ class TestCancelling:
     def test_asks_first(self, admin: Client, held: Checkout) -> None:
         with nothing_moves():
             page = cancel(admin, held, reason=None)
-        assert "<h1>Cancel A-20417?</h1>" in page and "£90.00" in page and "Acme Tickets" in page
+        assert "<h1>Cancel A-20417 and release £90.00?</h1>" in page and ">Yes, cancel it<" in page
+        assert "£90.00 goes back to Visa 4242. Acme Tickets is told. This cannot be undone." in page
         assert "Cancel checkouts" not in page, "only one is asked about"
+
+    def test_asks_of_one_that_is_unpaid_about_no_money(self, admin: Client, unpaid: Checkout) -> None:
+        page = cancel(admin, unpaid, reason=None)
+        assert "<h1>Cancel A-20417?</h1>" in page and "It ends unpaid, and nothing is held." in page
 
     def test_asks_of_several_by_a_line_each(self, admin: Client, acme: Merchant, held: Checkout) -> None:
         other = factories.checkout(acme, merchant_order_id="B-1")
         with nothing_moves():
             page = cancel(admin, held, other, reason=None)
-        assert "<h1>Cancel checkouts?</h1>" in page and "A-20417" in page and "B-1" in page
+        assert (
+            "<h1>Cancel checkouts?</h1>" in page
+            and "A hold is released" in page
+            and "A-20417" in page
+            and "B-1" in page
+        )
 
     def test_leads_back_to_the_page_that_it_began_on(self, admin: Client, held: Checkout) -> None:
         form = {"action": "cancel", "_selected_action": str(held.pk)}

@@ -17,6 +17,11 @@ Column = Callable[[Any], str]
 NOTHING = "–"
 
 
+def name_of(column: str | Column) -> str:
+    """Return the name of a column, of its field if it shows one."""
+    return str(getattr(column, "__name__", column))
+
+
 def link(target: Model | None) -> str:
     """Return a link to another row's page in the admin."""
     if target is None:

@@ -1,7 +1,7 @@
 """Admin actions that ask for confirmation first, and for words for the log."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -20,13 +20,15 @@ from config.lib.admin.readonly import FROM_OPERATIONS, FROM_PAGE, OperatorAdmin
 CONFIRMED = "confirmed"
 Action = Callable[[Any, HttpRequest, QuerySet[Any], str], None]
 Seen = Callable[[Any], str]
+OfOne = Callable[[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Question:
     """The texts of a confirmation: what will happen, what the words are for, and what the button says.
 
-    `one` is the title for a single row, whose name (OperatorAdmin.called) stands for its {}.
+    `one` is the title for a single row, whose name (OperatorAdmin.called) stands for its {}; `of_one` returns what else
+    is said in other words of a single row, by the names of these fields.
     """
 
     title: str
@@ -34,10 +36,14 @@ class Question:
     label: str
     button: str
     one: str = ""
+    of_one: OfOne | None = None
 
-    def title_of(self, shown: OperatorAdmin, rows: Sequence[Any]) -> str:
-        """Return what is asked, of the one row or of several."""
-        return self.one.format(shown.called(rows[0])) if self.one and len(rows) == 1 else f"{self.title}?"
+    def about(self, shown: OperatorAdmin, rows: Sequence[Any]) -> "Question":
+        """Return the question in the words for the one row or for several, its title with the question mark."""
+        if len(rows) != 1 or not self.one:
+            return replace(self, title=f"{self.title}?")
+        words: dict[str, Any] = {"title": self.one.format(shown.called(rows[0]))}
+        return replace(self, **words | (self.of_one(rows[0]) if self.of_one else {}))
 
 
 def confirmed(
@@ -55,11 +61,12 @@ def confirmed(
                 self.message_user(request, "Choose one: it is looked up first.", messages.WARNING)
                 return None
             form = _Words(request.POST if CONFIRMED in request.POST else None)
-            form.fields["words"].label = question.label
             if form.is_valid():
                 action(self, request, rows, form.cleaned_data["words"])
                 return None
-            return _page(self, request, list(rows), question, form=form, said=seen(rows[0]) if seen else "")
+            told = question.about(self, list(rows))
+            form.fields["words"].label = told.label
+            return _page(self, request, list(rows), told, form=form, said=seen(rows[0]) if seen else "")
 
         asking.question, asking.seen = question, seen  # type: ignore[attr-defined]  # read by `acts`
         return asking
@@ -69,10 +76,9 @@ def confirmed(
 
 @dataclass(frozen=True)
 class Asked:
-    """What an action asks about one row: the question, its title, what was seen of the row, and the note's field."""
+    """What an action asks about one row: the question, what was seen of the row, and the note's field."""
 
     question: Question
-    title: str
     seen: str
     field: forms.BoundField
 
@@ -83,10 +89,10 @@ def asked(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> 
     if found is None or not shown.offers(action, row) or not hasattr(found[0], "question"):
         return None
     asking: Any = found[0]
-    question, seen = asking.question, asking.seen
+    question, seen = asking.question.about(shown, [row]), asking.seen
     form = _Words()
     form.fields["words"].label = question.label
-    return Asked(question, question.title_of(shown, [row]), seen(row) if seen else "", form["words"])
+    return Asked(question, seen(row) if seen else "", form["words"])
 
 
 class _Words(forms.Form):
@@ -104,7 +110,7 @@ def _page(
 ) -> HttpResponse:
     context = {
         **shown.admin_site.each_context(request),
-        "title": question.title_of(shown, rows),
+        "title": question.title,
         "question": question,
         "form": form,
         "opts": shown.opts,

@@ -1,5 +1,6 @@
 """Panels on a row's page in the admin: the first rows that refer to it, and links to all others."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,11 +9,15 @@ from django.contrib.admin.utils import display_for_field, display_for_value, lab
 from django.db.models import ForeignKey, Model
 from django.http import HttpRequest
 from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
 
-from config.lib.admin.columns import NOTHING, list_of, page_of
+from config.lib.admin.columns import NOTHING, list_of, name_of, page_of
 
 MAXIMUM = 20  # rows of a panel
+# What nobody reads whole in a table: a row's id, and that of a request which brought none.
+_LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
+_LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
     lookups = {f"{path}__exact": row.pk} | _merchants(row, shown.model)
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
     said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # by the page itself
-    columns = [column for column in shown.get_list_display(request) if _name(column) not in said]
+    columns = [column for column in shown.get_list_display(request) if name_of(column) not in said]
     return Panel(
         title=str(capfirst(shown.model._meta.verbose_name_plural)),
         headers=[capfirst(str(label_for_field(column, shown.model, shown))) for column in columns],
@@ -51,8 +56,16 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
     )
 
 
-def _name(column: Any) -> str:
-    return str(getattr(column, "__name__", column))
+def shortened(cell: str) -> str:
+    """Return a cell whose long ids are cut in the middle; one that is an id alone has it whole in its title."""
+    if isinstance(cell, SafeString):
+        return mark_safe(_LINKED.sub(_cut, cell))  # noqa: S308  # ids have no markup
+    short = _LONG.sub(_cut, cell)
+    return cell if short == cell else format_html('<span title="{}">{}</span>', cell, short)
+
+
+def _cut(found: re.Match[str]) -> str:
+    return f"{found[0][:4]}…{found[0][-6:]}"
 
 
 def _merchants(row: Any, model: type[Model]) -> dict[str, Any]:
@@ -66,7 +79,7 @@ def _has_merchant(model: type[Model]) -> bool:
 
 
 def _cells(columns: Sequence[Any], row: Model, shown: Any) -> list[str]:
-    first, *others = [_cell(column, row, shown) for column in columns]
+    first, *others = [shortened(_cell(column, row, shown)) for column in columns]
     return [format_html('<a href="{}">{}</a>', page_of(row._meta.label_lower, row.pk), first), *others]
 
 

@@ -33,6 +33,8 @@ class OperatorAdmin(admin.ModelAdmin):
     sortable_by = ()
     view_on_site = False  # no row has a page elsewhere, whatever a library's model says
 
+    searched_by = ""  # the label of the search's field, where it needs one
+    verbs_said = ""  # what the list's buttons do, in one sentence
     is_small = False  # so few rows that a search or a filter may read them all
     secret: tuple[str, ...] = ()
     references: Mapping[str, str] = {}  # fields with the key of another row, and that row's model
@@ -89,7 +91,7 @@ class OperatorAdmin(admin.ModelAdmin):
         names = [
             path.removesuffix("__iexact").replace("__", " ").replace("_", " ") for path in self.search_fields
         ]
-        if names:
+        if names and not self.search_help_text:
             how = "Any part" if self.is_small else "The whole"
             found.search_help_text = f"{how} of its {', or its '.join(names)}."
         return found

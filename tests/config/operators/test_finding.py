@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import RequestFactory
 
 from checkout import refunds
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest
 from config.operators import finding
+from config.operators.finding import Found
 from payments.models import Merchant, Operation, Payment
+from portal.models import User
 from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE
@@ -18,7 +21,13 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.search")]
 
 
 def found(term: Any) -> list[Checkout]:
-    return [row.checkout for row in finding.find(str(term)).orders]
+    return [row.checkout for row in looked_for(term).orders]
+
+
+def looked_for(term: Any) -> Found:
+    request = RequestFactory().get("/admin/find")
+    request.user = User(is_superuser=True)
+    return finding.find(str(term), request)
 
 
 class TestFinding:
@@ -74,3 +83,15 @@ class TestFinding:
     @pytest.mark.parametrize("term", ["", "   ", "nothing", "+4477", "%", "'", "\0", "A\0", "9" * 300])
     def test_finds_nothing_by(self, captured: Checkout, term: str) -> None:
         assert found(term) == []
+
+
+class TestHow:
+    def test_is_said_once_where_all_were_found_in_one_way(self, captured: Checkout) -> None:
+        assert looked_for("4242").by == "card" and not looked_for("4242").ways
+
+    def test_is_said_of_each_where_they_were_found_in_several(
+        self, captured: Checkout, acme: Merchant
+    ) -> None:
+        factories.checkout(acme, merchant_order_id="4242")
+        found = looked_for("4242")
+        assert found.ways and not found.by and {row.by for row in found.orders} == {"card", "order id"}

@@ -3,15 +3,17 @@
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Checkout
+from checkout.models import Checkout, Refund
 from config.lib import clock
 from payments import discrepancies, switches
 from payments.models import Discrepancy, Merchant, Operation
-from tests import factories
+from portal.models import User
+from tests import factories, outside
 from tests.portal import people
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
@@ -59,6 +61,33 @@ class TestOrders:
             shown(operator, ORDERS)
         assert len(many) == len(one)
 
+    def test_say_beside_their_state_what_it_does_not_in_one_statement(
+        self, operator: Client, captured: Checkout, posted: list[int]
+    ) -> None:
+        shown(operator, ORDERS)
+        with CaptureQueriesContext(connection) as before:
+            page = shown(operator, ORDERS)
+        assert not any(f"{words}</span>" in page for words in ("Refund failed", "Disputed", "In doubt"))
+        refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
+        Refund.objects.create(merchant=captured.merchant, checkout=captured, created_at=clock.now(), **refund)
+        assert "Refund failed</span>" in shown(operator, ORDERS)
+        outside.dispute(captured.payment)
+        page = shown(operator, ORDERS)
+        assert "Disputed</span>" in page and "Refund failed" not in page, "one badge beside the state"
+        Operation.objects.filter(payment=captured.payment, kind="capture").update(
+            state="unknown", ended_at=None
+        )
+        with CaptureQueriesContext(connection) as after:
+            assert "In doubt</span>" in shown(operator, ORDERS)
+        assert len(after) == len(before)
+
+    def test_say_no_more_than_their_reader_may_see(self, client: Client, captured: Checkout) -> None:
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_checkout"))
+        people.operate(client, person)
+        Operation.objects.filter(kind="capture").update(state="unknown", ended_at=None)
+        assert "In doubt</span>" not in shown(client, ORDERS)
+
     def test_offer_a_verb_only_where_it_fits_a_row(self, operator: Client, captured: Checkout) -> None:
         page = shown(operator, ORDERS)
         assert "Cancel: release the hold" not in page and "has-none" in page
@@ -88,6 +117,26 @@ class TestDiscrepancies:
         assert "another_amount</a>" not in page, "a filter's choice is a sentence too"
         assert table.count("_selected_action") == 1, "what is closed is not closed again"
 
+    def test_say_which_filters_are_on(self, operator: Client, captured: Checkout) -> None:
+        assert "Filters: open only" in shown(operator, f"{DISCREPANCIES}?state=open")
+        both = shown(operator, f"{ORDERS}?status__exact=captured&merchant__exact={captured.merchant_id}")
+        assert "Filters: Acme Tickets, captured only" in both and ">State</h3>" in both
+        assert "Filters</span>" in shown(operator, ORDERS)
+
+    def test_are_found_by_their_order_their_kind_and_their_note(
+        self, operator: Client, captured: Checkout, rival: Merchant
+    ) -> None:
+        discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+        discrepancies.report("notification_of_nothing", rival.pk, merchant=rival)
+        for term, words in {
+            captured.merchant_order_id: "The provider speaks of another amount",
+            "of_nothing": "A notification about nothing of ours",
+        }.items():
+            page = shown(operator, f"{DISCREPANCIES}?q={term}")
+            table = page[page.index("<tbody>") :]
+            assert words in table and table.count("_selected_action") == 1
+        assert "None matches" in shown(operator, f"{DISCREPANCIES}?q=nobody")
+
 
 class TestMerchants:
     def test_are_open_or_suspended_and_why_those_first(
@@ -113,7 +162,7 @@ class TestMerchants:
         self, operator: Client, acme: Merchant, rival: Merchant
     ) -> None:
         page = shown(operator, MERCHANTS)
-        assert "Resume" not in page, "nobody is suspended"
+        assert "<span>Resume" not in page, "nobody is suspended"
         switches.suspend(rival, reason="Tickets that do not exist")
         page = shown(operator, MERCHANTS)
         assert 'name="index" value="1"><span>Resume' in page and "(fits 1 of 2)</span>" in page

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from checkout import captures, tasks
-from checkout.models import Checkout
+from checkout.models import Checkout, Refund
 from config.operators.order import utc
 from payments import discrepancies
 from payments.models import Merchant, Operation
@@ -104,6 +104,14 @@ class TestWhatWasDone:
         capture = Operation.objects.get(kind="capture")
         assert f'/admin/payments/operation/{capture.pk}/change/">Capture</a>' in page
         assert "Authorize</a>" in page and utc(capture.ended_at) in page and "Visa 4242" in page
+
+    def test_tells_of_a_refund_that_failed(self, operator: Client, captured: Checkout) -> None:
+        refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
+        Refund.objects.create(
+            merchant=captured.merchant, checkout=captured, created_at=captured.created_at, **refund
+        )
+        page = page_of(operator, captured)
+        assert "Refund failed</span>" in page and ">Refunds</h2>" in page and "Given back" not in page
 
     def test_counts_the_shares_and_names_nobody(
         self, operator: Client, at: Callable[[str], Checkout]

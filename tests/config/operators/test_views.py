@@ -38,7 +38,8 @@ class TestThePage:
         assert "Rival" in operator.get("/admin/find", {"q": "riva"}).content.decode()
 
     def test_says_so_when_nothing_is_found(self, operator: Client) -> None:
-        assert "Nothing has exactly this." in operator.get("/admin/find", {"q": "A-0"}).content.decode()
+        page = operator.get("/admin/find", {"q": "A-0"}).content.decode()
+        assert "Nothing matches" in page and ">A-0</bdi>”" in page and "must be whole." in page
 
     def test_writes_down_who_looked_for_a_number(self, operator: Client, captured: Checkout) -> None:
         assert captured.lead and captured.lead.phone

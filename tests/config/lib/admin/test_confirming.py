@@ -29,7 +29,7 @@ def row(acme: Merchant) -> Merchant:
 class TestAsked:
     def test_is_the_question_with_a_field_for_the_note(self, request_of: HttpRequest, row: Merchant) -> None:
         asked = confirming.asked(cases.admin_of(row), request_of, "suspend", row)
-        assert asked is not None and asked.title == "Suspend Acme Tickets?" and asked.seen == ""
+        assert asked is not None and asked.question.title == "Suspend Acme Tickets?" and asked.seen == ""
         assert asked.field.label == "Reason" and asked.field.field.required
 
     @pytest.mark.parametrize("action", ["resume", "nothing"])

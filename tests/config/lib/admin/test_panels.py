@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.db import connection
 from django.db.models import ForeignKey
 from django.test import RequestFactory
+from django.utils.html import format_html
 
 from checkout.models import Checkout
 from config.lib.admin import panels
@@ -69,3 +70,20 @@ def test_a_link_to_a_list_names_the_merchant_where_its_index_begins_with_it(capt
     links = {link.title: link.address for link in panels.elsewhere(registered, request, captured, set())}
     assert f"merchant__exact={captured.merchant_id}" in links["Postings"]
     assert "merchant__exact" not in links["Changes"], "a change has no merchant of its own"
+
+
+class TestShortened:
+    UUID = "01a214bb-e9cc-71c4-b1d7-b39effcede75"
+
+    def test_cuts_long_ids_in_the_middle_and_keeps_them_in_the_title(self) -> None:
+        short = panels.shortened(f"client:{self.UUID}")
+        assert short == f'<span title="client:{self.UUID}">client:01a2…cede75</span>'
+        assert panels.shortened("<b>" + self.UUID).startswith('<span title="&lt;b&gt;01a2')
+
+    def test_leaves_the_address_of_a_link_whole(self) -> None:
+        link = format_html('<a href="/admin/x/{}/">{}</a>', self.UUID, self.UUID)
+        assert panels.shortened(link) == f'<a href="/admin/x/{self.UUID}/">01a2…cede75</a>'
+
+    @pytest.mark.parametrize("cell", ["Authorized", "req_of_the_merchants_own", "–"])
+    def test_leaves_what_is_short(self, cell: str) -> None:
+        assert panels.shortened(cell) == cell
