@@ -28,7 +28,7 @@ OUTCOMES = (
 )
 KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # of those that are listed by delivery
 NONE = {"parked": "Nothing is parked", "waiting": "Nothing waits", "failed": "Nothing has failed"}
-SAYS = {"parked": "Every delivery arrived, or is still being tried."}
+SAYS = {"parked": "Every delivery arrived, is still being tried, or is no longer needed."}
 TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
 
 
