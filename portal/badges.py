@@ -78,14 +78,16 @@ def of_delivery(delivery: Delivery) -> Badge:
 
 
 def of_attempt(delivery: Delivery, attempt: Attempt) -> Badge:
-    """Return an attempt's badge; the latest attempt of a parked or superseded delivery has the delivery's."""
+    """Return an attempt's badge; the latest attempt of a parked delivery has the delivery's."""
     if attempt.is_delivered is None:
         return UNDER_WAY
     if attempt.is_delivered:
         return DELIVERED
     is_latest = attempt.number == delivery.attempt_count
-    if is_latest and delivery.status in (Delivery.Status.PARKED, Delivery.Status.SUPERSEDED):
+    if is_latest and delivery.status == Delivery.Status.PARKED:
         return of_delivery(delivery)
+    if is_latest and delivery.status == Delivery.Status.SUPERSEDED:
+        return FAILED._replace(note="not tried again: the hold ended")
     if is_latest and delivery.status == Delivery.Status.PENDING and delivery.next_attempt_at:
         return FAILED._replace(note=f"again {_time(delivery.next_attempt_at)}")
     return FAILED

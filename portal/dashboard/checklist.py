@@ -58,6 +58,8 @@ def has_captured(merchant: Merchant) -> bool:
 def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
     """Return the merchant's steps in the order in which they are done; who knows whether it has captured says so."""
     token_at, made_at, tested_at = _token_at(merchant), _made_at(merchant), _tested_at(merchant)
+    is_paid = has_captured(merchant) if is_paid is None else is_paid
+    refunded_at = _refunded_at(merchant)
     return [
         Step(
             "token",
@@ -90,8 +92,8 @@ def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
             "capture",
             "Capture in time",
             "On checkout.authorized your server captures within two minutes, and fulfils on the answer 200.",
-            None,
-            has_captured(merchant) if is_paid is None else is_paid,
+            _captured_at(merchant) if is_paid else None,
+            is_paid,
             f"{DOCS}#receivers",
             "Read how",
         ),
@@ -108,8 +110,8 @@ def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
             "refund",
             "See a refund through",
             "Refund a captured checkout here or by API, and read it until it is refunded.",
-            None,
-            Refund.objects.filter(merchant=merchant, status=Refund.Status.SETTLED).exists(),
+            refunded_at,
+            refunded_at is not None,
             "/portal/checkouts?state=captured",
             "Choose one",
         ),
@@ -137,6 +139,18 @@ def _token_at(merchant: Merchant) -> datetime | None:
 def _made_at(merchant: Merchant) -> datetime | None:
     rows = Checkout.objects.filter(merchant=merchant).order_by("created_at", "pk")
     return rows.values_list("created_at", flat=True).first()
+
+
+def _captured_at(merchant: Merchant) -> datetime | None:
+    """Return when the oldest order of those that were captured was."""
+    rows = Checkout.objects.filter(merchant=merchant, status__in=PAID).order_by("created_at", "pk")
+    return rows.values_list("captured_at", flat=True).first()
+
+
+def _refunded_at(merchant: Merchant) -> datetime | None:
+    """Return when the oldest refund of those that arrived did."""
+    rows = Refund.objects.filter(merchant=merchant, status=Refund.Status.SETTLED).order_by("created_at", "pk")
+    return rows.values_list("settled_at", flat=True).first()
 
 
 def _tested_at(merchant: Merchant) -> datetime | None:

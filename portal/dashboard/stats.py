@@ -58,9 +58,12 @@ class Totals:
         return None if found is None else found / 1000
 
     @property
+    def attempts(self) -> int:
+        return self.delivered + self.failed
+
+    @property
     def success(self) -> float | None:
-        attempts = self.delivered + self.failed
-        return self.delivered / attempts if attempts else None
+        return self.delivered / self.attempts if self.attempts else None
 
 
 @dataclass

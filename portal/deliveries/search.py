@@ -28,6 +28,7 @@ OUTCOMES = (
 )
 KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # of those that are listed by delivery
 NONE = {"parked": "Nothing is parked", "waiting": "Nothing waits", "failed": "Nothing has failed"}
+SAYS = {"parked": "Every delivery arrived, is still being tried, or is no longer needed."}
 TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
 
 
@@ -73,6 +74,11 @@ def none_of(asked: dict[str, Any]) -> str:
     """Return what is good to know where nothing is parked, or nothing waits; "" where more was asked than that."""
     is_all = [name for name, value in asked.items() if value] == ["outcome"]
     return NONE.get(asked["outcome"], "") if is_all else ""
+
+
+def none_says(asked: dict[str, Any]) -> str:
+    """Return the sentence below that."""
+    return SAYS.get(asked.get("outcome", ""), "What was sent is in the log.")
 
 
 def key(asked: dict[str, Any]) -> str:

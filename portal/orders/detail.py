@@ -29,7 +29,7 @@ def shown(order: Order) -> dict[str, Any]:
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
         "badge": badges.of_checkout(checkout),
-        "place": "" if is_elsewhere else _place(checkout),
+        "place": "" if is_elsewhere else "hold" if contested else _place(checkout),
         "contested": contested,
         "lines": [summary.line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
@@ -44,8 +46,10 @@ def told(reason: str) -> str:
 
 def shown(row: Dispute) -> dict[str, Any]:
     """Return a dispute's context, which never says whose card it is."""
-    left = (row.respond_by - clock.now()).days if row.respond_by else None
-    send_by = row.respond_by - ON_THE_WAY if row.respond_by else None
+    send_by = (
+        row.respond_by - ON_THE_WAY if row.respond_by and row.respond_by - ON_THE_WAY > clock.now() else None
+    )
+    left = (timezone.localdate(send_by) - timezone.localdate()).days if send_by else None
     return {
         "dispute": row,
         "badge": badges.DISPUTE[row.status],
@@ -53,8 +57,8 @@ def shown(row: Dispute) -> dict[str, Any]:
         "amount": money.display(row.amount, row.payment.currency),
         "told": told(row.reason),
         "where": WHERE[Dispute.Status(row.status)],
-        "send_by": send_by if send_by and send_by > clock.now() else None,
-        "days_left": left if left is not None and left > 0 else None,
+        "send_by": send_by,
+        "days_left": left or None,
     }
 
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -118,8 +118,8 @@ def of_days(
     return rows
 
 
-def chips(asked: dict[str, Any]) -> list[Chip]:
-    """Return the active filters."""
+def chips(asked: dict[str, Any], currencies: Collection[str] = ()) -> list[Chip]:
+    """Return the active filters; an amount in the currency of what was found, if that is one."""
     found = []
     if asked.get("q"):
         found.append(Chip(f"“{asked['q']}”", {"q": ""}))
@@ -129,8 +129,13 @@ def chips(asked: dict[str, Any]) -> list[Chip]:
     if since or until:
         found.append(Chip(_days(since, until), {"since": "", "until": ""}))
     if asked.get("at_least"):
-        found.append(Chip(f"{asked['at_least']} or more", {"at_least": ""}))
+        found.append(Chip(f"{_number(asked['at_least'], currencies)} or more", {"at_least": ""}))
     return found
+
+
+def _number(value: Decimal, currencies: Collection[str]) -> str:
+    minor = money.parse(str(value), *currencies) if len(currencies) == 1 else None
+    return str(value) if minor is None else money.display(minor, *currencies).removesuffix(".00")
 
 
 def _days(since: Any, until: Any) -> str:

@@ -59,7 +59,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _shown(rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Checkout]) -> dict[str, Any]:
     marks = _marks(found)
     return {
-        "chips": search.chips(asked),
+        "chips": search.chips(asked, {row.currency for row in found}),
         "rows": [_row(checkout, marks) for checkout in reading.fresh(rows, found)],
     }
 

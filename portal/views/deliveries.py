@@ -58,6 +58,7 @@ def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | 
     return {
         "chips": search.chips(asked),
         "none_of": search.none_of(asked),
+        "none_says": search.none_says(asked),
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty

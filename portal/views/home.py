@@ -76,14 +76,20 @@ def _figures(picture: stats.Picture) -> list[dict[str, Any]]:
         {
             "name": "Hold to capture, median",
             "value": span(median) if median is not None else "–",
-            "note": f"was {span(was)}" if was is not None else "",
+            "note": f"was {span(was)}" if was is not None else _count(sum(now.hold_times), "capture"),
         },
         {
             "name": "Deliveries answered 2xx",
             "value": charts.percent(now.success),
-            "note": f"was {charts.percent(before.success)}" if before.success is not None else "",
+            "note": _answered(now, before.success),
         },
     ]
+
+
+def _answered(now: stats.Totals, was: float | None) -> str:
+    return f"{now.delivered:,} of {now.attempts:,}" + (
+        f", was {charts.percent(was)}" if was is not None else ""
+    )
 
 
 def _count(count: int, noun: str) -> str:

@@ -155,9 +155,11 @@ def client(owner: Membership) -> Client:
 
 class TestMerchants:
     def test_are_switched_between(self, acme: Merchant, rival: Merchant, owner: Membership) -> None:
-        Membership.objects.create(merchant=rival, user=owner.user, role=Role.VIEWER)
         client = stage.browser(owner)
-        assert "Rival" in client.get("/portal/menu").content.decode()
+        assert "You are here" not in client.get("/portal/menu").content.decode(), "there is one alone"
+        Membership.objects.create(merchant=rival, user=owner.user, role=Role.VIEWER)
+        menu = client.get("/portal/menu").content.decode()
+        assert "Rival" in menu and "You are here" in menu
         client.post("/portal/merchant", {"merchant": str(rival.pk)})
         assert "Rival" in client.get("/portal").content.decode()
         assert client.post("/portal/team/invite", {"email": "a@b.example"}).status_code == 403, (

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from checkout.models import Checkout
+from checkout.models import Checkout, Refund
 from config.lib import clock
 from payments.models import Merchant
 from portal.dashboard import checklist
@@ -42,6 +42,7 @@ class TestChecklist:
         first = stage.deliver(acme, 200)
         api.post(f"checkouts/{uuid}/capture")
         assert done()[3:] == [True, False, False, False]
+        assert checklist.of(acme)[3].at == Checkout.objects.get(pk=uuid).captured_at
         cause = factories.CAUSE
         resending.resend(acme, first.pk, cause=cause, although_over=True, although_delivered=True)
         stage.deliver(acme, 200)
@@ -51,6 +52,7 @@ class TestChecklist:
         for _ in range(3):
             mates.pump(Checkout.objects.get(pk=uuid).pk)
         assert done()[5] is True
+        assert checklist.of(acme)[5].at == Refund.objects.get().settled_at is not None
         subscriptions.rotate(acme)
         assert done()[6] is False
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())

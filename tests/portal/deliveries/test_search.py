@@ -6,11 +6,12 @@ import pytest
 from django.test import Client
 
 from payments.models import Merchant
+from portal import badges
 from portal.models import Role
 from tests import factories
 from tests.portal import stage
 from tests.portal.stage import saved
-from webhooks.models import Attempt
+from webhooks.models import Attempt, Delivery
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +45,7 @@ class TestList:
     ) -> None:
         saved(acme)
         none = client.get("/portal/deliveries?outcome=parked").content.decode()
+        assert "Every delivery arrived, is still being tried, or is no longer needed." in none
         assert "Nothing is parked" in none and "<bdi>Parked</bdi>" in none
         typed = {"outcome": "parked", "q": "A-1", "event_type": "webhook.test", "since": "2026-01-01T00:00"}
         more = client.get("/portal/deliveries", typed).content.decode()
@@ -63,3 +65,10 @@ class TestList:
         saved(acme)
         page = client.get("/portal/deliveries")
         assert b"Send test event" in page.content and b"Add your endpoint" not in page.content
+
+
+@pytest.mark.parametrize(("number", "note"), [(1, ""), (2, "not tried again: the hold ended")])
+def test_an_attempt_whose_hold_ended_failed_as_the_timeline_says(number: int, note: str) -> None:
+    over = Delivery(status=Delivery.Status.SUPERSEDED, attempt_count=2)
+    badge = badges.of_attempt(over, Attempt(number=number, is_delivered=False))
+    assert (badge.words, badge.note) == ("Failed", note)

@@ -1,8 +1,11 @@
 """A dispute in the merchant's words: what the cardholder said, and where the money is."""
 
+from datetime import timedelta
+
 import pytest
 
 from checkout.models import Checkout
+from config.lib import clock
 from payments.models import Dispute
 from portal.models import Role
 from portal.orders import disputed
@@ -20,7 +23,7 @@ def test_a_reason_is_a_sentence(reason: str) -> None:
 
 @pytest.mark.parametrize(
     ("is_won", "where"),
-    [(None, "At the cardholder’s bank"), (True, "places-shop"), (False, "Back with the cardholder")],
+    [(None, "places-hold"), (True, "places-shop"), (False, "Back with the cardholder")],
 )
 def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | None, where: str) -> None:
     found = dispute(captured.payment)
@@ -31,4 +34,22 @@ def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | Non
     words = page.content.decode()
     assert where in words and words.count("Where the money is") == 1
     assert ("Until then it counts as yours in your balance." in words) == (is_won is None)
+    assert ("At the cardholder’s bank" in words) == ("At the bank" in words) == (is_won is None)
     assert "I did not make this payment." in words and "<dd>fraudulent" not in words.lower()
+
+
+@pytest.mark.parametrize(
+    ("due_in", "title", "left"),
+    [
+        (timedelta(days=7), "Send your evidence by", "5 days left"),
+        (timedelta(days=1), "Send your evidence today", "Today"),
+        (timedelta(days=-1), "Evidence was due", "The time for it is over"),
+    ],
+)
+def test_the_day_to_keep_is_ours(captured: Checkout, due_in: timedelta, title: str, left: str) -> None:
+    found = dispute(captured.payment)
+    Dispute.objects.filter(pk=found.pk).update(respond_by=clock.now() + due_in)
+    page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
+    words = page.content.decode()
+    assert title in words and left in words
+    assert ("The bank’s own date is" in words) == (due_in > timedelta())

@@ -52,6 +52,15 @@ class TestPages:
             stage.captured(acme)
         assert cost() == few <= 20
 
+    def test_name_an_amount_in_the_currency_of_what_they_show(self, acme: Merchant, client: Client) -> None:
+        page = "/portal/checkouts?at_least=20"
+        assert "<bdi>20 or more</bdi>" in client.get(page).content.decode(), "nothing is found"
+        checkout = factories.checkout(acme)
+        assert "<bdi>£20 or more</bdi>" in client.get(page).content.decode()
+        yen = factories.checkout(acme)
+        Checkout.objects.filter(pk=yen.pk).update(currency="JPY")
+        assert checkout.pk != yen.pk and "<bdi>20 or more</bdi>" in client.get(page).content.decode()
+
     def test_answer_htmx_with_the_part_alone(self, client: Client, unpaid: Checkout) -> None:
         part = client.get("/portal/checkouts", headers={"HX-Request": "true", "HX-Target": "found"})
         assert unpaid.merchant_order_id in part.content.decode() and "<html" not in part.content.decode()

@@ -101,6 +101,7 @@ class TestSecret:
     def test_is_rotated_with_a_countdown_and_stopped(self, client: Client, acme: Merchant) -> None:
         subscription = saved(acme)
         page = client.post("/portal/webhooks/rotate", follow=True).content.decode()
+        assert page.index("secret-title") < page.index("health-title")
         assert "Both secrets sign for" in page and "shown once" in page and "data-countdown" in page
         assert len(subscriptions.previous_sign_until(subscription)) == 1
         client.post("/portal/webhooks/revoke")
@@ -108,7 +109,8 @@ class TestSecret:
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         (claimed,) = delivery.claim(slots=1, general_slots=1)
         assert len(claimed.sealed_secrets) == 1
-        assert "Both secrets sign" not in client.get("/portal/webhooks").content.decode()
+        after = client.get("/portal/webhooks").content.decode()
+        assert "Both secrets sign" not in after and after.index("health-title") < after.index("secret-title")
         actions = AuditEntry.objects.values_list("action", flat=True)
         assert set(actions) == {"secret_rotated", "secret_revoked"}
 
