@@ -191,7 +191,7 @@ class TestThePage:
         assert "est votre code pour Acme Tickets" in str(SmsMessage.objects.get().body)
 
     def test_says_in_it_that_there_is_nothing(self) -> None:
-        assert "Rien à cette adresse" in words(Client(headers=FRENCH).get("/pay?id=x"))
+        assert "Il n’y a pas de commande à cette adresse" in words(Client(headers=FRENCH).get("/pay?id=x"))
 
 
 @pytest.mark.django_db

@@ -238,4 +238,4 @@ def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
     client = stage.browser(stage.person(captured.merchant, Role.OWNER))
     assert "Dispute lost" in client.get("/portal/balance").content.decode()
     page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
-    assert "taken back +£90.00, you −£90.00" in strip_tags(page)
+    assert "£90.00 from you to what the dispute took" in strip_tags(page)

@@ -52,7 +52,7 @@ class TestWhatIsSaid:
 
     def test_to_the_payer(self, refunded: Checkout) -> None:
         shown = of_order.tell(refunded, now=clock.now(), is_lead=True)
-        assert shown is not None and "went to" in str(shown.paragraphs[0])
+        assert shown is not None and "gave back the whole" in str(shown.paragraphs[0])
         come_back()
         shown = of_order.tell(refunded, now=clock.now(), is_lead=True)
         assert shown is not None and shown.heading == "The refund came back"

@@ -100,7 +100,7 @@ class TestClosingAPart:
     @pytest.mark.parametrize(
         ("answer", "words"),
         [
-            ({"reason": "try_again_later"}, r"it failed \(try_again_later\)"),
+            ({"reason": "try_again_later"}, r"it failed \(try again later\)"),
             ({"verdict": "succeeded", "reason": ""}, "it succeeded"),
             ({"verdict": "pending", "reason": "", "settles_at": None}, "accepted, and not settled"),
         ],
