@@ -143,6 +143,7 @@ class TestRead:
         assert [line.split(b'"')[1].decode() for line in text.splitlines()[1:]] == made[::-1]
 
 
+@pytest.mark.long
 @pytest.mark.rule("replica.own_writes")
 class TestOwnWrites:
     def test_are_seen_by_the_whole_team_at_once(self, standby: Standby, lea: Client, acme: Merchant) -> None:
@@ -214,6 +215,7 @@ class TestOwnWrites:
         assert by == BY_REPLICA
 
 
+@pytest.mark.long
 @pytest.mark.rule("replica.away")
 class TestAway:
     def test_costs_one_request_little_and_the_next_nothing(self, standby: Standby, lea: Client) -> None:
@@ -292,6 +294,7 @@ def _lock(table: str) -> None:
     connection.close()
 
 
+@pytest.mark.long
 @pytest.mark.rule("replica.away")
 class TestMistaken:
     def test_the_primary_itself_is_no_replica(self, lea: Client) -> None:
