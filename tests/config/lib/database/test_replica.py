@@ -26,7 +26,7 @@ from tests.factories import make_late
 from tests.portal import people, stage
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 LIST = "/portal/checkouts"
 BY_REPLICA, BY_PRIMARY = {"replica": 1, "primary": 0}, {"replica": 0, "primary": 1}
 
@@ -143,7 +143,6 @@ class TestRead:
         assert [line.split(b'"')[1].decode() for line in text.splitlines()[1:]] == made[::-1]
 
 
-@pytest.mark.long
 @pytest.mark.rule("replica.own_writes")
 class TestOwnWrites:
     def test_are_seen_by_the_whole_team_at_once(self, standby: Standby, lea: Client, acme: Merchant) -> None:
@@ -215,7 +214,6 @@ class TestOwnWrites:
         assert by == BY_REPLICA
 
 
-@pytest.mark.long
 @pytest.mark.rule("replica.away")
 class TestAway:
     def test_costs_one_request_little_and_the_next_nothing(self, standby: Standby, lea: Client) -> None:
@@ -294,7 +292,6 @@ def _lock(table: str) -> None:
     connection.close()
 
 
-@pytest.mark.long
 @pytest.mark.rule("replica.away")
 class TestMistaken:
     def test_the_primary_itself_is_no_replica(self, lea: Client) -> None:
