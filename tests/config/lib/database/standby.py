@@ -101,7 +101,18 @@ class Standby:
             cursor.execute("SELECT pg_current_wal_insert_lsn()::text")
             (position,) = cursor.fetchone()
         wait_for(lambda: bool(self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")), within=20)
-        wait_for(_is_read)
+        wait_for(self._is_read)
+
+    def _is_read(self) -> bool:
+        """Whether the replica has what a read wants of it, which may be more than all that the test has written.
+
+        The primary writes by itself too, as its vacuum does; where no position is known that is older than a moment,
+        a read wants that moment's.
+        """
+        lag.look()
+        wanted = lag.wanted()
+        reached = f"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= {wanted}"
+        return wanted is not None and bool(self.ask(reached))
 
     @contextmanager
     def asked(self) -> Iterator[list[str]]:
@@ -113,11 +124,6 @@ class Standby:
             lines.seek(begin)
             text = lines.read()
         found += [part.partition("\n")[0] for part in text.split("statement: ")[1:]]
-
-
-def _is_read() -> bool:
-    lag.look()
-    return lag.wanted() is not None
 
 
 @contextmanager
