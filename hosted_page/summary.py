@@ -92,13 +92,17 @@ def _sheet(merchant_uuid: UUID, version: int) -> str:
     return f"{reverse('brand_css', args=[merchant_uuid, version])}?{brand.TOKENS_VERSION}"
 
 
-def title(checkout: Checkout) -> str:
-    """Return what the order is called: its first line that sells something, and how many more do."""
+def title(checkout: Checkout, *, counts: bool = False) -> str:
+    """Return what the order is called: its first line that sells something, and how many more do.
+
+    With `counts` it says how many of the first one were sold, where that is more than one.
+    """
     sold = [item for item in checkout.bill if item.category not in NOT_SOLD] or checkout.bill[:1]
+    first = f"{sold[0].quantity} × {sold[0].name}" if counts and sold[0].quantity > 1 else sold[0].name
     if len(sold) == 1:
-        return sold[0].name
+        return first
     words = ngettext("{first} and {count} more", "{first} and {count} more", len(sold) - 1)
-    return words.format(first=sold[0].name, count=len(sold) - 1)
+    return words.format(first=first, count=len(sold) - 1)
 
 
 def line(item: Item, currency: str) -> Line:

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -79,11 +80,18 @@ def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_l
         shown = _asked(is_lead)
         shown.action_url = operation.action_url if is_lead else ""
     elif given_up_cards.may_use_another_card(operation, now):
-        return silent(is_lead)
+        return _to_be_held(silent(is_lead))
     else:
         amount = money.for_payer(checkout.amount, checkout.currency)
-        return checking(asked_for(amount, operation.payment, is_theirs=is_lead), is_theirs=is_lead)
+        return _to_be_held(
+            checking(asked_for(amount, operation.payment, is_theirs=is_lead), is_theirs=is_lead)
+        )
     shown.may_change_card = is_lead
+    return shown
+
+
+def _to_be_held(shown: PageStatus) -> PageStatus:
+    shown.place, shown.is_on_its_way = "hold", True
     return shown
 
 
@@ -118,7 +126,7 @@ def checking(asked: str, *, is_theirs: bool) -> PageStatus:
     return PageStatus(
         "checking",
         _("Checking with your bank") if is_theirs else _("Checking with the bank"),
-        [format_html("{} {}", asked, _("This takes up to a minute."))],
+        [format_html("{} {}", asked, _("Nothing is taken yet. This takes up to a minute."))],
         title=_("Please don’t pay again."),
         live=True,
     )
@@ -129,7 +137,10 @@ def silent(is_theirs: bool) -> PageStatus:
     words = []
     if is_theirs:
         words.append(
-            _("You need not wait: use another card. If anything was held on this one, it is released.")
+            _(
+                "You need not wait: use another card, and whatever this one holds is released."
+                " Or wait here for your bank’s answer."
+            )
         )
     heading = _("Your bank has not answered") if is_theirs else _("The bank has not answered")
     shown = PageStatus("silent", heading, words, title=_("Nothing is taken."), live=True)
@@ -169,8 +180,10 @@ def nothing_paid(checkout: Checkout) -> str:
     """Return what can be said of an order that ended unpaid: a card that was given up may be held a moment longer."""
     given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if given_up.exists():
-        return _("You paid nothing. Whatever your bank may still hold is released.")
-    return _("You paid nothing, and nothing is held on your card.")
+        return SafeString(
+            _("<strong>You paid nothing.</strong> Whatever your bank may still hold is released.")
+        )
+    return SafeString(_("<strong>You paid nothing</strong>, and nothing is held on your card."))
 
 
 def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
@@ -203,7 +216,8 @@ def _expired(checkout: Checkout) -> PageStatus:
     words = nothing_paid(checkout)
     if checkout.expired_at is not None:
         until = format_html(
-            _("It could be paid until {time}."), time=summary.day(checkout.expired_at, checkout)
+            _("This order was open until {time}."),
+            time=summary.day(checkout.expired_at, checkout),
         )
         words = format_html("{} {}", words, until)
     again = _("Prices may have changed. Start again in the shop.")
@@ -211,12 +225,14 @@ def _expired(checkout: Checkout) -> PageStatus:
 
 
 def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
-    if checkout.authorized_at is None:
-        return PageStatus("cancelled", _("Cancelled by the shop"), [nothing_paid(checkout)])
     is_cancelled = checkout.void_reason == VoidReason.MERCHANT_CANCEL
     why = _why_released(checkout, is_cancelled=is_cancelled)
     facts = _facts(checkout, is_lead)
     facts["time"] = summary.moment(checkout.voided_at or now, now, summary.zone_of(checkout))
+    over, again = _("This order is over."), _("Start again in the shop if you still want it.")
+    if checkout.authorized_at is None:
+        told = format_html("{} {}", nothing_paid(checkout), format_html(why, **facts))
+        return PageStatus("cancelled", _("This order was cancelled"), [told, again])
     if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
         hold = _("<strong>{amount}</strong> on {card} is being released.")
         words: list[str] = [format_html(f"{why} {hold}", **facts)]
@@ -224,9 +240,9 @@ def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
         return PageStatus("releasing", _("Releasing. Nothing was taken."), words, "hold", live=True)
     hold = _("<strong>{amount}</strong> is no longer held on {card}.")
     words = [format_html(f"{why} {hold}", **facts)]
-    if not is_cancelled:
-        over, again = _("This order is over."), _("Start again in the shop if you still want it.")
-        words.append(format_html("<strong>{}</strong> {}", over, again))
+    if is_cancelled:
+        again = _("Ask {shop} if you did not expect this.").format(shop=checkout.merchant.name)
+    words.append(format_html("<strong>{}</strong> {}", over, again))
     return PageStatus("released", _("Released. Nothing was taken."), words, place="card", note=SHOWN_RELEASE)
 
 

@@ -32,7 +32,8 @@ class Receipt:
 def of_order(checkout: Checkout, at: datetime) -> Receipt:
     """Return the receipt of a whole order, which was paid at this time."""
     number = _("Order {number}").format(number=checkout.merchant_order_id)
-    rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), summary.title(checkout), number)]
+    what = summary.title(checkout, counts=True)
+    rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), what, number)]
     return _receipt(checkout, rows, at, checkout.payment, checkout.amount)
 
 

@@ -73,7 +73,7 @@ class TestALink:
         assert "Hear from" in words(page) and 'name="opt_in" value="yes"' in words(page)
         assert " checked" not in words(page)
         assert "Not needed to pay" not in words(page)
-        assert words(page).index("signs you up for nothing") < words(page).index('type="checkbox"')
+        assert words(page).index("You get no offers") < words(page).index('type="checkbox"')
         saved = Client().post(path, TICKED)
         assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
         assert "Saved. You can stop any time." in words(Client().get(saved["Location"]))

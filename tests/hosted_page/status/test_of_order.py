@@ -36,7 +36,10 @@ def test_an_expired_order_whose_card_may_be_held_yet_says_that_it_is_released(
     make_late(unpaid)
     expiry.expire_one_if_due(unpaid.pk)
     assert Charge.objects.get().state == "held"
-    assert "You paid nothing. Whatever your bank may still hold is released." in told(unpaid).paragraphs[0]
+    assert (
+        "<strong>You paid nothing.</strong> Whatever your bank may still hold is released."
+        in told(unpaid).paragraphs[0]
+    )
 
 
 def test_a_capture_in_doubt_shows_no_countdown_and_promises_nothing(held: Checkout) -> None:
@@ -111,13 +114,13 @@ class TestEveryStateHasAnHonestPage:
 
     def test_cancelled_before_payment(self, lea: Payer) -> None:
         cancellations.cancel(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
-        assert "You paid nothing, and nothing is held" in words(lea.get())
+        assert "You paid nothing</strong>, and nothing is held" in lea.get().content.decode()
 
     def test_expired(self, lea: Payer) -> None:
         make_late(lea.checkout)
         page = words(lea.get())
-        assert "This order has expired" in page and "It could be paid until <time" in page
-        assert "You paid nothing, and nothing is held" in page and "Start again in the shop." in page
+        assert "This order has expired" in page and "This order was open until" in page
+        assert "You paid nothing</strong>, and nothing is held" in page and "Start again in the shop." in page
 
     def test_going_back(self, lea: Payer) -> None:
         lea.pay()

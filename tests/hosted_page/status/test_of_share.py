@@ -52,7 +52,7 @@ class TestTheLink:
             assert finn.post("/decline").status_code == 303
         page = words(finn.get())
         assert finn.status() == "declined" and "You said no" in page and "I changed my mind" in page
-        assert "Lea can see this." in page and "Lea</bdi> still asks for it, until <time" in page
+        assert "Lea sees that you said no." in page and "Lea</bdi> still asks for it, until <time" in page
         finn.post("/phone", phone=FINN)
         assert not SignInCode.objects.filter(subject=finn.share.pk).exists()
         assert finn.post("/reconsider").status_code == 303
