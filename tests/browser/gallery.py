@@ -26,9 +26,10 @@ MATES = (
 )
 NEVER_ASK_AGAIN = "document.addEventListener('htmx:beforeRequest', (event) => event.preventDefault())"
 numbers = count(200_000)  # a number gets one code in half a minute
-COUNT_NO_TEXTS = """
-from hosted_page.models import SmsMessage
+COUNT_NOTHING = """
+from hosted_page.models import ShareTake, SmsMessage
 SmsMessage.objects.filter(is_counted=True).update(is_counted=False)
+ShareTake.objects.all().delete()
 """
 
 
@@ -42,7 +43,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
-        self.service.command("shell", "-c", COUNT_NO_TEXTS)  # all people of all stages come from one address
+        self.service.command("shell", "-c", COUNT_NOTHING)  # all people of all stages come from one address
 
     def order(self, **changes: Any) -> Order:
         return Order(self.service, self.merchant, self.merchant.create(**bill() | changes))

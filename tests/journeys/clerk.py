@@ -5,6 +5,7 @@ would take longer than the journeys themselves. `["make_merchants", "100"]` prin
 people never log in: hashing their passwords as for people would take most of a second each.
 """
 
+import contextlib
 import io
 import json
 import os
@@ -27,7 +28,10 @@ def _run(arguments: list[str]) -> dict[str, Any]:
     try:
         if arguments[0] == "make_merchants":
             return {"exit_code": 0, "printed": json.dumps(_make_merchants(int(arguments[1])))}
-        call_command(*arguments, stdout=printed, stderr=printed)
+        with contextlib.redirect_stdout(
+            printed
+        ):  # what a command's code prints itself would be taken for a result
+            call_command(*arguments, stdout=printed, stderr=printed)
     except CommandError as error:
         return {"exit_code": 1, "printed": str(error)}
     except SystemExit as ended:

@@ -1,0 +1,120 @@
+"""States of browsers that come back, of a split that is not saved, and of pages that belong to no order."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.gallery import Stage, numbers, split
+from tests.browser.order import Order
+
+SIGNED_OUT = """
+import time
+from unittest import mock
+from django.core import signing
+from checkout.models import Checkout
+from hosted_page import payer
+order = Checkout.objects.get(pk="{checkout}")
+with mock.patch("time.time", return_value=time.time() - payer.LIFE - 60):
+    print(signing.dumps([order.pk.hex, order.lead_id.hex], salt=payer.PROVEN))
+"""
+STOP = """
+from hosted_page.sms import outbox, stops
+print(stops.link(outbox.digest("{number}")))
+"""
+FAULT = """
+from payments.models import Merchant
+from portal.models import ApiClient
+merchant = ApiClient.objects.get(client_id="{client_id}").merchant_id
+Merchant.objects.filter(pk=merchant).update(time_zone="{zone}")
+"""
+
+
+def printed(stage: Stage, code: str) -> str:
+    """Return what code prints that runs in the service's own settings."""
+    return stage.service.command("shell", "--no-imports", "-c", code).strip()
+
+
+def _remember(stage: Stage, page: Page) -> Page:
+    page.goto(stage.order().url)
+    page.check("#remember")
+    stage.sign_in(page)
+    expect(page.locator(".all-mine")).to_be_visible()
+    return page
+
+
+def _known(stage: Stage) -> Page:
+    page = _remember(stage, stage.open_page())
+    page.goto(stage.order().url)
+    expect(page.locator(".remembered")).to_be_visible()
+    return page
+
+
+def _known_mate(stage: Stage) -> Page:
+    page = stage.asked()
+    link = page.url
+    _remember(stage, page).goto(link)
+    expect(page.locator(".remembered")).to_be_visible()
+    return page
+
+
+def _signed_out(stage: Stage) -> Page:
+    """Whose fifteen minutes have passed: the cookie is as old as that."""
+    order = stage.order()
+    page = stage.at_the_split(order)
+    split(page, 3)
+    old = printed(stage, SIGNED_OUT.format(checkout=order.checkout_uuid))
+    name = f"payer_{order.checkout_uuid.replace('-', '')}"
+    page.context.add_cookies([{"name": name, "value": old, "url": stage.service.base_url}])
+    page.click("#continue")
+    expect(page.locator(".split-kept")).to_be_visible()
+    return page
+
+
+def _split_refused(stage: Stage) -> Page:
+    """What the server says where no script has said it before."""
+    page = stage.at_the_split()
+    split(page, 3)
+    page.fill("#amount-2", "100")
+    page.fill("#your-name", "")
+    page.locator("form.split").evaluate("form => form.submit()")
+    expect(page.locator(".notice.tone-stop")).to_be_visible()
+    return page
+
+
+def _stop(stage: Stage) -> Page:
+    number = f"+447400{next(numbers)}"
+    page = stage.open_page()
+    page.goto(printed(stage, STOP.format(number=number)))
+    return page
+
+
+def _stopped(stage: Stage) -> Page:
+    page = _stop(stage)
+    page.click("main .button-main")
+    expect(page.locator("main form")).to_have_count(0)
+    return page
+
+
+def _our_fault(stage: Stage) -> Page:
+    """A mate's link, while nobody can tell what time it is at the shop."""
+    order = Order(stage.service, stage.merchant, stage.merchant.create())
+    page = stage.asked(order)
+    client_id = stage.merchant.credentials.client_id
+    try:
+        stage.service.command("shell", "-c", FAULT.format(client_id=client_id, zone="Nowhere"))
+        page.reload()
+    finally:
+        stage.service.command("shell", "-c", FAULT.format(client_id=client_id, zone="UTC"))
+    expect(page.locator("main.message")).to_be_visible()
+    return page
+
+
+STATES: dict[str, Callable[[Stage], Page]] = {
+    "43 known here": _known,
+    "43 known here, a mate": _known_mate,
+    "44 signed out, the split kept": _signed_out,
+    "45 split, refused by the server": _split_refused,
+    "46 no more texts": _stop,
+    "46 no more texts, stopped": _stopped,
+    "48 our fault": _our_fault,
+}

@@ -1,0 +1,170 @@
+"""States of those who pay together: the group's link, its code, the lead's bill, and what comes of both."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.desk import DISPUTE
+from tests.browser.gallery import Stage, at
+from tests.browser.together.table import BACK, Table, laid, until
+
+TWO = ("Finn", "Priya")
+
+
+def _free(stage: Stage) -> Page:
+    return laid(stage).come()
+
+
+def _asks_for_a_name(stage: Stage) -> Page:
+    page = _free(stage)
+    page.click("summary.free")
+    expect(page.locator(".free-open input[name=name]")).to_be_visible()
+    return page
+
+
+def _just_taken(stage: Stage) -> Page:
+    table = laid(stage)
+    page = table.come()
+    table.take("Finn").context.close()
+    page.click("button.free:has-text('Finn')")
+    expect(page.locator(".group-notice")).to_be_visible()
+    return page
+
+
+def _own_share(stage: Stage) -> Page:
+    return laid(stage).take("Finn")
+
+
+def _some_have_come(stage: Stage, names: tuple[str, ...] | None = None) -> Table:
+    """Finn has paid, Priya has taken a share."""
+    table = laid(stage, names) if names else laid(stage)
+    table.pay("Finn").context.close()
+    table.take("Priya").context.close()
+    return table
+
+
+def _come(stage: Stage) -> Page:
+    return _some_have_come(stage).come()
+
+
+def _all_gone(stage: Stage) -> Page:
+    return _some_have_come(stage, TWO).come()
+
+
+def _all_paid_at_the_link(stage: Stage) -> Page:
+    table = laid(stage, TWO)
+    link = table.link
+    for name in TWO:
+        table.pay(name).context.close()
+    return table.come(link)
+
+
+def _held_up(stage: Stage) -> Page:
+    table = _some_have_come(stage)
+    table.look()
+    table.lead.click(".one-link a")
+    expect(table.lead.locator(".qr-table")).to_be_visible()
+    return table.lead
+
+
+def _said_no(stage: Stage) -> Page:
+    table = laid(stage)
+    table.say_no(5)
+    return table.look("#said-no")
+
+
+def _question(stage: Stage, face: str) -> Page:
+    page = _said_no(stage)
+    page.click(f"[data-show={face}]")
+    expect(page.locator(f".face-{face}")).to_be_visible()
+    return page
+
+
+def _ask_again(stage: Stage) -> Page:
+    return _question(stage, "again")
+
+
+def _keep(stage: Stage) -> Page:
+    return _question(stage, "keep")
+
+
+def _each_kind_of_row(stage: Stage) -> Page:
+    table = _some_have_come(stage)
+    table.look(BACK)
+    table.keep(6)
+    table.say_no(5)
+    return table.look("#said-no")
+
+
+def _all_paid(stage: Stage) -> Page:
+    table = laid(stage, TWO)
+    for name in TWO:
+        table.pay(name).context.close()
+    return table.look(BACK, count=2)
+
+
+def _refunded(stage: Stage) -> tuple[Table, Page]:
+    """A split order that was given back, and the page of the mate who had paid."""
+    table = laid(stage)
+    mate = table.pay("Finn")
+    table.look(BACK)
+    stage.merchant.refund(table.order.checkout_uuid)
+    stage.merchant.awaited(table.order.checkout_uuid, "refunded", within=15)
+    return table, mate
+
+
+def _refund_of_lead(stage: Stage) -> Page:
+    table, _ = _refunded(stage)
+    return at(table.look("#status[data-state=refunded]"), "refunded")
+
+
+def _refund_of_mate(stage: Stage) -> Page:
+    _, mate = _refunded(stage)
+    mate.reload()
+    return at(mate, "refunded")
+
+
+def _no_longer_asked(stage: Stage) -> Page:
+    table = laid(stage)
+    page = table.come(table.own_link(2))
+    table.keep(2)
+    page.reload()
+    return at(page, "link_ended")
+
+
+def _disputed(stage: Stage) -> Table:
+    """The lead has asked her bank for the money back."""
+    table = laid(stage)
+    stage.service.command("shell", "-c", DISPUTE.format(uuid=table.order.checkout_uuid))
+    return table
+
+
+def _disputed_share(stage: Stage) -> Page:
+    table = _disputed(stage)
+    return until(table.come(table.own_link(2)), "#status[data-state=paused]")
+
+
+def _disputed_group(stage: Stage) -> Page:
+    return until(_disputed(stage).come(), ".group-free", count=0)
+
+
+STATES: dict[str, Callable[[Stage], Page]] = {
+    "37 group link, shares free": _free,
+    "37 group link, asks for a name": _asks_for_a_name,
+    "37 group link, just taken": _just_taken,
+    "37 group link, some have come": _come,
+    "37 group link, all gone": _all_gone,
+    "37 group link, all paid": _all_paid_at_the_link,
+    "38 group link, a share taken": _own_share,
+    "39 QR, held up": _held_up,
+    "40 the bill, a mate said no": _said_no,
+    "40 the bill, ask again": _ask_again,
+    "40 the bill, keep it": _keep,
+    "41 the bill, each kind of row": _each_kind_of_row,
+    "41 the bill, all paid": _all_paid,
+    "42 refunded, the lead of a split order": _refund_of_lead,
+    "42 refunded, a mate": _refund_of_mate,
+    "47 no longer asked": _no_longer_asked,
+    "49 disputed, a share": _disputed_share,
+    "49 disputed, group link": _disputed_group,
+}
