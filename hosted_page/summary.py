@@ -225,13 +225,6 @@ def _place(zone: ZoneInfo) -> str:
     return get_timezone_location(zone, locale=_locale(), return_city=True)
 
 
-def minute(at: datetime, checkout: Checkout) -> str:
-    """Return a time of day to the minute."""
-    zone = zone_of(checkout)
-    shown = f"{at.astimezone(zone):%H:%M}"
-    return f"{shown} UTC" if zone.key == "UTC" else shown
-
-
 def date_of(at: datetime, checkout: Checkout) -> str:
     """Return a day of this year or the last."""
     return _format(at.astimezone(zone_of(checkout)), "d MMMM")

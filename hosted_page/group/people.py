@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from checkout import sharing, split_amounts
@@ -128,8 +129,8 @@ def tint(share: PaymentRequest) -> int:
     return (share.position - 2) % MATES_TINTS + 2
 
 
-def kept_until(share: PaymentRequest, checkout: Checkout) -> str:
-    """Return the time of day until when a share is kept, "" if its card is being asked."""
+def kept_until(share: PaymentRequest, checkout: Checkout) -> SafeString:
+    """Return the time of day until when a share is kept as HTML, "" if its card is being asked."""
     if share.status != ShareStatus.OPEN or share.claimed_until is None:
-        return ""
-    return f"{share.claimed_until.astimezone(summary.zone_of(checkout)):%H:%M}"
+        return SafeString()
+    return summary.hour(share.claimed_until, summary.zone_of(checkout))

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.safestring import SafeString
 
 from config.lib import clock
 from hosted_page import payer, summary
@@ -15,8 +16,9 @@ def on(target: PaymentTarget) -> dict[str, Any]:
     return {"action": target.address("stay"), "seconds": payer.LIFE, "until": _until(target)}
 
 
-def _until(target: PaymentTarget) -> str:
-    return summary.minute(_now(target) + timedelta(seconds=payer.LIFE), target.checkout)
+def _until(target: PaymentTarget) -> SafeString:
+    until = _now(target) + timedelta(seconds=payer.LIFE)
+    return summary.hour(until, summary.zone_of(target.checkout))
 
 
 def _now(target: PaymentTarget) -> datetime:

@@ -20,7 +20,8 @@ stay.querySelector("[data-extend]").addEventListener("click", async () => {
   if (answer?.status !== 200) return; // what is typed is kept all the same
   const { until, lasts } = await answer.json();
   const ends = stay.querySelector("[data-ends]");
-  ends.textContent = ends.dataset.words.replace("{time}", until);
+  ends.innerHTML = ends.dataset.words.replace("{time}", until);
+  document.dispatchEvent(new Event("stay:changed"));
   seconds = lasts;
   since = Date.now();
   sayEnd();

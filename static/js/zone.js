@@ -6,5 +6,5 @@ function dropOwnZone() {
   }
 }
 
-for (const change of ["htmx:afterSwap", "bill:changed"]) document.addEventListener(change, dropOwnZone);
+for (const change of ["htmx:afterSwap", "bill:changed", "stay:changed"]) document.addEventListener(change, dropOwnZone);
 dropOwnZone();

@@ -12,6 +12,7 @@ from tests import mates
 PHONE = "07700 900123"
 FINN = "07700 900456"
 ASKS = "4000002500003155"
+TIME = r'<time datetime="[^"]+" data-zone="-?\d+">\d\d:\d\d<span>\xa0[^<]+</span></time>'
 
 
 class Payer:

@@ -1,5 +1,6 @@
 """A sign-in that ends while somebody is typing."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from checkout.models import Checkout
 from hosted_page import payer
 from hosted_page.models import SmsMessage
 from hosted_page.steps import typed_split
-from tests.hosted_page.browsers import Payer, words
+from tests.hosted_page.browsers import TIME, Payer, words
 
 pytestmark = pytest.mark.django_db
 TYPED = {"split": "equal", "people": "4", "your_name": "Lea", "name": ["Finn", "", "Zoe"]}
@@ -61,14 +62,21 @@ class TestWhoIsSignedOut:
 
     def test_may_put_it_off_before(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         page = words(lea.get("/split"))
-        assert "You are signed in until" in page and 'data-stay="900"' in page
+        assert len(re.findall(rf"You are signed in until {TIME}\.", page)) == 2, "with a script, and without"
+        assert 'data-stay="900"' in page
         before = lea.client.cookies[f"payer_{lea.checkout.pk.hex}"].value
         monkeypatch.setattr("django.core.signing.time.time", lambda: 4_000_000_000)
         assert lea.post("/stay").status_code == 403
         monkeypatch.undo()
         answer = lea.post("/stay")
         assert answer.status_code == 200 and answer.json()["lasts"] == payer.LIFE
+        assert re.fullmatch(TIME, answer.json()["until"]), "it names its zone, as every time does"
         assert lea.client.cookies[f"payer_{lea.checkout.pk.hex}"].value >= before
+
+    def test_reads_on_the_card_page_until_when_and_in_which_zone(self, lea: Payer) -> None:
+        lea.post("/split", split="all")
+        page = words(lea.client.get(lea.get("/card")["Location"]))
+        assert re.search(rf"You are signed in until {TIME}\.", page)
 
 
 @pytest.mark.rule("sign_in.typed")
