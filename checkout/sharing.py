@@ -228,13 +228,32 @@ def expire(share_uuid: UUID) -> None:
         end_late(share, clock.now())
 
 
+def end_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
+    """Expire those of an order's shares whose time has passed; return whether any was late.
+
+    Nothing is locked while none is, nor while a refund or a dispute lets all stand. Rules share.ends, share.pauses.
+    """
+    late = [share.pk for share in shares if _is_late(share, now)]
+    if not late or checkout.status != Status.CAPTURED or disputes.is_open(checkout.pk):
+        return False
+    with transaction.atomic(durable=True):
+        locked_checkout = Checkout.objects.locked(checkout.pk)
+        for share in PaymentRequest.objects.filter(pk__in=late):
+            share.checkout = locked_checkout
+            end_late(share, now)
+    return True
+
+
+def _is_late(share: PaymentRequest, now: datetime) -> bool:
+    return share.status == ShareStatus.OPEN and share.expires_at is not None and now >= share.expires_at
+
+
 def end_late(share: PaymentRequest, now: datetime) -> None:
     """Expire an open share whose time has passed, unless the order is being refunded or disputed.
 
     Must be called with the checkout locked. Rules share.ends, share.pauses.
     """
-    is_late = share.expires_at is not None and now >= share.expires_at
-    if share.status != ShareStatus.OPEN or not is_late or share.checkout.status != Status.CAPTURED:
+    if not _is_late(share, now) or share.checkout.status != Status.CAPTURED:
         return
     if not disputes.is_open(share.checkout_id):
         share.move(ShareStatus.EXPIRED, ended_at=share.expires_at)

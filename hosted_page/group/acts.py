@@ -57,6 +57,8 @@ def live(request: HttpRequest) -> HttpResponse:
     if not is_lead or checkout.status != Status.CAPTURED:
         return HttpResponseClientRefresh()
     shares: list[Any] = _SHARES.all(checkout_uuid)
+    if shares and sharing.end_all_late(checkout, shares, shares[0].read_at):
+        shares = _SHARES.all(checkout_uuid)
     if shares and bill.seen(checkout, shares, shares[0].read_at) == request.GET.get("seen"):
         return HttpResponse(status=204)
     return _part(request)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from checkout import reading
+from checkout import reading, sharing
 from checkout.models import Checkout, PaymentRequest
 from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, ShareStatus
@@ -79,12 +79,16 @@ class Bill:
 def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
     """Return the bill of a split order, read `with_read_at`; None of another. `wrong` is shown beside its share.
 
+    Shares whose time has passed end first (rule share.ends).
     `known_no` is given for a page that is open: the id of the share whose no it shows, or "". Of any other no the line
     under its badge tells, since nothing on the page may move.
     """
-    if not (shares := reading.shares(checkout)):
-        return None
     now = reading.read_at(checkout)
+    shares = reading.shares(checkout)
+    if sharing.end_all_late(checkout, shares, now):
+        shares = reading.shares(checkout)
+    if not shares:
+        return None
     borne, all_lines = reading.borne(checkout, shares), lines.of(checkout, shares, now, wrong)
     noes = [line for line in all_lines if line.status == ShareStatus.DECLINED]
     is_settled = borne.paid == sum(share.amount for share in shares)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from checkout import reading, sharing
 from checkout.group import claims
-from checkout.models import Checkout, GroupLink, PaymentRequest
+from checkout.models import Checkout, GroupLink
 from checkout.sharing import ShareNotOpen
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
@@ -144,15 +144,9 @@ def _bill(request: HttpRequest, group: Group) -> Bill:
     """Return the bill as it is now; shares whose time has passed end first."""
     now = clock.now()
     shares = reading.shares(group.checkout)
-    late = [share for share in shares if _is_late(share, now)]
-    for share in late:
-        sharing.expire(share.pk)
-    shares = reading.shares(group.checkout) if late else shares
+    if sharing.end_all_late(group.checkout, shares, now):
+        shares = reading.shares(group.checkout)
     return people.of(group.checkout, shares, payer.claim_of(request), now)
-
-
-def _is_late(share: PaymentRequest, now: Any) -> bool:
-    return share.status == ShareStatus.OPEN and share.expires_at is not None and share.expires_at <= now
 
 
 def _closed(group: Group, bill: Bill) -> dict[str, str] | None:

@@ -1,13 +1,20 @@
 """The group's bill as its lead sees it: what she bears, person by person, kept true."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from checkout import sharing
+from checkout import sharing, tasks
 from checkout.models import Checkout, PaymentRequest
+from config.lib import clock
+from payments.outside import inquiries
+from payments.providers.sandbox import client
 from tests import mates
 from tests.hosted_page.browsers import Mate, Payer, words
 
@@ -31,6 +38,48 @@ def text(page: str) -> str:
 @pytest.fixture
 def amy(order: Checkout) -> PaymentRequest:
     return order.payment_requests.get(position=3)
+
+
+@pytest.mark.rule("share.ends")
+class TestALateShare:
+    def test_ends_before_the_lead_reads_of_it(self, lead: Payer, finn: Mate) -> None:
+        page = words(lead.get())
+        before = seen(page)
+        assert "Not paid yet" in page
+        PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=clock.now())
+        answer = lead.get("/bill", seen=before)
+        assert answer.status_code == 200 and finn.status() == "expired"
+        assert "Link ended" in words(answer) and "You bear £90.00 now" in text(words(answer))
+        PaymentRequest.objects.filter(status="open").update(expires_at=clock.now())
+        page = words(lead.get())
+        assert "Not paid yet" not in page and "Links work until" not in page
+        assert lead.get("/bill", seen=seen(page)).status_code == 204
+
+    def test_stays_while_a_bank_looks_into_the_order_and_costs_one_look_at_that(
+        self, lead: Payer, order: Checkout, django_assert_num_queries: Callable[..., Any]
+    ) -> None:
+        assert order.payment_id is not None
+        client.ask("dispute", payment=order.payment_id)
+        inquiries.open_about([order.payment_id])
+        tasks.answer_inquiries()
+        PaymentRequest.objects.update(expires_at=clock.now())
+        page = words(lead.get())
+        assert "Not paid yet" in page
+        with django_assert_num_queries(3):
+            assert lead.get("/bill", seen=seen(page)).status_code == 204
+
+    def test_costs_one_lock_for_all_that_are_late(
+        self, order: Checkout, django_assert_num_queries: Callable[..., Any]
+    ) -> None:
+        PaymentRequest.objects.update(expires_at=clock.now())
+        shares = list(order.payment_requests.all())
+        with CaptureQueriesContext(connection) as done:
+            assert sharing.end_all_late(order, shares, clock.now())
+        assert sum("FOR UPDATE" in query["sql"] for query in done) == 1
+        assert not order.payment_requests.filter(status="open").exists()
+        assert not order.payment_requests.filter(status="open").exists()
+        with django_assert_num_queries(0):
+            assert not sharing.end_all_late(order, list(order.payment_requests.none()), clock.now())
 
 
 @pytest.mark.rule("share.borne")
