@@ -1,6 +1,7 @@
 """The payer's cookies: who is signed in, by a signed cookie per checkout or share, and the browser's random name."""
 
 import secrets
+import time
 from uuid import UUID
 
 from django.conf import settings
@@ -30,6 +31,12 @@ def signed_out(request: HttpRequest, subject: UUID) -> UUID | None:
     if customer_of(request, subject) is not None:
         return None
     return _read(request, subject, PROVEN, AFTERWARDS) or _read(request, subject, REMEMBERED, AFTERWARDS)
+
+
+def seconds_left(request: HttpRequest, subject: UUID) -> int:
+    """Return how long the sign-in of the person who is signed in here lasts yet."""
+    signed_at = request.COOKIES[cookie_name(subject.hex)].rsplit(":", 2)[1]  # as Django's signer writes it
+    return max(0, round(signing.b62_decode(signed_at) + LIFE - time.time()))
 
 
 def _read(request: HttpRequest, subject: UUID, salt: str, max_age: int | None = None) -> UUID | None:

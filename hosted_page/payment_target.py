@@ -25,6 +25,7 @@ from hosted_page import language, payer
 from payments import open_operations
 
 SIGN_IN = "sign_in"  # in the query when somebody who has paid comes back
+LOOKS = "looks"  # in the query when a page loads itself anew, which no person does
 
 
 @dataclass(frozen=True)
@@ -114,13 +115,20 @@ class PaymentTarget:
 
     def way_back(self) -> str:
         """Return the path at which whoever has paid is asked to sign in, unless they are, and sees what is theirs."""
+        return self._with(SIGN_IN)
+
+    @property
+    def looks_url(self) -> str:
+        """The path at which the page looks by itself at what is true, which puts no sign-in's end off."""
+        return self._with(LOOKS)
+
+    def _with(self, query: str) -> str:
         address = self.address()
-        return f"{address}{'&' if '?' in address else '?'}{SIGN_IN}=1"
+        return f"{address}{'&' if '?' in address else '?'}{query}=1"
 
     def go_with(self, query: str) -> HttpResponseRedirect:
         """Redirect to the page that shows what is true, with a query that it knows."""
-        address = self.address()
-        return HttpResponseRedirect(f"{address}{'&' if '?' in address else '?'}{query}=1", status=303)
+        return HttpResponseRedirect(self._with(query), status=303)
 
     def go_to(self, part: str) -> HttpResponseRedirect:
         """Redirect to a part of the page that shows what is true, by its id there."""

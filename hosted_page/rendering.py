@@ -23,10 +23,10 @@ def show(
         "is_share": target.share is not None,
         "languages": language.others(),
         "here": target.address(),
+        "looks_url": target.looks_url,
         "cancel_url_path": target.address("cancel") if target.share is None else "",
     }
-    whole = every_page | context
-    response = render(request, f"hosted_page/{name}.html", whole, status=status)
+    response = render(request, f"hosted_page/{name}.html", every_page | context, status=status)
     csp.allow_forms_to(response, *_ends_of_forms(target))
     response["Cache-Control"] = "no-store"
     return response
@@ -75,7 +75,7 @@ def show_status(
         "poll_url": target.address(),
         "change_card_action": target.address("another_card") if found.may_change_card else "",
         **dict.fromkeys(("place_to", "return_url_path", "sign_in_url"), ""),
-        **dict.fromkeys(("bill", "box", "receipt_sms", "reconsider")),
+        **dict.fromkeys(("bill", "box", "receipt_sms", "reconsider", "stay")),
     }
     name = "_status" if wants_part(request) else "status"
     return show(request, target, name, context | own, status=422 if is_refused else 200)

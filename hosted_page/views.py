@@ -18,9 +18,9 @@ from config.lib.web import address
 from hosted_page import brand, payer, rendering
 from hosted_page.group import bill, lines, one_link
 from hosted_page.opt_in import box
-from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, for_page, for_target
+from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target
 from hosted_page.status import of_order, receipt_sms
-from hosted_page.steps import sign_in
+from hosted_page.steps import sign_in, stay
 from payments.models import Merchant
 
 
@@ -60,11 +60,10 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
     found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=signed_in)
     if found is None:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else _step(request, target)
-    if SIGN_IN in request.GET and target.may_sign_in and not signed_in:
+    if not signed_in and sign_in.is_asked(request, target):
         return sign_in.show(request, target)
     response = _shown(request, target, found, refused) if signed_in else _to_others(request, target, found)
-    if signed_in:
-        payer.prolong(request, response, target.subject)
+    stay.prolong(request, response, target)
     return response
 
 
@@ -80,18 +79,22 @@ def _shown(
     held = bill.of(target.checkout) if found.state == "held" else None
     if held is not None and held.has_begun:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else target.go()
-    own = _of_lead(request, target, found, refused) | {"bill": held, **_around(target, found)}
+    own = _of_lead(request, target, found, refused) | {"bill": held, **_around(request, target, found)}
     return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
 
 
 def _to_others(request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus) -> HttpResponse:
-    own = sign_in.way_back(target) | _around(target, found)
+    own = sign_in.way_back(request, target) | _around(request, target, found)
     return rendering.show_status(request, target, found, own, is_refused=False)
 
 
-def _around(target: PaymentTarget, found: of_order.PageStatus) -> dict[str, str]:
-    """Return the ways out of the page of an order that is paid, or ended."""
-    return {"return_url_path": _way_out(target.checkout, found), "cancel_url_path": ""}
+def _around(request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus) -> dict[str, Any]:
+    """Return the ways out of the page of an order that is paid, or ended, and when its reader's sign-in ends."""
+    return {
+        "return_url_path": _way_out(target.checkout, found),
+        "cancel_url_path": "",
+        "stay": stay.beside(request, target),
+    }
 
 
 def _bill(
@@ -103,7 +106,7 @@ def _bill(
         return HttpResponseClientRefresh()
     context = {
         **bill_context(target, shown),
-        **_around(target, found),
+        **_around(request, target, found),
         **_of_receipt(request, target, found, refused),
         "refused": refused.act,
         "asks": request.GET.get("asks", "") if shown.said_no else "",

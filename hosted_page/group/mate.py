@@ -19,10 +19,10 @@ from config.lib.web import address, qr_codes
 from hosted_page import payer, rendering, summary, views
 from hosted_page.group import people, table
 from hosted_page.opt_in import box
-from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, for_page, for_target, lead_name
+from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target, lead_name
 from hosted_page.status import of_share, receipt_sms
 from hosted_page.status.of_order import PageStatus
-from hosted_page.steps import sign_in
+from hosted_page.steps import sign_in, stay
 from hosted_page.views import NOTHING, Refused
 
 
@@ -38,7 +38,7 @@ def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHIN
     customer_uuid = payer.customer_of(request, target.subject)
     found = _of_another(request, target, now) or of_share.tell(target, customer_uuid, now)
     if found is not None:
-        if SIGN_IN in request.GET and target.may_sign_in and not target.is_paid_by(customer_uuid):
+        if not target.is_paid_by(customer_uuid) and sign_in.is_asked(request, target):
             return sign_in.show(request, target)
         return _status(request, target, found, refused)
     if rendering.wants_part(request):
@@ -51,9 +51,8 @@ def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHIN
 def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
     """Expire a share whose time has passed before anybody reads of it; return the target as it is then."""
     share = target.share
-    if share is None or share.expires_at is None or share.expires_at > now:
+    if share is None or not sharing.end_all_late(target.checkout, [share], now):
         return target
-    sharing.expire(share.pk)
     return target.anew()
 
 
@@ -73,14 +72,17 @@ def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refu
     own = {
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider(target),
+        "stay": stay.beside(request, target),
         "receipt_sms": receipt_sms.on(request, target, refused.receipt)
         if found.receipt and not found.live
         else None,
         "box": box.on(request, target, refused.tick) if found.state == "share_paid" else None,
     }
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
-        own |= sign_in.way_back(target)
-    return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
+        own |= sign_in.way_back(request, target)
+    response = rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
+    stay.prolong(request, response, target)
+    return response
 
 
 def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:

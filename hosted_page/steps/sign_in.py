@@ -119,12 +119,25 @@ def _phone_page(
     return "phone", {"phone_hint": _phone_hint(target.checkout.merchant)}
 
 
-def way_back(target: PaymentTarget) -> dict[str, str]:
+def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
+    """Whether the sign-in is shown in the place of what anybody may see of the order or share.
+
+    It is to who asks for it, and to the lead whose sign-in has ended before the bill. Rule sign_in.said.
+    """
+    if SIGN_IN in request.GET:
+        return target.may_sign_in
+    is_over = _has_links(target) and _signed_out(request, target) is not None
+    return is_over and not rendering.wants_part(request)
+
+
+def way_back(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
     """Return the way to sign in, and what for, on a page of what is paid that anybody may be looking at."""
     if not target.is_of_payer_alone:
         return {"sign_in_url": "", "sign_in_words": ""}
     words = _("Did you pay this? Sign in to see your receipt")
-    if _has_links(target):
+    if _signed_out(request, target) is not None:
+        words = _("You are signed out. Sign in to see your receipt")
+    elif _has_links(target):
         words = _("Did you pay this? Sign in to see your mates’ links")
     return {"sign_in_url": target.way_back(), "sign_in_words": words}
 
@@ -150,12 +163,16 @@ def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
 
 
 def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return what somebody is told whose sign-in to pay has ended here: their split is kept. Rule sign_in.said."""
-    person = payer.signed_out(request, target.subject) if target.is_payable else None
-    if person is None:
+    """Return what somebody is told whose sign-in has ended here: to pay, or to what they have paid, and alone see.
+
+    Of the lead who pays the split is kept. Rule sign_in.said.
+    """
+    person = payer.signed_out(request, target.subject) if target.may_sign_in else None
+    if person is None or (target.is_of_payer_alone and not target.is_paid_by(person)):
         return None
-    leads = target.share is None and person == target.checkout.lead_id
-    return {"split": typed_split.told(request, target) if leads else None}
+    leads = target.is_payable and target.share is None and person == target.checkout.lead_id
+    split = typed_split.told(request, target) if leads else None
+    return {"split": split, "is_paid": target.is_of_payer_alone}
 
 
 def _of_share(
