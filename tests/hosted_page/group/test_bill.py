@@ -10,12 +10,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from checkout import sharing, tasks
+from checkout import captures, sharing, tasks
+from checkout.group import claims
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments.outside import inquiries
 from payments.providers.sandbox import client
 from tests import mates
+from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer, words
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +82,65 @@ class TestALateShare:
         assert not order.payment_requests.filter(status="open").exists()
         with django_assert_num_queries(0):
             assert not sharing.end_all_late(order, list(order.payment_requests.none()), clock.now())
+
+
+def parts(page: str) -> list[tuple[str, str, str, str]]:
+    """The parts of the bar: look, per cent of its width, letters and icon."""
+    found = re.findall(
+        r'<svg class="look-(\w+) person-\d+" x="[\d.]+%" width="([\d.]+)%"(.*?)</svg>', page, re.S
+    )
+    return [
+        (
+            look,
+            width,
+            "".join(re.findall(r"<text[^>]*>([^<]*)", drawn)),
+            "".join(re.findall(r"svg#(\w+)", drawn)),
+        )
+        for look, width, drawn in found
+    ]
+
+
+def whole(page: str) -> float:
+    return round(sum(float(width) for _look, width, _letters, _icon in parts(page)), 2)
+
+
+class TestTheBar:
+    def test_is_as_wide_as_the_bill_and_looks_as_each_share_is(
+        self, lead: Payer, finn: Mate, amy: PaymentRequest
+    ) -> None:
+        page = words(lead.get())
+        assert [part[0] for part in parts(page)] == ["mine", "out", "out"] and whole(page) == 100
+        assert [part[2] for part in parts(page)] == ["You", "F", "A"]
+        assert [part[1] for part in parts(page)] == ["44.444", "22.222", "33.333"]
+        claims.take(finn.share.pk, claim="x" * 64)
+        assert parts(words(lead.get()))[1] == ("taken", "22.222", "F", "ring")
+        claims.release(finn.share.pk, claim="x" * 64)
+        mates.pay(finn.share)
+        assert parts(words(lead.get()))[1] == ("taken", "22.222", "F", "ring")
+        mates.settled(finn.share)
+        assert parts(words(lead.get()))[1] == ("paid", "22.222", "F", "check")
+        sharing.decline(amy.pk)
+        assert parts(words(lead.get()))[2] == ("mine", "33.333", "A", "cross")
+        sharing.cancel(amy.pk)
+        page = words(lead.get())
+        assert parts(page)[2] == ("mine", "33.333", "A", "") and whole(page) == 100
+
+    @pytest.mark.parametrize(("people", "letters"), [(8, True), (9, False)])
+    def test_has_no_letters_from_nine_people_on(self, unpaid: Checkout, people: int, letters: bool) -> None:
+        lea = Payer(unpaid)
+        lea.pay(split="equal", people=str(people), your_name="Lea")
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        mates.pay(unpaid.payment_requests.get(position=2))
+        page = words(lea.get())
+        assert len(parts(page)) == people and whole(page) == 100
+        assert bool("".join(part[2] + part[3] for part in parts(page))) == letters
+        assert ("group-bar-many" in page) != letters
+
+    def test_has_no_part_for_who_pays_nothing(self, unpaid: Checkout) -> None:
+        lea = Payer(unpaid)
+        lea.pay(split="own", name=["Finn"], amount=["90"], your_name="Lea")
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        assert parts(words(lea.get())) == [("out", "100.000", "F", "")]
 
 
 @pytest.mark.rule("share.borne")
