@@ -126,7 +126,8 @@ def _of_receipt(
 
 def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
     """Return what the part of the bill's page reads that is kept true."""
-    shared = one_link.of(target.checkout, shown.shares) if shown.is_asking else None
+    is_shared = shown.is_asking and not shown.disputed
+    shared = one_link.of(target.checkout, shown.shares) if is_shared else None
     return {"bill": shown, "one_link": shared, **{f"{step}_action": target.address(step) for step in ACTS}}
 
 

@@ -32,12 +32,13 @@ def standing(checkout_uuid: UUID) -> Dispute | None:
     return _STANDING.first(checkout_uuid)
 
 
-def _standing(checkout_uuid: UUID) -> QuerySet[Dispute]:
+def standing_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
+    """Return the dispute that `standing` means, as a query."""
     rows = Dispute.objects.filter(checkout_uuid=checkout_uuid, status__in=Dispute.STANDING)
     return rows.order_by("-status", "created_at")[:1]
 
 
-_STANDING = Prepared(_standing, UUID)
+_STANDING = Prepared(standing_on, UUID)
 
 
 def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -26,11 +26,13 @@ from hosted_page.steps import sign_in
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import clean_name
 from hosted_page.views import Refused
+from payments import disputes
 from payments.switches import AllStopped, MerchantSuspended
 
 
 def _of_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
-    return Checkout.objects.filter(pk=checkout_uuid).only("status", "lead_id")
+    disputed = disputes.standing_on(OuterRef("pk")).values("status")
+    return Checkout.objects.filter(pk=checkout_uuid).only("status", "lead_id").annotate(disputed=disputed)
 
 
 def _of_shares(checkout_uuid: UUID) -> QuerySet[PaymentRequest]:
@@ -50,18 +52,24 @@ def live(request: HttpRequest) -> HttpResponse:
     """
     try:
         checkout_uuid = UUID(request.GET.get("id", ""))
-        checkout = _ORDER.get(checkout_uuid)
+        checkout: Any = _ORDER.get(checkout_uuid)
     except (ValueError, Checkout.DoesNotExist):
         raise Http404 from None
     is_lead = checkout.lead_id is not None and payer.customer_of(request, checkout_uuid) == checkout.lead_id
     if not is_lead or checkout.status != Status.CAPTURED:
         return HttpResponseClientRefresh()
-    shares: list[Any] = _SHARES.all(checkout_uuid)
+    return HttpResponse(status=204) if _has_seen(request, checkout) else _part(request)
+
+
+def _has_seen(request: HttpRequest, checkout: Any) -> bool:
+    """Whether the page has seen the bill as it is."""
+    shares: list[Any] = _SHARES.all(checkout.pk)
     if shares and sharing.end_all_late(checkout, shares, shares[0].read_at):
-        shares = _SHARES.all(checkout_uuid)
-    if shares and bill.seen(checkout, shares, shares[0].read_at) == request.GET.get("seen"):
-        return HttpResponse(status=204)
-    return _part(request)
+        shares = _SHARES.all(checkout.pk)
+    if not shares:
+        return False
+    now, disputed = shares[0].read_at, checkout.disputed or ""
+    return bill.seen(checkout, shares, now, disputed) == request.GET.get("seen")
 
 
 @for_target

@@ -11,13 +11,14 @@ from django.utils.translation import gettext as _
 from checkout import reading, sharing
 from checkout.models import Checkout, PaymentRequest
 from checkout.reading import Borne
-from checkout.states import SHARE_ASKED, ShareStatus
+from checkout.states import SHARE_ASKED, SHARE_PAID, ShareStatus, Status
 from hosted_page import share_bar, summary
 from hosted_page.group import folds, last_day, lines, people
 from hosted_page.group.folds import Fold
 from hosted_page.group.last_day import LastDay
 from hosted_page.group.lines import Line, Wrong
-from payments import money
+from payments import disputes, money
+from payments.models import Dispute
 
 MANY = 9  # people from which on the bar has no letters
 ROOM_FOR_YOU = 12  # per cent of the bar that the lead's word needs
@@ -36,9 +37,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Bill:
-    """What the page shows. `seen` names just this state of it; `said_no` waits for the lead's answer."""
+    """What the page shows. `seen` names just this state of it; `said_no` waits for the lead's answer.
 
-    heading: str
+    `disputed` is the status of the dispute that stands on the order, "" if none does: nobody is asked then.
+    """
+
     bears: str
     note: str
     sentence: str
@@ -49,16 +52,45 @@ class Bill:
     total: str
     until: str
     seen: str
-    is_asking: bool
-    is_settled: bool
     said_no: Line | None
     last_day: LastDay | None
+    disputed: str
     shares: Sequence[PaymentRequest]
 
     @property
     def is_live(self) -> bool:
-        """Whether anything may still happen by itself: a share is open, or owed to the lead. Rule bill.live."""
-        return any(share.status in (*SHARE_ASKED, ShareStatus.PAID) for share in self.shares)
+        """Whether anything may still happen by itself: a share is open, or owed to the lead, or a bank decides.
+
+        Rule bill.live.
+        """
+        is_open = any(share.status in (*SHARE_ASKED, ShareStatus.PAID) for share in self.shares)
+        return is_open or self.is_paused
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether a bank looks into a card of the order: the links, and what mates have paid, wait until it decides."""
+        return self.disputed == Dispute.Status.OPEN
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether a mate has paid what is not back on the lead's card."""
+        return any(share.status == ShareStatus.PAID for share in self.shares)
+
+    @property
+    def heading(self) -> str:
+        """The page's title: what the lead bears."""
+        words = _("You bear {amount}, your own share") if self.is_settled else _("You bear {amount} now")
+        return words.format(amount=self.bears)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether mates are still asked for something."""
+        return any(share.status in SHARE_ASKED for share in self.shares)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all have paid."""
+        return all(share.status in SHARE_PAID for share in self.shares)
 
     @property
     def has_begun(self) -> bool:
@@ -89,42 +121,41 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         shares = reading.shares(checkout)
     if not shares:
         return None
-    borne, all_lines = reading.borne(checkout, shares), lines.of(checkout, shares, now, wrong)
+    borne, disputed = reading.borne(checkout, shares), _disputed(checkout)
+    all_lines = lines.of(checkout, shares, now, wrong, disputed=disputed)
     noes = [line for line in all_lines if line.status == ShareStatus.DECLINED]
-    is_settled = borne.paid == sum(share.amount for share in shares)
+    said_no = noes[0] if noes and known_no is None and not disputed else None
     return Bill(
-        heading=heading(borne, checkout.currency, is_settled=is_settled),
         bears=money.for_payer(borne.bears, checkout.currency),
         note=_note(checkout, noes, known_no),
-        sentence="" if (noes and known_no is None) or known_no else _where_it_goes(checkout, shares, borne),
+        sentence="" if said_no or known_no else _sentence(checkout, shares, borne, disputed),
         parts=_parts(checkout, shares, all_lines),
         sums=_sums(borne, checkout.currency),
         lines=all_lines,
         folds=folds.of(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
         total=money.for_payer(checkout.amount, checkout.currency),
-        until=_until(checkout, shares),
-        seen=seen(checkout, shares, now),
-        is_asking=borne.out > 0,
-        is_settled=is_settled,
-        said_no=noes[0] if noes and known_no is None else None,
-        last_day=last_day.of(checkout, shares, all_lines, now),
+        until="" if disputed else _until(checkout, shares),
+        seen=seen(checkout, shares, now, disputed),
+        said_no=said_no,
+        last_day=None if disputed else last_day.of(checkout, shares, all_lines, now),
+        disputed=disputed,
         shares=shares,
     )
 
 
-def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> str:
+def _disputed(checkout: Checkout) -> str:
+    """Return the status of the dispute that stands on a paid order, "" if none does."""
+    found = disputes.standing(checkout.pk) if checkout.status == Status.CAPTURED else None
+    return found.status if found else ""
+
+
+def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
     """Return a digest of all that may change on the bill: it is other than before if anything has."""
-    facts: list[Any] = [checkout.status]
+    facts: list[Any] = [checkout.status, disputed, sorted(lines.waiting(checkout, shares, now))]
     for share in shares:
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
         facts += (share.shown_name, share.claimed_until if share.is_kept(now) else None)
     return hashlib.blake2b(repr(facts).encode(), digest_size=12).hexdigest()
-
-
-def heading(borne: Borne, currency: str, *, is_settled: bool) -> str:
-    """Return the page's title: what the lead bears."""
-    words = _("You bear {amount}, your own share") if is_settled else _("You bear {amount} now")
-    return words.format(amount=money.for_payer(borne.bears, currency))
 
 
 def _until(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
@@ -140,8 +171,22 @@ def _note(checkout: Checkout, noes: Sequence[Line], known_no: str | None) -> str
     return _("{shop} has the whole {amount}.").format(shop=checkout.merchant.name, amount=whole)
 
 
+def _on_dispute(disputed: str) -> str:
+    """Return what a bank does about the order, "" if none does; nobody is told whose card (rule share.pauses)."""
+    if disputed == Dispute.Status.OPEN:
+        return _("A bank is looking into a payment for this order. You need not do anything.")
+    if disputed:
+        return _("A bank has given back a payment for this order, so nobody is asked for a share any more.")
+    return ""
+
+
+def _sentence(checkout: Checkout, shares: Sequence[PaymentRequest], borne: Borne, disputed: str) -> str:
+    """Return one sentence on the mates' money: on a bank that looks into it, else on its way."""
+    return _on_dispute(disputed) or _where_it_goes(checkout, shares, borne)
+
+
 def _where_it_goes(checkout: Checkout, shares: Sequence[PaymentRequest], borne: Borne) -> str:
-    """Return one sentence on the way of the mates' money, "" if there is none."""
+    """Return one sentence on the way of the mates' money."""
     card = summary.card(checkout.payment, is_theirs=True)
     if borne.out and borne.yours:
         words = _("{yours} of it is yours. When a mate pays, their share goes back to {card}.")

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from checkout import sharing
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import clock
@@ -14,14 +15,14 @@ from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, naming, outbox, stops
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
-from payments import money, switches
+from payments import disputes, money, switches
 
 BETWEEN = timedelta(days=1)
 LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
 
 
 class NotNow(Exception):
-    """The share is not open, or its mate has had an SMS message within a day."""
+    """The share is not open, or paused, or its mate has had an SMS message within a day."""
 
 
 def send(share_uuid: UUID, *, phone: str, address: str) -> None:
@@ -30,22 +31,17 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
     Raises NotNow, TooManySmsMessages, switches.MerchantSuspended, switches.AllStopped.
     """
     with transaction.atomic(durable=True):
-        rows = PaymentRequest.objects.select_for_update(of=("self",)).select_related(
-            "checkout__merchant", "checkout__lead"
-        )
-        share = rows.get(pk=share_uuid)
+        share, checkout = sharing.locked(share_uuid)
         now = clock.now()
         to = phone or share.phone
         if not to or not _is_open(share) or (share.next_reminder_at and now < share.next_reminder_at):
             raise NotNow
-        of_checkout = SmsMessage.objects.filter(
-            checkout_uuid=share.checkout_id, kind=SmsMessage.Kind.INVITATION
-        )
+        of_checkout = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.INVITATION)
         kind = SmsMessage.Kind.REMINDER if to == share.phone else SmsMessage.Kind.INVITATION
         if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= limits.INVITATIONS:
             raise TooManySmsMessages(_("There are no more texts for this order. Send the link yourself."))
-        switches.check(share.checkout.merchant)
-        target, ends_at = PaymentTarget(share.checkout, share), min(now + LIFE, share.expires_at or now)
+        switches.check(checkout.merchant)
+        target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         outbox.put(Asked(kind, to, target, f"{words(share)} {_way_to_stop(to)}", ends_at, address))
         share.phone, share.next_reminder_at = to, now + BETWEEN
         share.save(update_fields=["phone", "next_reminder_at"])
@@ -57,7 +53,9 @@ def _way_to_stop(phone: str) -> str:
 
 
 def _is_open(share: PaymentRequest) -> bool:
-    return share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
+    """Whether its link can be paid now: the order is not given back, nor is a card of it disputed."""
+    is_open = share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
+    return is_open and disputes.standing(share.checkout_id) is None
 
 
 def is_wanted(asked: SmsMessage) -> bool:

@@ -20,7 +20,7 @@ from hosted_page import summary
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from payments import money
-from payments.models import Operation
+from payments.models import Dispute, Operation
 
 # How each status is shown: look, tone, icon and words. The look says who bears the share, and if it is still out.
 TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
@@ -59,8 +59,8 @@ class Line:
     """A person's line. `url` is empty if nobody can pay there now; `seen` changes with what the line shows.
 
     `person` is the number of the colour, `sent_to` the masked number that the link goes to, `remind_from` when a
-    reminder may follow, "" for now; `is_waiting` says that the text has not gone out yet; `spoken` is said aloud when
-    the line comes to be so.
+    reminder may follow, "" for now; `is_waiting` says that the text has not gone out yet; `disputed` is the status of
+    the order's dispute, while which nobody is asked; `spoken` is said aloud when the line comes to be so.
     """
 
     id: str
@@ -82,6 +82,7 @@ class Line:
     sent_to: str = ""
     remind_from: str = ""
     is_waiting: bool = False
+    disputed: str = ""
     wrong: Wrong | None = None
 
     @property
@@ -91,8 +92,8 @@ class Line:
 
     @property
     def may_be_asked_again(self) -> bool:
-        """Whether the share was refused or kept."""
-        return self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED)
+        """Whether the share was refused or kept, and mates are asked."""
+        return self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED) and not self.disputed
 
     @property
     def may_be_kept(self) -> bool:
@@ -104,6 +105,15 @@ class Line:
         """Whether the lead can do anything with the share."""
         return self.may_be_asked_again or self.may_be_kept
 
+    def now(self, *, is_waiting: bool, disputed: str) -> "Line":
+        """Return the line with what else is so now: while a card of the order is disputed it offers no link."""
+        seen = f"{self.seen} {is_waiting} {disputed}"
+        if not disputed:
+            return replace(self, is_waiting=is_waiting, seen=seen)
+        waits = self.status == ShareStatus.PAID and disputed == Dispute.Status.OPEN
+        hint = _("waits for the bank") if waits else self.hint
+        return replace(self, disputed=disputed, hint=hint, seen=seen, url="", qr_url="", sent_to="")
+
 
 def name_of(share: PaymentRequest) -> str:
     """Return what the lead calls a share: its name, else its place on the bill."""
@@ -111,25 +121,33 @@ def name_of(share: PaymentRequest) -> str:
 
 
 def of(
-    checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, wrong: Wrong | None = None
+    checkout: Checkout,
+    shares: Sequence[PaymentRequest],
+    now: datetime,
+    wrong: Wrong | None = None,
+    *,
+    disputed: str = "",
 ) -> list[Line]:
-    """Return a line for the lead and one for each share; `wrong` is shown on its share's."""
+    """Return a line for the lead and one for each share; `wrong` is shown on its share's.
+
+    `disputed` is the status of the dispute that stands on the order, "" if none does.
+    """
     own = checkout.amount - sum(share.amount for share in shares)
     name = checkout.lead.name if checkout.lead else ""
     lead = Line(
         "lead", name or _("You"), (name or _("You"))[:1].upper(), money.for_payer(own, checkout.currency), 1
     )
-    back, waiting = _reimbursements(shares), _waiting(shares, now)
+    back, texts = _reimbursements(shares), waiting(checkout, shares, now)
     found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
-    return [lead, *(replace(line, is_waiting=line.id in waiting) for line in found)]
+    return [lead, *(line.now(is_waiting=line.id in texts, disputed=disputed) for line in found)]
 
 
-def _waiting(shares: Sequence[PaymentRequest], now: datetime) -> set[str]:
+def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> set[str]:
     """Return the shares whose text is asked for and has not gone out yet."""
     fresh = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
     if not fresh:
         return set()
-    texts = SmsMessage.objects.filter(checkout_uuid=shares[0].checkout_id, subject__in=fresh, ended_at=None)
+    texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, subject__in=fresh, ended_at=None)
     return {str(subject) for subject in texts.filter(kind__in=TO_MATES).values_list("subject", flat=True)}
 
 
@@ -148,6 +166,7 @@ def _line(
     is_taken = share.status == ShareStatus.OPEN and share.is_kept(now)
     look, tone, icon, words = TAKEN if is_taken else TOLD[share.status]
     name, amount = name_of(share), money.for_payer(share.amount, checkout.currency)
+    kept_until = share.claimed_until if is_taken else None
     return Line(
         id=str(share.pk),
         name=name,
@@ -161,7 +180,7 @@ def _line(
         words=words,
         hint=_kept(checkout, share) if is_taken else _hint(checkout, share, back),
         spoken=_spoken(share.status, name, amount),
-        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {is_taken}",
+        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until}",
         typed_name=share.name,
         wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
         **(_link(checkout, share) if share.status == ShareStatus.OPEN else {}),

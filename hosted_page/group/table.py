@@ -254,6 +254,8 @@ def _take(group: Group, position: int, name: str, browser: str, network: str) ->
 @for_group
 def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
     """Show the link as a code to hold up at the table, and who has come; for its script the part that changes."""
+    if disputes.standing(group.checkout.pk) is not None and not rendering.wants_part(request):
+        return HttpResponseRedirect(_close_path(request, group), status=303)  # which says why
     bill = _bill(request, group)
     context = {
         "name": group.name,

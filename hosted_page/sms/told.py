@@ -22,11 +22,12 @@ from hosted_page.payment_target import PaymentTarget, absolute
 from hosted_page.sms import naming, outbox
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
-from payments import money, switches
+from payments import disputes, money, switches
 
 A_RUN = 100  # rows at most
 PER_CHECKOUT = 4
 LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
+DISPUTED = timedelta(hours=1)  # between two looks at an order while a bank looks into it
 Kind = LeadTold.Kind
 
 
@@ -58,7 +59,12 @@ def _tell_next() -> bool:
 
 
 def _later(row: LeadTold, shares: list[PaymentRequest], now: datetime) -> datetime | None:
-    """Return when to look again: links that were paused, or asked for anew, end later. None for now."""
+    """Return when to look again: links that were paused, or asked for anew, end later. None for now.
+
+    While a card of the order is disputed nobody is asked to do what only links that work allow.
+    """
+    if row.kind != Kind.ALL_PAID and disputes.is_open(row.checkout_id):
+        return now + DISPUTED
     end = last_day.ends_at(shares)
     if row.kind != Kind.LINKS_END or end is None or end - last_day.LASTS <= now:
         return None
@@ -111,7 +117,9 @@ def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> s
 
 
 def _about(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
-    """Return the shares of which the lead is told, none if it is not so any more."""
+    """Return the shares of which the lead is told, none if it is not so any more, or the links do not work."""
+    if row.kind != Kind.ALL_PAID and disputes.standing(row.checkout_id) is not None:
+        return []
     if row.kind == Kind.SAID_NO:
         return [
             share for share in shares if share.pk == row.share_uuid and share.status == ShareStatus.DECLINED

@@ -50,7 +50,7 @@ function put(page) {
     freshen(old, part);
     if (!part.matches("li")) continue;
     markLine(part);
-    if (part.dataset.spoken) said.push(part.dataset.spoken);
+    if (part.dataset.spoken !== old.dataset.spoken) said.push(part.dataset.spoken); // the same words twice are no news
   }
   bill().dataset.seen = fresh.dataset.seen;
   bill().toggleAttribute("data-live", "live" in fresh.dataset);

@@ -1,16 +1,20 @@
 """The lines of the bill: where each share is, and what the lead can do with it."""
 
+import re
+
 import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from checkout.group import claims
 from checkout.models import Checkout, PaymentRequest
+from hosted_page import summary
 from hosted_page.models import SmsMessage
 from hosted_page.sms import senders
 from hosted_page.sms.senders import NotTaken
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
-from tests.hosted_page.group.test_bill import sums, text
+from tests.hosted_page.group.test_bill import seen, sums, text
 from tests.hosted_page.sms.test_outbox import Network, send_all
 
 pytestmark = pytest.mark.django_db
@@ -23,6 +27,15 @@ def amy(order: Checkout) -> PaymentRequest:
 
 def too_busy(*_args: str, **_more: str) -> None:
     raise NotTaken("too_many_requests")
+
+
+def row(page: str, share: PaymentRequest) -> tuple[str, str]:
+    """What names just this state of a share's row, and what stands in it."""
+    found = re.search(
+        rf'<li[^>]* id="share-{share.pk}" data-part data-seen="([^"]*)"(.*?)</li>', page, re.DOTALL
+    )
+    assert found
+    return found[1], text(found[2].partition(">")[2])
 
 
 class TestALine:
@@ -59,6 +72,37 @@ class TestALine:
         SmsMessage.objects.filter(ended_at=None).update(due_at=timezone.now())
         send_all()
         assert "Texted to •••• 0456. You can remind them from" in text(words(lead.get()))
+
+    @pytest.mark.rule("bill.live")
+    def test_is_put_in_anew_once_its_text_has_gone_out(
+        self, lead: Payer, amy: PaymentRequest, monkeypatch: pytest.MonkeyPatch, settings: Settings
+    ) -> None:
+        settings.SANDBOX = False
+        network = Network()
+        monkeypatch.setattr(senders, "current", lambda: network)
+        lead.post("/text-share", share=str(amy.pk), phone=FINN)
+        page = words(lead.get())
+        assert "On its way to •••• 0456" in row(page, amy)[1]
+        assert lead.get("/bill", seen=seen(page)).status_code == 204
+        send_all()
+        part = words(lead.get("/bill", seen=seen(page)))
+        assert "Texted to •••• 0456" in row(part, amy)[1] and row(part, amy)[0] != row(page, amy)[0]
+
+    @pytest.mark.rule("group.kept", "bill.live")
+    def test_that_somebody_has_taken_says_until_when_it_is_kept(self, lead: Payer, finn: Mate) -> None:
+        claims.take(finn.share.pk, claim="x" * 64)
+        page = words(lead.get())
+        assert f"Taken kept until {self.kept_until(finn)}" in row(page, finn.share)[1]
+        claims.hold_longer(finn.share.pk, claim="x" * 64)
+        part = words(lead.get("/bill", seen=seen(page)))
+        assert f"Taken kept until {self.kept_until(finn)}" in row(part, finn.share)[1]
+        assert row(part, finn.share)[0] != row(page, finn.share)[0], "the row is put in anew"
+        assert self.kept_until(finn) not in page
+
+    def kept_until(self, mate: Mate) -> str:
+        mate.share.refresh_from_db()
+        assert mate.share.claimed_until
+        return f"{mate.share.claimed_until.astimezone(summary.zone_of(mate.share.checkout)):%H:%M}"
 
     def test_of_a_no_says_when_and_offers_two_ways(self, lead: Payer, finn: Mate) -> None:
         finn.post("/decline")

@@ -1,0 +1,199 @@
+"""The group's bill, its links and its texts while a bank looks into a card of the order, and afterwards."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from checkout import sharing
+from checkout.models import Checkout, GroupLink, LeadTold, PaymentRequest
+from checkout.states import ShareStatus
+from config.lib import clock
+from hosted_page import tasks
+from hosted_page.group import invitations
+from hosted_page.models import SmsMessage
+from hosted_page.sms import senders
+from payments.models import Dispute
+from tests import mates
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
+from tests.hosted_page.group.test_bill import seen, text
+from tests.hosted_page.sms.test_outbox import Network, a_day_later, send_all
+from tests.outside import decide, dispute
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("posted"),
+    pytest.mark.rule("share.pauses"),
+]
+LOOKS = "A bank is looking into a payment for this order. You need not do anything."
+OFFERS = (
+    "One link for everyone",
+    "Text it to a number",
+    "Remind ",
+    "Links work until",
+    "own link",
+    "/pay/share/",
+)
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
+    made = Network()
+    monkeypatch.setattr(senders, "current", lambda: made)
+    SmsMessage.objects.all().delete()
+    return made
+
+
+def disputed(order: Checkout) -> Dispute:
+    """Let the lead dispute her payment."""
+    return dispute(order.payment)
+
+
+def offered(page: str) -> list[str]:
+    return [offer for offer in OFFERS if offer in page]
+
+
+def main(answer: Any) -> str:
+    """The page without its head and frame."""
+    return words(answer).partition("<main")[2]
+
+
+class TestTheBill:
+    def test_says_that_it_is_paused_and_offers_no_link(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
+        a_day_later()
+        PaymentRequest.objects.update(expires_at=timezone.now() + timedelta(hours=2))
+        assert offered(main(lead.get())) == list(OFFERS)
+        found = disputed(order)
+        page = main(lead.get())
+        assert offered(page) == [] and 'class="last-day"' not in page
+        assert LOOKS in text(page) and "Paused for now" in page
+        assert "Until the bank has decided, nobody can pay a share." in page
+        assert "Rename" in page and "Keep it: I pay" in page, "what needs no link stays"
+        decide(found, is_won=True)
+        page = main(lead.get())
+        assert offered(page) == list(OFFERS) and "Paused for now" not in page and LOOKS not in page
+
+    @pytest.mark.rule("bill.live")
+    def test_that_is_open_is_told(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        page = words(lead.get())
+        row = rf'id="share-{finn.share.pk}" data-part data-seen="([^"]*)"'
+        found = disputed(order)
+        answer = lead.get("/bill", seen=seen(page), no="")
+        assert (
+            answer.status_code == 200 and "Paused for now" in words(answer) and offered(words(answer)) == []
+        )
+        assert re.findall(row, page) != re.findall(row, words(answer)), "the row is put in anew"
+        assert lead.get("/bill", seen=seen(words(answer)), no="").status_code == 204
+        decide(found, is_won=True)
+        after = lead.get("/bill", seen=seen(words(answer)), no="")
+        assert after.status_code == 200 and "One link for everyone" in words(after)
+
+    def test_asks_nobody_again(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        finn.post("/decline")
+        found = disputed(order)
+        page = main(lead.get())
+        assert 'id="said-no"' not in page and "Yes, ask again" not in page and "Said no" in page
+        refused = lead.post("/ask-again", share=str(finn.share.pk))
+        assert refused.status_code == 422 and "nothing was changed" in words(refused)
+        assert finn.status() == ShareStatus.DECLINED
+        decide(found, is_won=True)
+        assert 'id="said-no"' in main(lead.get())
+
+    def test_says_that_what_was_paid_waits(
+        self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+        mates.pay(finn.share)
+        mates.pump(order.pk)
+        sharing.cancel(order.payment_requests.get(position=3).pk)
+        disputed(order)
+        page = text(main(lead.get()))
+        assert "waits for the bank" in page and "goes back by" not in page
+        assert "What your mates have paid waits until the bank has decided." in page
+        assert "nobody can pay a share" not in page, "nobody is asked"
+
+    def test_of_a_lost_one_says_that_nobody_is_asked(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        finn.post("/decline")
+        decide(disputed(order), is_won=False)
+        page = main(lead.get())
+        assert "so nobody is asked for a share any more." in page and "Paused for now" not in page
+        assert "Yes, ask again" not in page and "It stays on your" not in page and offered(page) == []
+
+    @pytest.mark.rule("group.link")
+    def test_holds_up_no_code(self, lead: Payer, order: Checkout) -> None:
+        path = f"/pay/g/{GroupLink.objects.get(checkout=order).token}/qr"
+        assert lead.client.get(path).status_code == 200
+        disputed(order)
+        answer = lead.client.get(path)
+        assert answer.status_code == 303 and answer["Location"] == f"/pay?id={order.pk}"
+
+
+class TestNoText:
+    def test_goes_out_to_a_mate(self, lead: Payer, finn: Mate, order: Checkout, network: Network) -> None:
+        disputed(order)
+        answer = lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
+        assert answer.status_code == 303 and not SmsMessage.objects.exists()
+        with pytest.raises(invitations.NotNow):
+            invitations.send(finn.share.pk, phone="+447700900456", address="127.0.0.1")
+
+    @pytest.mark.rule("sms.outbox")
+    def test_that_waits_goes_out_to_a_mate(
+        self, lead: Payer, finn: Mate, order: Checkout, network: Network
+    ) -> None:
+        lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
+        found = disputed(order)
+        send_all()
+        assert network.sent == {}
+        decide(found, is_won=True)
+        assert "Text it to a number" in main(lead.get()), "she may ask again"
+        lead.post("/text-share", share=str(finn.share.pk), phone=FINN)
+        send_all()
+        assert len(network.sent) == 1
+
+    @pytest.mark.rule("lead.told")
+    @pytest.mark.parametrize("kind", ["links_end", "said_no"])
+    def test_tells_the_lead_before_the_bank_has_decided(
+        self, finn: Mate, order: Checkout, network: Network, kind: str
+    ) -> None:
+        if kind == "said_no":
+            finn.post("/decline")
+        else:
+            PaymentRequest.objects.update(expires_at=timezone.now() + timedelta(hours=23))
+        LeadTold.objects.filter(kind=kind).update(due_at=timezone.now())
+        found = disputed(order)
+        self.look(network)
+        row = LeadTold.objects.get(kind=kind)
+        assert network.sent == {} and row.ended_at is None and row.due_at > clock.now()
+        decide(found, is_won=True)
+        LeadTold.objects.filter(kind=kind).update(due_at=timezone.now())
+        self.look(network)
+        assert len(network.sent) == 1
+
+    @pytest.mark.rule("lead.told")
+    def test_that_waits_for_the_carrier_asks_the_lead_for_what_cannot_be(
+        self, finn: Mate, order: Checkout, network: Network
+    ) -> None:
+        finn.post("/decline")
+        tasks.tell_leads()
+        disputed(order)
+        send_all()
+        assert network.sent == {}
+
+    @pytest.mark.rule("lead.told")
+    def test_offers_to_ask_again_after_a_lost_one(
+        self, finn: Mate, order: Checkout, network: Network
+    ) -> None:
+        finn.post("/decline")
+        decide(disputed(order), is_won=False)
+        self.look(network)
+        assert network.sent == {}
+
+    def look(self, network: Network) -> None:
+        tasks.tell_leads()
+        send_all()
