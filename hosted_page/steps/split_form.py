@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.http import QueryDict
 from django.utils.translation import gettext as _
@@ -35,12 +35,13 @@ def clean_call(text: str) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A mate's line as it was typed."""
+    """A mate's line as it was typed; `is_blamed`: the notice above the form is about its amount, among others."""
 
     position: int
     name: str = ""
     amount: str = ""
     error: str = ""
+    is_blamed: bool = False
 
     @property
     def initial(self) -> str:
@@ -150,6 +151,7 @@ class SplitForm:
         ]
         if not amounts:
             self.errors["rows"] = _("Enter an amount for at least one mate, or tap “All mine”.")
+            self._blame(self.rows[0].position)
         elif any(row.error for row in self.rows):
             self.errors["rows"] = _("Look at the amounts.")
         else:
@@ -157,6 +159,10 @@ class SplitForm:
             if excess > 0:
                 more = money.for_payer(excess, self.checkout.currency)
                 self.errors["rows"] = _("{more} more than the order. Lower a share.").format(more=more)
+                self._blame(*self.asked)
+
+    def _blame(self, *positions: int) -> None:
+        self.rows = [replace(row, is_blamed=row.position in positions) for row in self.rows]
 
     def _trouble(self, row: Row, amount: int | None) -> str:
         if not row.name and not row.amount:

@@ -160,8 +160,16 @@ one("names").addEventListener("click", (event) => {
   panel.classList.add("panel-names");
   panel.querySelector("[name=name]").focus();
 });
+// What the notice was about is put right: nothing is to blame any more.
+function unblame() {
+  for (const amount of panel.querySelectorAll("[aria-describedby=not-saved]")) {
+    amount.removeAttribute("aria-invalid");
+    amount.removeAttribute("aria-describedby");
+  }
+}
 form.addEventListener("input", (event) => {
   show();
+  if (event.target.matches(".own-amount") && !tally.matches(".tally-off")) unblame();
   event.target.scrollIntoView({ block: "nearest" }); // not below what sticks to the screen's ends
 });
 form.addEventListener("change", ({ target }) => {

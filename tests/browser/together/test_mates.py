@@ -1,10 +1,12 @@
 """Lea asks her mates for their shares; Finn pays his at the link, Amy says no."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.gallery import Stage
 from tests.browser.test_buying import WITH_AND_WITHOUT, Visit, heading, nothing, pay, sign_in
 from tests.journeys.service import Service
 
@@ -55,6 +57,30 @@ def test_shares_are_asked_for_paid_and_declined(
     shares = merchant.read(checkout_uuid)["shares"]
     assert shares == {"count": 2, "paid_count": 1, "paid_amount": 2400}
     service.prove_ledger()
+
+
+@pytest.mark.parametrize("script", WITH_AND_WITHOUT)
+def test_amounts_that_are_too_much_are_marked(
+    service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
+) -> None:
+    stage = Stage(service, lambda **options: open_page(java_script_enabled=script, may_fail=True, **options))
+    page = stage.at_the_split()
+    page.check("#split-own", force=True)
+    page.fill("#your-name", "Lea")
+    page.fill("#amount-2", "100")
+    page.click("#continue")
+    notice = page.locator(".notice[role=alert]")
+    expect(notice).to_contain_text("£4.50 more than the order. Lower a share.")
+    expect(notice).to_be_focused()
+    blamed = page.locator("[aria-invalid=true]")
+    expect(blamed).to_have_count(1)
+    expect(blamed).to_have_id("amount-2")
+    expect(blamed).to_have_accessible_description(re.compile("£4.50 more than the order"))
+    if script:
+        accessible(page)
+        page.fill("#amount-2", "10")
+        expect(blamed).to_have_count(0)
+        assert page.locator("#amount-2").get_attribute("aria-describedby") is None
 
 
 def split(page: Page, look: Visit, *, script: bool) -> None:

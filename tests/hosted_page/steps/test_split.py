@@ -39,6 +39,13 @@ def _is_chosen(page: str, way: str) -> bool:
     return bool(re.search(rf'id="split-{way}"[^>]* checked', page))
 
 
+def blamed(page: str) -> list[str]:
+    """The fields that the notice above the form is about."""
+    fields = re.findall(r"<input[^>]*>", page)
+    marked = [field for field in fields if 'aria-invalid="true" aria-describedby="not-saved"' in field]
+    return ["".join(re.findall(r' id="([^"]+)"', field)) for field in marked]
+
+
 class TestTheChoice:
     def test_is_nobodys_at_first_and_all_of_it_is_one_tap(self, lea: Payer) -> None:
         page = words(lea.get("/split"))
@@ -119,6 +126,16 @@ class TestOwnAmounts:
         page = words(own(lea, name=["Finn"], amount=["100"]))
         assert "£10.00 more than the order. Lower a share." in page
         assert 'value="Finn"' in page and 'value="100"' in page
+
+    def test_that_are_too_much_are_marked_and_led_to_the_notice(self, lea: Payer) -> None:
+        page = words(own(lea, name=["Finn", "Amy", ""], amount=["70", "30", ""]))
+        assert re.search(r'<div class="notice tone-stop" id="not-saved" role="alert"', page)
+        assert blamed(page) == ["amount-2", "amount-3"], "what is empty is not to blame"
+        page = words(own(lea, name=["Finn", "Amy"], amount=["70", "x"]))
+        assert blamed(page) == [] and 'aria-describedby="amount-3-error"' in page
+
+    def test_that_are_missing_are_asked_for_in_the_first_field(self, lea: Payer) -> None:
+        assert blamed(words(own(lea, name=["", ""], amount=["", ""]))) == ["amount-2"]
 
     def test_come_back_when_the_step_is_opened_again(self, lea: Payer) -> None:
         own(lea, name=["Finn"], amount=["24"])
