@@ -22,6 +22,15 @@ for verb in ("authorize", "look_up"):
     fault_injection.set_fault(verb=verb, mode="error", times={times})
 """
 
+DISPUTE = """
+from checkout.models import Checkout
+from payments.outside import inquiries
+from payments.providers.sandbox import client
+payment = Checkout.objects.get(pk="{checkout}").payment_id
+client.ask("{verb}", payment=payment, **{facts})
+inquiries.open_about([payment])
+"""
+
 
 @dataclass(frozen=True)
 class Order:
@@ -56,6 +65,18 @@ class Order:
     def grow_older(self, seconds: int) -> None:
         """Let what is open at the bank have begun earlier; nothing in a run can wait for ten minutes."""
         self.service.command("shell", "--command", OLDER.format(checkout=self.checkout_uuid, seconds=seconds))
+
+    def be_disputed(self) -> None:
+        """Let whoever paid it ask their bank for the money back."""
+        self._ask("dispute")
+
+    def win_the_dispute(self) -> None:
+        """Let the bank decide that the payment stands."""
+        self._ask("decide", is_won=True)
+
+    def _ask(self, verb: str, **facts: bool) -> None:
+        words = DISPUTE.format(checkout=self.checkout_uuid, verb=verb, facts=facts)
+        self.service.command("shell", "--command", words)
 
     def let_the_bank_fail(self, *, times: int) -> None:
         """Let the bank answer so many authorizations and look-ups, whosesoever, with a 500; nought ends it."""

@@ -1,18 +1,29 @@
 """The group's bill on Lea's phone: what mates do is seen at once, and nothing moves under her finger."""
 
+import re
 import time
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.gallery import Stage
+from tests.browser.gallery import Stage, at
 from tests.browser.order import Order
 from tests.browser.test_buying import Visit
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 SEEN_WITHIN = 2.5  # seconds: two, and what a busy machine adds
+EVERY = 1_500  # milliseconds between two looks of an open page
+HIDE = """isHidden => {
+  Object.defineProperty(document, "hidden", {value: isHidden, configurable: true});
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+CHANGED_TOGETHER = """() => [
+  [...document.querySelectorAll(".group-sums dd")].map(sum => sum.textContent),
+  [...document.querySelectorAll(".group-bar > svg")].map(part => part.classList[0]),
+  document.querySelectorAll(".group-line")[1].className.includes("look-paid"),
+]"""
 
 
 @pytest.fixture
@@ -49,6 +60,67 @@ def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: V
     lea.click("[data-show=again]")
     accessible(lea)
     assert lea.evaluate("document.activeElement.textContent") == "Not now"
+
+
+def test_a_mate_who_pays_is_seen_within_two_seconds(stage: Stage) -> None:
+    lea = stage.confirmed(stage.order(), mates=2)
+    lea.evaluate("window.isTheSame = true")
+    bar = ["look-mine", "look-out", "look-out"]
+    assert lea.evaluate(CHANGED_TOGETHER) == [["£87.50", "£8.00", "£0.00"], bar, False]
+    finn = stage.open_page()
+    finn.goto(link_of(lea, "Finn"))
+    at(stage.mate_pays(finn), "share_paid")
+    expect(lea.locator("h1")).to_have_text("You bear £91.50 now", timeout=SEEN_WITHIN * 1000)
+    bar = ["look-mine", "look-paid", "look-out"]
+    assert lea.evaluate(CHANGED_TOGETHER) == [["£87.50", "£4.00", "£4.00"], bar, True]
+    expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text(
+        re.compile("Paid|Back on your card")
+    )
+    expect(lea.locator("#spoken")).to_contain_text("Finn has paid £4.00.")
+    assert lea.evaluate("window.isTheSame"), "nothing was loaded anew"
+
+
+@pytest.mark.rule("bill.live")
+@pytest.mark.long
+def test_asks_nothing_while_nobody_sees_it_and_nothing_more_can_happen(stage: Stage) -> None:
+    lea = stage.confirmed(stage.order(), mates=1)
+    asked: list[str] = []
+    lea.on("request", lambda request: asked.append(request.url) if "/pay/bill?" in request.url else None)
+    finn = stage.open_page()
+    finn.goto(link_of(lea, "Finn"))
+    lea.wait_for_timeout(2 * EVERY)
+    assert asked, "it asks while it is seen"
+    lea.evaluate(HIDE, True)
+    lea.wait_for_timeout(500)  # what was asked before is answered
+    asked.clear()
+    at(stage.mate_pays(finn), "share_paid")
+    lea.wait_for_timeout(2 * EVERY)
+    assert asked == [] and lea.inner_text("h1") == "You bear £95.50 now"
+    lea.evaluate(HIDE, False)
+    expect(lea.locator("h1")).to_have_text("You bear £91.50, your own share", timeout=SEEN_WITHIN * 1000)
+    expect(lea.locator("#status")).not_to_have_attribute("data-live", "")  # the money is back on her card
+    lea.wait_for_timeout(500)
+    asked.clear()
+    lea.wait_for_timeout(2 * EVERY)
+    assert asked == []
+
+
+@pytest.mark.rule("share.pauses")
+def test_a_bank_that_looks_into_it_takes_the_link_away_and_gives_it_back(
+    stage: Stage, accessible: Visit
+) -> None:
+    order = stage.order()
+    lea = stage.confirmed(order, mates=2)
+    order.be_disputed()
+    expect(lea.locator(".paused h2")).to_have_text("Paused for now")
+    expect(lea.locator(".one-link")).to_have_count(0)
+    expect(lea.locator("[data-url]")).to_have_count(0)
+    accessible(lea)
+    lea.set_viewport_size({"width": 320, "height": 812})
+    assert lea.evaluate("document.documentElement.scrollWidth") <= 320
+    order.win_the_dispute()
+    expect(lea.locator(".one-link")).to_be_visible()
+    expect(lea.locator(".paused")).to_have_count(0)
 
 
 def test_of_many_is_one_line_that_opens_downwards_and_takes_nothing_away(stage: Stage) -> None:
@@ -105,6 +177,29 @@ def test_nothing_changes_under_her_finger(stage: Stage, accessible: Visit) -> No
     assert lea.evaluate("document.activeElement.tagName") == "SUMMARY"
     lea.keyboard.press("Escape")
     expect(lea.locator(".group-line:has-text('Priya')")).to_contain_text("Said no")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["Finn", "Priya"])
+def test_no_tool_moves_what_opens_it(stage: Stage, name: str) -> None:
+    lea = stage.confirmed(stage.order(), mates=2)
+    say_no(stage, link_of(lea, "Priya"))
+    lea.reload()
+    line = lea.locator(f".group-line:has-text('{name}')")
+    line.locator(".group-more > summary").click()
+    tools = line.locator("details details > summary").all()
+    names = {"Finn": ("QR code", "Text it", "Rename", "Keep it"), "Priya": ("Ask", "Rename", "Keep it")}[name]
+    assert [name for name, tool in zip(names, tools, strict=True) if name not in tool.inner_text()] == []
+    head = (line.locator(".bill-line"), line.locator(".group-more > summary"))
+    for tool in tools:
+        tool.scroll_into_view_if_needed()
+        before = [it.bounding_box() for it in (*head, tool)]
+        tool.click()
+        expect(tool.locator("xpath=..")).to_have_attribute("open", "")
+        assert [it.bounding_box() for it in (*head, tool)] == before, tool.inner_text()
+        lea.keyboard.press("Escape")
+        expect(line.locator("details details[open]")).to_have_count(0)
+        assert [it.bounding_box() for it in (*head, tool)] == before, tool.inner_text()
 
 
 @pytest.mark.long
