@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from checkout import sharing
-from checkout.group import claims
+from checkout.group import bending, claims
 from checkout.models import Checkout, GroupLink, PaymentRequest
 from checkout.sharing import ShareNotOpen
 from checkout.states import OperationInProgress
@@ -185,6 +185,12 @@ class TestItsTime:
         assert refused(lambda: claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
         pass_time(zoes)
         claims.take(zoes.pk, claim=ADE, name="Ade")
+
+    def test_ends_with_another_name(self, zoes: PaymentRequest) -> None:
+        renamed = bending.rename(zoes.pk, "Finn")
+        assert (renamed.claim_digest, renamed.claim_name, renamed.claimed_until) == ("", "", None)
+        assert refused(lambda: claims.hold_longer(zoes.pk, claim=ZOE)) == "kept"
+        assert claims.take(zoes.pk, claim=ADE, name="").shown_name == "Finn"
 
     @pytest.mark.parametrize("end", [sharing.cancel, lambda pk: sharing.decline(pk, ZOE)])
     def test_ends_with_the_share(self, zoes: PaymentRequest, end: Callable[[object], PaymentRequest]) -> None:
