@@ -91,8 +91,16 @@ function closeTool(details) {
   details.querySelector("summary").focus({ preventScroll: true });
 }
 
+// One line is open at a time, and one thing in it: what closes above does not pull away what is tapped.
+function keepPlace(summary) {
+  const before = summary.getBoundingClientRect().top;
+  requestAnimationFrame(() => scrollBy({ top: summary.getBoundingClientRect().top - before, behavior: "instant" }));
+}
+
 function onClick(event) {
   const { target } = event;
+  const summary = target.closest(".group summary");
+  if (summary) keepPlace(summary);
   const shows = target.closest("[data-show]");
   if (shows) {
     event.preventDefault();

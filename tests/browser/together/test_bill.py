@@ -203,6 +203,21 @@ def test_no_tool_moves_what_opens_it(stage: Stage, name: str) -> None:
 
 
 @pytest.mark.long
+def test_what_closes_above_pulls_nothing_away(stage: Stage) -> None:
+    lea = stage.confirmed(stage.order(), mates=2)
+    finns, priyas = (lea.locator(f".group-line:has-text('{name}') > details") for name in ("Finn", "Priya"))
+    finns.locator("> summary").click()
+    for tapped in (*finns.locator("details > summary").all(), priyas.locator("> summary")):
+        tapped.scroll_into_view_if_needed()
+        before = tapped.evaluate("it => it.getBoundingClientRect().top")
+        tapped.click()
+        lea.evaluate("new Promise(then => requestAnimationFrame(() => requestAnimationFrame(then)))")
+        after = tapped.evaluate("it => it.getBoundingClientRect().top")
+        assert abs(after - before) < 1, tapped.inner_text()
+    expect(lea.locator(".group-more[open]")).to_have_count(1)
+
+
+@pytest.mark.long
 def test_a_double_tap_on_a_question_changes_nothing(stage: Stage) -> None:
     order = stage.order()
     lea = stage.confirmed(order, mates=2)

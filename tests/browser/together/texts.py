@@ -1,4 +1,4 @@
-"""States of a paid order that have to do with texts: the receipt's, whoever comes back by it, the links' last day."""
+"""States of a paid order in which somebody is told: the receipt's text, who comes back, the last day, a dispute."""
 
 from collections.abc import Callable
 
@@ -37,8 +37,18 @@ def _last_day(stage: Stage) -> Page:
     return page
 
 
+def _paused(stage: Stage) -> Page:
+    order = stage.order()
+    page = stage.confirmed(order, mates=3)
+    order.be_disputed()
+    expect(page.locator(".paused")).to_be_visible()
+    page.reload()
+    return page
+
+
 STATES: dict[str, Callable[[Stage], Page]] = {
     "18 confirmed, the receipt by text": _receipt_by_text,
     "18 confirmed, whoever paid comes back": _coming_back,
     "21 confirmed, the links' last day": _last_day,
+    "21 confirmed, a bank looks into it": _paused,
 }
