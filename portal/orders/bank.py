@@ -112,12 +112,14 @@ def _of_dispute(checkout: Checkout, dispute: Dispute, posted: Posted) -> Iterato
     amount = money.display(dispute.amount, checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
     opened, text = f"A payer disputes {amount}", "Their bank has taken it back until it has decided."
+    tone, icon = ("done", "check") if dispute.status == Dispute.Status.WON else ("void", "slash")
     # It waits for an answer: nothing has failed.
     yield Entry(dispute.created_at, "bank", "held", "alert", opened, text, facts=facts)
     if dispute.closed_at is not None and dispute.decided_as is not None:
         decided = f"The dispute over {amount} is {dispute.status}"
         facts |= {"status": dispute.status}
-        yield _booked(dispute.closed_at, decided, posted[dispute.decided_as], **facts)
+        entry = _booked(dispute.closed_at, decided, posted[dispute.decided_as], **facts)
+        yield replace(entry, tone=tone, icon=icon)
 
 
 def _of_booking(checkout: Checkout, booking: Booking, posted: Posted) -> Entry:

@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db.models import Model, QuerySet
 from django.urls import reverse
 
-from checkout.models import ApiCall, Change, Checkout, PaymentRequest
-from checkout.states import Status, VoidReason
+from checkout.models import ApiCall, Change, PaymentRequest
+from checkout.states import ShareStatus, Status, VoidReason
 from payments import money
 from payments.models import Payment
 from portal.orders.order import Order
@@ -26,7 +26,10 @@ VERBS = {
 }
 REFUND_FAILED = "refund_failed"  # the key of that entry; a state's is its name, a share's its id
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
-
+MEANT: dict[str, str] = {  # what became of a mate's money that has not only been paid
+    ShareStatus.REIMBURSED: "went back to",
+    ShareStatus.REFUNDED: "was meant for",
+}
 
 Row = TypeVar("Row", bound=Model)
 
@@ -53,8 +56,9 @@ class Window:
 class Entry:
     """An entry of the timeline. `kind` is state, call, attempt, bank or split; `facts` are for programs.
 
-    `actor` is whom the text is to name at its end, "" for nobody. `cause` is the request that moved a state. An entry
-    that is `part_of` what another one tells, by its `key`, is left out where that one stands and says `as_part`.
+    `actor` is who did it, "" where nobody is to be named; `by` names them. `cause` is the request that moved a state.
+    An entry that is `part_of` what another one tells, by its `key`, is left out where that one stands and says
+    `as_part`.
     """
 
     at: datetime
@@ -64,6 +68,7 @@ class Entry:
     title: str
     text: str = ""
     actor: str = ""
+    by: str = ""
     request_id: str = ""
     link: str = ""
     cause: str = ""
@@ -74,11 +79,11 @@ class Entry:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def of_states(checkout: Checkout, changes: Iterable[Change], *, has_create: bool) -> Iterator[Entry]:
-    """Yield the changes of state; the creation only if no call tells of it (not `has_create`)."""
-    amount = money.display(checkout.amount, checkout.currency)
+def of_states(order: Order, changes: Sequence[Change], *, has_create: bool) -> Iterator[Entry]:
+    """Yield the changes of state, oldest first; the creation only if no call tells of it (not `has_create`)."""
     for change in changes:
-        title, tone, icon, text = _state(checkout, change, amount)
+        is_latest = change is changes[-1] and change.to == order.checkout.status
+        title, tone, icon, text = _state(order, change, is_latest=is_latest)
         if change.to == Status.CREATED and has_create:
             continue
         is_named = change.to in WITH_ACTOR and not change.actor.startswith("pump")
@@ -106,8 +111,10 @@ def _kind_of(actor: str) -> str:
     return actor if actor.startswith("client:") else actor.partition(":")[0]
 
 
-def _state(checkout: Checkout, change: Change, amount: str) -> tuple[str, str, str, str]:
+def _state(order: Order, change: Change, *, is_latest: bool) -> tuple[str, str, str, str]:
     """Return title, tone, icon and text of a change of state."""
+    checkout = order.checkout
+    amount = money.display(checkout.amount, checkout.currency)
     if _has_refund_failed(change):
         return "Refund failed", "stop", "alert", "The bank refused it. The money is still with you."
     if change.to == Status.AUTHORIZED:
@@ -125,10 +132,18 @@ def _state(checkout: Checkout, change: Change, amount: str) -> tuple[str, str, s
     if change.to == Status.EXPIRED:
         return "Expired", "void", "clock", "Nobody paid in time."
     if change.to == Status.REFUNDING:
-        return "Refund accepted", "move", "ring", f"{amount} goes back to the cards that paid."
+        goes = "goes" if is_latest else "was to go"
+        return "Refund accepted", "move", "ring", f"{amount} {goes} back to {_cards(order)}."
     if change.to == Status.REFUNDED:
-        return "Refunded", "still", "back", f"{amount} is back on the cards that paid."
+        return "Refunded", "still", "back", f"{amount} is back on {_cards(order)}."
     return "Checkout created", "still", "dashes", ""
+
+
+def _cards(order: Order) -> str:
+    """Return where a refund goes: to the lead's card by its name, or to all that paid."""
+    payment = order.checkout.payment
+    has_mate_paid = any(share.paid_at for share in order.shares)
+    return card_of(payment) if payment and not has_mate_paid else "the cards that paid"
 
 
 def verb_of(call: ApiCall) -> str:
@@ -228,7 +243,7 @@ def _paid(share: PaymentRequest, at: datetime, currency: str) -> Entry:
         icon="check",
         key=str(share.pk),
         title=f"A mate paid {money.display(share.amount, currency)}",
-        text="It goes back to the lead’s card. What is yours stays the same.",
+        text=f"It {MEANT.get(share.status, 'goes back to')} the lead’s card. What is yours stays the same.",
         facts={"amount": share.amount},
     )
 

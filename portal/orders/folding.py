@@ -41,13 +41,14 @@ def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
 def _reads_in_one(newest_first: Sequence[Entry]) -> list[Entry]:
     """Return the entries, reads in a row of the same key with the same answer as one, at the time of the last."""
     found: list[Entry] = []
-    for key, group in groupby(newest_first, key=_read_as):
+    for key, group in groupby(newest_first, key=read_as):
         same = list(group)
         found += [_read_often(same)] if key and len(same) > 1 else same
     return found
 
 
-def _read_as(entry: Entry) -> tuple[str, str] | None:
+def read_as(entry: Entry) -> tuple[str, str] | None:
+    """Return what reads that are told as one have in common, None of what is no read."""
     is_read = entry.kind == "call" and entry.facts.get("method") == "GET"
     return (entry.title, entry.actor) if is_read else None
 

@@ -6,11 +6,13 @@ Rule portal.timeline.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from django.core import signing
 
 from checkout.models import ApiCall, Change, Checkout
+from checkout.states import Status
 from config.lib import clock
 from config.lib.database import partitions
 from payments.models import Merchant
@@ -22,6 +24,7 @@ from portal.orders.search import parse_uuid
 from webhooks import lookup
 
 PER_PAGE = 500
+UNDER_WAY = (Status.AUTHORIZED, Status.REFUNDING)  # the page asks for itself again
 UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
 
 
@@ -29,7 +32,8 @@ UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a
 class Story:
     """A page of the timeline, newest entry first, and why the hold lapsed if it did.
 
-    `older` is the cursor of the next page, "" on the last one. The newest page has `upcoming`, the latest first.
+    `older` is the cursor of the next page, "" on the last one. The newest page has `upcoming`, the latest first, and,
+    of an order that waits for nothing, `reads`: those that came after all else.
     """
 
     entries: Sequence[Entry]
@@ -37,11 +41,16 @@ class Story:
     older: str
     is_newest: bool
     upcoming: Sequence[Entry] = ()
+    reads: Sequence[Entry] = ()
 
 
 def of(order: Order, cursor: str = "") -> Story:
     """Return a page of an order's timeline for people: the newest, or the cursor's."""
-    return _story(order, cursor, folding.told_once)
+    story = _story(order, cursor, folding.told_once)
+    reads = list(takewhile(folding.read_as, story.entries))
+    if not story.is_newest or len(reads) == len(story.entries) or order.checkout.status in UNDER_WAY:
+        return story
+    return replace(story, reads=reads, entries=story.entries[len(reads) :])
 
 
 def _story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequence[Entry]]) -> Story:
@@ -71,7 +80,7 @@ def _found(order: Order, before: datetime | None) -> list[Entry]:
     has_create = bool(called) and entries.verb_of(called[-1]) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
-        *entries.of_states(checkout, reversed(changes), has_create=has_create),
+        *entries.of_states(order, changes[::-1], has_create=has_create),
         *entries.of_calls(reversed(called)),
         *entries.of_attempts(reversed(window.of(attempts, "started_at")), order.deliveries),
         *bank.entries(order, window),
@@ -115,7 +124,7 @@ def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
                 "at": clock.iso(entry.at),
                 "kind": entry.kind,
                 "title": entry.title,
-                "text": entry.text,
+                "text": f"{entry.text} {entry.by}.".strip() if entry.by else entry.text,
                 "request_id": entry.request_id or None,
                 **entry.facts,
             }
@@ -127,12 +136,11 @@ def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
 
 def _placed(entry: Entry, held_at: datetime | None, names: dict[str, str]) -> Entry:
     since = entry.at - held_at if held_at else None
-    named = f"{entry.text} {names[entry.actor]}.".strip() if entry.actor else entry.text
-    return replace(entry, text=named, since_hold=since)
+    return replace(entry, by=names[entry.actor] if entry.actor else "", since_hold=since)
 
 
 def _names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
-    """Return the name of each actor as a sentence without its full stop; all are looked up together."""
+    """Return each actor as "By …"; all are looked up together."""
     split = {actor: actor.partition(":")[::2] for actor in actors}
     found = {actor: UNKNOWN.get(kind, "By itself") for actor, (kind, _) in split.items()}
     clients = [uuid for kind, text in split.values() if kind == "client" and (uuid := parse_uuid(text))]

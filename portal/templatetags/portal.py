@@ -16,7 +16,7 @@ from payments import money
 
 _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
 
-HOLD_ENDS = 122  # seconds from a hold until its lapse, as a rule; within it each tenth may matter
+HOLD_ENDS = 120  # seconds from a hold until its lapse; within it each tenth may matter
 FITS_A_LINE = 24  # letters of an id
 
 register = template.Library()
@@ -29,10 +29,7 @@ def when(moment: datetime | None) -> str:
     if not moment:
         return ""
     local = timezone.localtime(moment)
-    if local.date() == timezone.localdate():
-        return date_format(local, "H:i")
-    is_this_year = local.year == timezone.localdate().year
-    return date_format(local, "j M, H:i" if is_this_year else "j M Y, H:i")
+    return ", ".join(filter(None, (day(moment), date_format(local, "H:i"))))
 
 
 @register.filter
@@ -41,8 +38,16 @@ def when_exactly(moment: datetime | None) -> str:
     if not moment:
         return ""
     local = timezone.localtime(moment)
-    is_today = local.date() == timezone.localdate()
-    return date_format(local, "H:i:s" if is_today else "j M Y, H:i:s")
+    return ", ".join(filter(None, (day(moment), date_format(local, "H:i:s"))))
+
+
+@register.filter
+def day(moment: datetime) -> str:
+    """Write a moment's day in the merchant's time zone, without its year if that is this one; nothing for today."""
+    local, today = timezone.localtime(moment), timezone.localdate()
+    if local.date() == today:
+        return ""
+    return date_format(local, "j M" if local.year == today.year else "j M Y")
 
 
 @register.filter("clock")
@@ -68,16 +73,16 @@ def seconds(milliseconds: Any) -> str:
 
 @register.filter
 def offset(span: timedelta | None) -> str:
-    """Write the time since the hold: 0 s for itself, +0.02 s, +21.4 s, +2:07, +2 h, +5 d; nothing before it."""
+    """Write the time since the hold: 0 s for itself, +0.02 s, +21.4 s, +2:00, +2 h, +5 d; nothing before it."""
     passed = -1 if span is None else span.total_seconds()
     if not passed:
         return "0\N{NO-BREAK SPACE}s"
     if passed < 0.005:
         return ""
-    if passed < HOLD_ENDS:
+    if round(passed, 1) < HOLD_ENDS:
         return f"+{passed:.{2 if passed < 0.1 else 1}f}\N{NO-BREAK SPACE}s"
     if passed < 3600:
-        minutes, rest = divmod(int(passed), 60)
+        minutes, rest = divmod(max(HOLD_ENDS, int(passed)), 60)
         return f"+{minutes}:{rest:02}"
     size, unit = (3600, "h") if passed < 2 * 86_400 else (86_400, "d")
     return f"+{passed / size:.0f}\N{NO-BREAK SPACE}{unit}"

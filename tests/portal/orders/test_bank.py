@@ -40,5 +40,5 @@ class TestEntries:
         assert opened.text == "Their bank has taken it back until it has decided."
         decide(found, is_won=True)
         *_, decided = told(captured)
-        assert decided.title == "The dispute over £90.00 is won" and decided.tone == "still"
+        assert decided.title == "The dispute over £90.00 is won" and decided.tone == "done"
         assert decided.facts["dispute"] == opened.facts["dispute"] == str(found.pk)

@@ -2,13 +2,15 @@
 
 import json
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from checkout import captures, refunds
-from checkout.models import Checkout
+from checkout.models import ApiCall, Checkout
+from config.lib import clock
 from payments.models import Merchant
 from portal.models import Role
 from portal.orders import order, timeline
@@ -54,8 +56,12 @@ class TestTimeline:
         story = timeline.of(order.read(told, checkout.pk))
         captured = next(entry for entry in story.entries if entry.title == "Captured")
         assert captured.text == (
-            "£90.00 is yours. Taken from Visa ending 4242. Posted: £90.00 from the bank to you. By key “Key”."
+            "£90.00 is yours. Taken from Visa ending 4242. Posted: £90.00 from the bank to you."
         )
+        assert captured.by == "By key “Key”"
+        told_all = timeline.as_json(order.read(told, checkout.pk))["timeline"]
+        assert any(one["text"].endswith("By key “Key”.") for one in told_all)
+        assert "£90.00 goes back to Visa ending 4242." in [entry.text for entry in story.entries]
         assert captured.since_hold is not None and captured.since_hold > timedelta()
 
     @pytest.mark.rule("portal.timeline")
@@ -72,6 +78,23 @@ class TestTimeline:
         assert "The bank took" not in text and "the lead −" not in text, "told once, and no ledger but theirs"
         assert "Finn" not in text and "7700900777" not in text
         assert "1 of 2" in text
+
+    def test_of_reads_that_came_last_is_told_apart(self, acme: Merchant, captured: Checkout) -> None:
+        ApiCall.objects.create(
+            merchant=acme,
+            client_uuid=uuid4(),
+            checkout_uuid=captured.pk,
+            method="GET",
+            path=f"/api/merchant/v1/checkouts/{captured.pk}",
+            request_id="req_1",
+            status=200,
+            created_at=clock.now(),
+        )
+        story = timeline.of(order.read(acme, captured.pk))
+        assert [entry.title for entry in story.reads] == ["You read the checkout, 200"]
+        assert story.entries[0].kind != "call"
+        refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
+        assert not timeline.of(order.read(acme, captured.pk)).reads, "the page updates itself"
 
     def test_as_json_is_whole(self, acme: Merchant, captured: Checkout) -> None:
         client = stage.browser(stage.person(acme, Role.VIEWER))

@@ -1,8 +1,10 @@
 """What the portal's filters make of words, moments and sums."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from portal.templatetags import portal
 
@@ -31,12 +33,29 @@ def test_words_beside_a_sum_stay_words() -> None:
     ("seconds", "shown"),
     [
         *((None, ""), (-3, ""), (0, "0 s"), (0.001, ""), (0.02, "+0.02 s"), (21.44, "+21.4 s")),
-        *((120, "+120.0 s"), (127.9, "+2:07"), (3599.9, "+59:59"), (3 * 3600, "+3 h"), (86_400 * 5, "+5 d")),
+        *(
+            (119.94, "+119.9 s"),
+            (119.96, "+2:00"),
+            (120, "+2:00"),
+            (127.9, "+2:07"),
+            (3599.9, "+59:59"),
+            (3 * 3600, "+3 h"),
+            (86_400 * 5, "+5 d"),
+        ),
     ],
 )
 def test_the_time_since_the_hold(seconds: float | None, shown: str) -> None:
     span = None if seconds is None else timedelta(seconds=seconds)
     assert portal.offset(span).replace("\N{NO-BREAK SPACE}", " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("ago", "shown"), [(timedelta(), r"^$"), (timedelta(days=400), r"^\d{1,2} [A-Z][a-z]{2} 20\d\d$")]
+)
+def test_a_day_is_named_unless_it_is_today(ago: timedelta, shown: str) -> None:
+    moment = timezone.now() - ago
+    assert re.match(shown, portal.day(moment))
+    assert portal.when_exactly(moment).endswith(portal.time_of(moment))
 
 
 def test_a_long_id_keeps_its_ends() -> None:

@@ -115,7 +115,7 @@ class TestRefund:
         words = client.get(page).content.decode()
         assert "A payer disputes £90.00" in words and "Send your evidence to" in words
         assert "Disputed" in words and "let it stand" in words and "Don’t refund it as well" in words
-        assert "At the cardholder’s bank, until it has decided" in words and "Posted: ." not in words
+        assert "Out of your reach until the bank decides" in words and "Posted: ." not in words
         assert f"{page}/refund" not in words, "no refund is offered"
         refused = client.post(address(captured), facts, follow=True).content.decode()
         assert "A payer disputes this order" in refused and not Refund.objects.exists()
