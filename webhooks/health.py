@@ -48,7 +48,8 @@ class Health:
     """An endpoint's health: its latest attempts of 24 hours, what waits for it, and what was parked.
 
     At most 1,000 attempts and 1,000 parked deliveries are counted. `success_rate` is from 0 to 1; it and the
-    durations are None without an attempt.
+    durations are None without an attempt. `working_since` is when the first attempt after the last failure was
+    delivered, None where the latest attempts have no failure.
     """
 
     attempts: int
@@ -61,6 +62,7 @@ class Health:
     last_failure_at: datetime | None
     last_error: str
     failing_since: datetime | None
+    working_since: datetime | None
 
 
 def note(seen: Iterable[Seen]) -> None:
@@ -99,11 +101,10 @@ def read(subscription: Subscription) -> Health:
     asked: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
     with connection.cursor() as cursor:
         first, last = clock.first_id(now - LOOKS_BACK - retries.ENDS_WITHIN), clock.first_id(now + LOOKS_BACK)
-        since = {"since": now - LOOKS_BACK, "first": first, "last": last}
-        cursor.execute(
-            statements.PICTURE, asked | since | {"latest": LATEST, "not_its_own": list(NOT_ITS_OWN)}
-        )
-        attempts, delivered, p50, p95 = cursor.fetchone()
+        since = {"since": now - LOOKS_BACK, "first": first, "last": last, "failed": endpoint.last_failure_at}
+        counted = {"latest": LATEST, "not_its_own": list(NOT_ITS_OWN)}
+        cursor.execute(statements.PICTURE, asked | since | counted)
+        attempts, delivered, p50, p95, working_since = cursor.fetchone()
     rows = Delivery.objects.filter(merchant_id=subscription.merchant_id, subscription=subscription)
     parked = rows.filter(status=Delivery.Status.PARKED)[:LATEST]
     return Health(
@@ -117,6 +118,7 @@ def read(subscription: Subscription) -> Health:
         last_failure_at=endpoint.last_failure_at,
         last_error=endpoint.last_error,
         failing_since=endpoint.failing_since,
+        working_since=working_since if delivered < attempts else None,
     )
 
 

@@ -306,9 +306,11 @@ ON CONFLICT (subscription_id) DO UPDATE SET
 PICTURE = """
 SELECT count(*), count(*) FILTER (WHERE is_delivered),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),
-       percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms)
+       percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms),
+       min(ended_at) FILTER (WHERE is_delivered AND ended_at > %(failed)s::timestamptz)
 FROM (
-    SELECT a.is_delivered, a.duration_ms FROM webhooks_attempt a JOIN webhooks_delivery d ON d.id = a.delivery_id
+    SELECT a.is_delivered, a.duration_ms, a.ended_at
+    FROM webhooks_attempt a JOIN webhooks_delivery d ON d.id = a.delivery_id
     WHERE a.merchant_id = %(merchant)s AND a.started_at > %(since)s AND a.ended_at IS NOT NULL
       AND a.id BETWEEN %(first)s AND %(last)s AND d.id BETWEEN %(first)s AND %(last)s
       AND d.subscription_id = %(subscription)s AND coalesce(a.error_message, '') <> ALL(%(not_its_own)s::text[])

@@ -45,6 +45,7 @@ class Shown:
     delivery: Delivery
     attempt: Attempt | None
     badge: Badge
+    headline: str
     sentence: str
     steps: list[Step]
     url: str
@@ -79,6 +80,7 @@ def shown(
         delivery=delivery,
         attempt=chosen,
         badge=badges.of_delivery(delivery),
+        headline=_headline(delivery, attempts),
         sentence=_sentence(delivery, chosen, attempts),
         steps=_steps(delivery, attempts),
         url=url if is_as_sent else "(your endpoint of that time)",
@@ -124,6 +126,16 @@ def _pretty(body: bytes) -> str:
         return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
     except orjson.JSONDecodeError:
         return body.decode(errors="replace")
+
+
+def _headline(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
+    """Return what has come of a delivery so far, in a few words."""
+    has_arrived = delivery.status == Delivery.Status.DELIVERED or any(one.is_delivered for one in attempts)
+    if delivery.status != Delivery.Status.PENDING:
+        return "Delivered" if has_arrived else "Not delivered"
+    if has_arrived:
+        return "Delivered, to be sent again"
+    return "Not delivered yet" if attempts else "Not sent yet"
 
 
 def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[Attempt]) -> str:

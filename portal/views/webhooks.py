@@ -125,18 +125,17 @@ def _receiver(request: HttpRequest) -> dict[str, Any]:
     receiver = asked if asked in RECEIVERS else "python"
     name, _ = RECEIVERS[receiver]
     languages = [(language, words) for language, (_, words) in RECEIVERS.items()]
-    return {"receivers": languages, "receiver": receiver, "receiver_file": name, **_code(name)}
+    return {"receivers": languages, "receiver": receiver, "receiver_file": name, "checking": _checking(name)}
 
 
 @functools.cache
-def _code(name: str) -> dict[str, str]:
-    """Return a receiver's file, and of it the function that checks a signature."""
-    code = (Path(receivers.__file__).parent / name).read_text()
-    lines = code.splitlines()
+def _checking(name: str) -> str:
+    """Return the function of a receiver's file that checks a signature."""
+    lines = (Path(receivers.__file__).parent / name).read_text().splitlines()
     first = next(at for at, line in enumerate(lines) if CHECKS.match(line))
     inside = itertools.takewhile(INSIDE.match, lines[first + 1 :])
     checking = "\n".join([lines[first], *inside]).rstrip()
-    return {"code": code, "checking": checking + "\n}" * (not name.endswith(".py"))}
+    return checking + "\n}" * (not name.endswith(".py"))
 
 
 def _subscription(membership: Membership) -> Subscription | None:

@@ -45,7 +45,7 @@ class TestHealth:
         first_failure = Attempt.objects.order_by("started_at")[1]
         found = health.read(acme)
         assert found.failing_since == first_failure.ended_at
-        assert found.last_error == "could not connect"
+        assert found.last_error == "could not connect" and found.working_since is None
         times = [found.last_success_at, found.failing_since, found.last_failure_at]
         assert None not in times and times == sorted(set(times), key=str)
 
@@ -61,6 +61,13 @@ class TestHealth:
         answer(acme, (500, 5), (200, 5))
         found = health.read(acme)
         assert found.failing_since is None and found.last_error == "HTTP 500"
+        assert found.working_since == found.last_success_at
+        answer(acme, (200, 5))
+        assert health.read(acme).working_since == found.working_since
+
+    def test_without_a_failure_says_not_since_when_it_works(self, acme: Subscription) -> None:
+        answer(acme, (200, 5))
+        assert health.read(acme).working_since is None
 
     def test_of_one_batch_the_order_of_time_counts(self, acme: Subscription) -> None:
         for _ in range(3):
