@@ -79,4 +79,5 @@ if settings.LOCAL:
     urlpatterns += [path("mail", include("config.local.mailbox"))]
 urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]
 handler403 = "config.lib.web.error_pages.refused"
+handler404 = "portal.views.frame.missing"
 handler500 = "config.lib.web.error_pages.broken"

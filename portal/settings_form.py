@@ -78,8 +78,8 @@ class SettingsForm(LookForm):
         min_value=FEWEST_MINUTES,
         max_value=MAX_MINUTES,
         error_messages={
-            "min_value": "Between 15 minutes and a day (1440).",
-            "max_value": "Between 15 minutes and a day (1440).",
+            "min_value": "Write 15 to 1,440 minutes: 1,440 are a day.",
+            "max_value": "Write 15 to 1,440 minutes: 1,440 are a day.",
             "invalid": "Write whole minutes, such as 60.",
         },
     )
@@ -103,9 +103,9 @@ class SettingsForm(LookForm):
         wrong = [line.strip() for line in lines if not all(map(_HOST.fullmatch, line.split()))]
         if wrong:
             raise forms.ValidationError(
-                f"“{wrong[0][:60]}” is no host. Write names such as shop.example, one a line."
+                f"“{wrong[0][:60]}” is not a site. Write one a line, such as shop.example."
             )
         hosts = [host for line in lines for host in line.split()]
         if len(hosts) > MAX_HOSTS:
-            raise forms.ValidationError("Write at most 20 hosts.")
+            raise forms.ValidationError("Write at most 20 sites.")
         return list(dict.fromkeys(hosts))

@@ -40,9 +40,15 @@ class Place(NamedTuple):
 def front(request: HttpRequest) -> HttpResponse:
     """GET / (rule docs.front)."""
     title = settings.SPECTACULAR_SETTINGS["TITLE"]
-    response = render(request, "front.html", {"title": title, "places": _places(), "people": PEOPLE})
+    context = {"title": title, "places": _places(), "people": PEOPLE, "write_to": _write_to()}
+    response = render(request, "front.html", context)
     response["Cache-Control"] = "public, max-age=300"
     return response
+
+
+def _write_to() -> str:
+    """Return where a shop asks for an account; "" where that would tell strangers an operator's login."""
+    return "" if settings.SUPPORT_EMAIL in settings.OPERATORS else settings.SUPPORT_EMAIL
 
 
 def _places() -> list[Place]:

@@ -172,7 +172,7 @@ def _refusal(code: str, example: Schema, calls: list[Call]) -> Refusal:
     return Refusal(
         code,
         errors.ERRORS[code].status,
-        example["summary"],
+        page_text.typeset(example["summary"]),
         page_text.inline(CAUSES[code].words),
         page_text.inline(CAUSES[code].remedy),
         WIDE.get(code, ""),

@@ -15,17 +15,23 @@ from config.lib.web import units
 LANGUAGES = {"sh": "Shell", "python": "Python", "http": "HTTP", "json": "JSON"}
 _CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>', re.DOTALL)
 _HEADING = re.compile(r"<h3>(.*?)</h3>")
+_APOSTROPHE = re.compile(r"(?<=\w)'(?!\w*')|^'(?=s\b)")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
-def _whole_units(state: StateCore) -> None:
-    """Keep numbers beside their units in running text; code stays as it is typed."""
+def typeset(words: str) -> str:
+    """Return running text with its apostrophes curled, and numbers beside their units."""
+    return units.whole(_APOSTROPHE.sub("’", words))
+
+
+def _typeset(state: StateCore) -> None:
+    """Typeset running text; code stays as it is typed."""
     for token in (child for block in state.tokens for child in block.children or ()):
         if token.type == "text":
-            token.content = units.whole(token.content)
+            token.content = typeset(token.content)
 
 
-_MARKDOWN.core.ruler.push("whole_units", _whole_units)
+_MARKDOWN.core.ruler.push("typeset", _typeset)
 
 
 def slug(title: str) -> str:

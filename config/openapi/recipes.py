@@ -126,7 +126,7 @@ RECIPES = (
     Recipe(
         "recipe-lapse",
         "A lapse: nobody captures in two minutes",
-        "checkout.voided comes with the reason auth_expired, dated at the deadline. Don't fulfil.",
+        "checkout.voided comes with the reason auth_expired, dated at the deadline. Don’t fulfil.",
         (
             _pay(),
             Step("advance", 200, {"status": "voided", "void_reason": "auth_expired"}, {"seconds": 121}),
@@ -206,7 +206,7 @@ RECIPES = (
     Recipe(
         "recipe-no-capture",
         "A capture that never arrives",
-        "Nobody knows until the hold ends; then it is certain that nothing was taken. Don't fulfil on a guess: read.",
+        "Nobody knows until the hold ends; then it is certain that nothing was taken. Don’t fulfil on a guess: read.",
         (
             _pay("4000000000006983"),
             Step("capture", 504, {"code": "outcome_unknown"}),
@@ -244,7 +244,7 @@ RECIPES = (
     Recipe(
         "recipe-split",
         "A cost that is split",
-        "You capture the whole amount as ever. What the mate pays goes to the lead's card, not to you.",
+        "You capture the whole amount as ever. What the mate pays goes to the lead’s card, not to you.",
         (
             _pay(shares=[{"name": "Finn", "amount": 750}]),
             _CAPTURE,

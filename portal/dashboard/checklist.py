@@ -12,6 +12,7 @@ from oauth2_provider.models import AccessToken
 
 from checkout.models import Change, Checkout, Refund
 from checkout.states import PAID, Status
+from config.lib import clock
 from config.lib.database import partitions
 from payments.models import Merchant
 from portal.models import ApiClient
@@ -137,8 +138,10 @@ def _token_at(merchant: Merchant) -> datetime | None:
 
 
 def _made_at(merchant: Merchant) -> datetime | None:
+    """Return when the oldest order was made: its id knows, also where the sandbox has let time pass for it."""
     rows = Checkout.objects.filter(merchant=merchant).order_by("created_at", "pk")
-    return rows.values_list("created_at", flat=True).first()
+    oldest = rows.values_list("pk", flat=True).first()
+    return clock.made_at(oldest) if oldest else None
 
 
 def _captured_at(merchant: Merchant) -> datetime | None:

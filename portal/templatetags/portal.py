@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from payments import money
 
 _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
+_PARTED = re.compile(r"(?<!\S)\w[^\s&<]*-[^\s&<]+")
 
 HOLD_ENDS = 120  # seconds from a hold until its lapse; within it each tenth may matter
 FITS_A_LINE = 24  # letters of an id
@@ -98,6 +99,12 @@ def shortened(identifier: str) -> str:
 def whole_sums(words: str) -> SafeString:
     """Return the words with no line break after the sign of a sum: browsers break between a minus and a £."""
     return mark_safe(_SIGNED.sub(r'<span class="whole">\g<0></span>', escape(words)))  # noqa: S308 - escaped before
+
+
+@register.filter
+def whole_ids(words: str) -> SafeString:
+    """Return the words with no line break after an id's hyphen, unless it is too long for a line."""
+    return mark_safe(_PARTED.sub(r'<bdi class="whole">\g<0></bdi>', escape(words)))  # noqa: S308 - escaped before
 
 
 @register.filter

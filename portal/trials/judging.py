@@ -99,7 +99,9 @@ def _retried(seen: Seen) -> Verdict | None:
     if gone := _without_capture(seen):
         return gone
     second = seen.authorized[1] if len(seen.authorized) > 1 else None
-    return _after(seen, second, "to the retry. Capture and answer 2xx, as at the first time.")
+    return _after(
+        seen, second, "to the retry. Capture and answer 2xx, as if the event came for the first time."
+    )
 
 
 def _after(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict | None:

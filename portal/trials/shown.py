@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -12,9 +14,12 @@ from payments.models import Merchant
 from portal.dashboard import checklist
 from portal.dashboard.checklist import Step
 from portal.models import Trial
+from portal.templatetags.portal import time_of
 from portal.trials import running
 from portal.trials.cases import CASES, Case
 from portal.trials.judging import LONGEST
+from webhooks import lookup, outbox
+from webhooks.models import Delivery
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,12 @@ class Shown:
     @property
     def is_running(self) -> bool:
         return self.latest is not None and self.latest.ended_at is None
+
+    @cached_property
+    def trouble(self) -> str:
+        """What the merchant's server has failed at while the trial runs, and when it is asked again; "" for nothing."""
+        made = self.latest.checkout_uuid if self.latest and self.is_running else None
+        return _trouble(made) if made else ""
 
     @property
     def until(self) -> datetime | None:
@@ -121,6 +132,20 @@ def _cases(merchant: Merchant, ticked: set[str]) -> list[Shown]:
         Shown(case, latest.get(name), passed.get(name), name in passed or name in ticked)
         for name, case in CASES.items()
     ]
+
+
+def _trouble(checkout_uuid: UUID) -> str:
+    events = list(lookup.events_about(checkout_uuid).values_list("pk", flat=True))
+    due = lookup.deliveries_of(events).filter(status=Delivery.Status.PENDING, attempt_count__gt=0).first()
+    if due is None or due.next_attempt_at is None:
+        return ""
+    failed = lookup.attempts_under([due.pk]).filter(is_delivered=False).exclude(actor=outbox.SANDBOX)
+    answers = list(failed.order_by("started_at").values_list("http_status", flat=True))
+    if not answers:
+        return ""
+    did = f"answered {answers[-1]}" if answers[-1] else "gave no answer"
+    often = {1: "", 2: " twice"}.get(len(answers), f" {len(answers)} times") if len(set(answers)) == 1 else ""
+    return f"Your server {did}{often}. Fix it: the next attempt is at {time_of(due.next_attempt_at)}."
 
 
 def _dated(trial: Trial | None) -> list[Mapping[str, Any]]:

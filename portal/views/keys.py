@@ -25,7 +25,7 @@ class KeyForm(forms.Form):
     """A new key's name for people, and its scopes."""
 
     name = forms.CharField(
-        max_length=60, error_messages={"required": "Give it a name, such as Shop backend."}
+        max_length=60, error_messages={"required": "Give it a name, such as “Shop backend”."}
     )
     scopes = forms.MultipleChoiceField(
         choices=list(settings.SCOPES.items()), error_messages={"required": "Choose at least one."}

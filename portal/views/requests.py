@@ -18,7 +18,7 @@ from portal import badges, lists
 from portal.access import requires
 from portal.lists import Listing
 from portal.models import ApiClient, Membership
-from portal.orders import search
+from portal.orders import entries, search
 
 SHOWN = timedelta(days=7)
 API = "/api/merchant/v1/"
@@ -76,6 +76,7 @@ def _line(call: ApiCall) -> dict[str, Any]:
     docs = f"{reverse('api_docs')}#error-{quote(call.error_code)}" if call.error_code else ""
     return {
         "call": call,
+        "act": entries.verb_of(call).replace("-", " ").capitalize(),
         "path": call.path.removeprefix(API),
         "short_path": lists.cut(call.path.removeprefix(API)),
         "short_id": lists.cut(call.request_id),

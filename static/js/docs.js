@@ -3,20 +3,45 @@
 const REMEMBERED = "docs-language";
 const MAX_FOUND = 30;
 
-// Copies a block of code.
+// Copies a block of code, or the base address.
+function copying(source) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(source.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  return button;
+}
+
 if (navigator.clipboard) {
-  for (const bar of document.querySelectorAll(".code-bar")) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "copy";
-    button.textContent = "Copy";
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(bar.nextElementSibling.textContent);
-      button.textContent = "Copied";
-      setTimeout(() => (button.textContent = "Copy"), 2000);
-    });
-    bar.append(button);
-  }
+  for (const bar of document.querySelectorAll(".code-bar")) bar.append(copying(bar.nextElementSibling));
+  for (const address of document.querySelectorAll(".plate code")) address.after(" ", copying(address));
+}
+
+// Marks in the contents what one reads: of the parts in the upper fifth of the window the last, which is the smallest.
+const contents = document.getElementById("contents");
+const links = new Map();
+for (const link of contents.querySelectorAll(".contents-all a[href^='#']")) links.set(link.hash.slice(1), link);
+const above = new Set();
+const reading = new IntersectionObserver(
+  (changes) => {
+    for (const { target, isIntersecting } of changes) above[isIntersecting ? "add" : "delete"](target.id);
+    const now = [...links.keys()].findLast((id) => above.has(id));
+    if (now) mark(links.get(now));
+  },
+  { rootMargin: "0px 0px -80% 0px" },
+);
+for (const id of links.keys()) reading.observe(document.getElementById(id));
+
+function mark(link) {
+  contents.querySelector("[aria-current]")?.removeAttribute("aria-current");
+  link.setAttribute("aria-current", "location");
+  const [box, around] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
+  if (box.top < around.top || box.bottom > Math.min(around.bottom, innerHeight)) contents.scrollTop += box.top - around.top - around.height / 3;
 }
 
 // A language that was chosen once is chosen everywhere, and on the next visit.
@@ -164,7 +189,7 @@ function entry({ at, words, where }) {
 }
 
 function show() {
-  const query = find.value.trim().toLowerCase();
+  const query = find.value.trim().toLowerCase().replaceAll("'", "’");
   const hits = query ? look(query) : [];
   const entries = hits.slice(0, MAX_FOUND).map(entry);
   if (query && !hits.length) {

@@ -171,6 +171,19 @@ document.addEventListener("htmx:afterSettle", reveal);
 setInterval(countDown, 1000);
 reveal();
 
+// A colour is typed as its code, or picked, and each follows the other.
+for (const picker of document.querySelectorAll("[data-picks]")) {
+  const field = document.getElementById(picker.dataset.picks);
+  picker.hidden = false;
+  picker.addEventListener("input", () => {
+    field.value = picker.value.toUpperCase();
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  field.addEventListener("input", () => {
+    if (/^#[0-9a-f]{6}$/i.test(field.value)) picker.value = field.value;
+  });
+}
+
 // A file that is too large is refused before it is sent: an answer to what is still being sent may never be seen.
 document.addEventListener("change", (event) => {
   const field = event.target.closest("[data-max-bytes]");

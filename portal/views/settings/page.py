@@ -108,7 +108,7 @@ def _around(merchant: Merchant) -> dict[str, Any]:
         "zones": sorted(clock.zones()),
         "countries": settings_form.countries(),
         "usual_minutes": int(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() // 60),
-        "texts": _texts(merchant),
+        **_texts(merchant),
         "languages": _languages(),
         "wording": "",
         "language": settings.LANGUAGE_CODE,
@@ -124,11 +124,16 @@ def _values(merchant: Merchant) -> dict[str, Any]:
     return values
 
 
-def _texts(merchant: Merchant) -> list[dict[str, Any]]:
-    """Return the newest wordings of the opt-in, each with its language's name."""
+def _texts(merchant: Merchant) -> dict[str, list[dict[str, Any]]]:
+    """Return the wordings of the opt-in, each with its language's name: those in use, and the newest of the others."""
     names = dict(_languages())
-    texts = OptInText.objects.filter(merchant=merchant.pk).order_by("-version")[:20]
-    return [{"text": text, "language": names.get(text.language, "any language")} for text in texts]
+    texts = list(OptInText.objects.filter(merchant=merchant.pk).order_by("is_ours", "-version")[:20])
+    newest = {text.language: text for text in reversed(texts) if text.is_ours == texts[0].is_ours}
+    rows = [{"text": text, "language": names.get(text.language, "any language")} for text in texts]
+    return {
+        "in_use": [row for row in rows if row["text"] in newest.values()],
+        "earlier": [row for row in rows if row["text"] not in newest.values()],
+    }
 
 
 def _languages() -> list[tuple[str, str]]:

@@ -19,5 +19,12 @@ class TestFront:
         settings.SHOP_PORT = 8001
         assert 'href="http://127.0.0.1:8001/"' in Client().get("/").content.decode()
 
+    def test_says_how_a_shop_gets_an_account_and_no_operators_login(self, settings: Settings) -> None:
+        settings.OPERATORS, settings.SUPPORT_EMAIL = ["olga@pay.example"], "support@pay.example"
+        assert 'href="mailto:support@pay.example"' in Client().get("/").content.decode()
+        settings.SUPPORT_EMAIL = "olga@pay.example"
+        page = Client().get("/").content.decode()
+        assert "whoever runs this service" in page and "olga" not in page
+
     def test_takes_no_post(self) -> None:
         assert Client().post("/").status_code == 405

@@ -67,4 +67,7 @@ class TestNothingThere:
             page = answer.content.decode()
             assert answer.status_code == 404 and "Not in this portal" in page and "shop" not in page
             assert 'href="/portal/checkouts"' in page
+            assert (
+                "You are signed in to" in page and 'id="side-nav"' in page and answer["X-Request-Id"] in page
+            )
         assert Client().get(f"/portal/checkouts/{theirs}")["Location"].startswith("/accounts/login/")
