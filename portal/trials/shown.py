@@ -21,6 +21,8 @@ from portal.trials.judging import LONGEST
 from webhooks import lookup, outbox
 from webhooks.models import Delivery
 
+OFTEN = ("", " twice", " three times", " four times", " five times", " again and again")
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -144,7 +146,7 @@ def _trouble(checkout_uuid: UUID) -> str:
     if not answers:
         return ""
     did = f"answered {answers[-1]}" if answers[-1] else "gave no answer"
-    often = {1: "", 2: " twice"}.get(len(answers), f" {len(answers)} times") if len(set(answers)) == 1 else ""
+    often = OFTEN[min(len(answers), len(OFTEN)) - 1] if len(set(answers)) == 1 else ""
     return f"Your server {did}{often}. Fix it: the next attempt is at {time_of(due.next_attempt_at)}."
 
 
