@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db import OperationalError
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 
 from checkout import cancellations, reading, states
@@ -32,7 +32,7 @@ from config.lib.admin.readonly import ReadOnlyAdmin
 from payments import money
 from payments.cause import Cause, cause_of_operator
 from payments.columns import MoneyAdmin
-from payments.models import Discrepancy, Operation
+from payments.models import Discrepancy, Dispute, Operation
 
 TOLD = "{} is told. This cannot be undone."
 UNPAID = "It ends unpaid, and nothing is held."
@@ -47,8 +47,17 @@ def _of_one(checkout: Checkout) -> dict[str, Any]:
         amount = money.display(checkout.amount, checkout.currency)
         card = f"{checkout.payment.card_brand} {checkout.payment.card_last4}".strip()
         words["title"] = f"Cancel {checkout.merchant_order_id} and release {amount}?"
-        words["text"] = f"{amount} goes back to {card or 'the card'}. {told}"
+        words["button"] = f"Release {amount}"
+        words["text"] = (
+            f"The hold on {card or 'the card'} ends. Nothing is taken. {told} If {checkout.merchant} captures first,"
+            f" nothing is cancelled.{_end_of(checkout)}"
+        )
     return words
+
+
+def _end_of(checkout: Checkout) -> str:
+    at = checkout.capture_before
+    return f" Left alone, the hold ends by itself: {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
 
 
 CANCEL = confirming.Question(
@@ -64,6 +73,7 @@ admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
 admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)
 
 EMPTY = (None, "")
+ACTORS = {"client": "API client"}
 BUSY = "a card operation is open. Try again in a moment."
 REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
@@ -73,13 +83,51 @@ REFUSALS = {
 }
 
 
+class Trouble(admin.SimpleListFilter):
+    """The filter by what an order's state does not say: in doubt among all, the others among the newest."""
+
+    title = "needs a look"
+    parameter_name = "trouble"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("unclear", "In doubt"), ("disputed", "Disputed"), ("refund_failed", "Refund failed")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Checkout]) -> QuerySet[Checkout]:
+        found = {"unclear": _unclear, "disputed": _disputed, "refund_failed": _refund_failed}
+        if self.value() not in found:
+            return queryset
+        return queryset.filter(pk__in=list(found[str(self.value())]()[: lists.MAXIMUM]))
+
+
+def _unclear() -> QuerySet[Any, Any]:
+    states = (Operation.State.IN_FLIGHT, Operation.State.UNKNOWN)
+    rows = Operation.objects.filter(ended_at=None, state__in=states)
+    return rows.order_by("-pk").values_list("payment__checkout_uuid", flat=True)
+
+
+def _disputed() -> QuerySet[Any, Any]:
+    newest = Dispute.objects.order_by("-pk").values("pk")[: lists.LOOKED_THROUGH]
+    rows = Dispute.objects.filter(pk__in=newest, status=Dispute.Status.OPEN)
+    return rows.order_by("-pk").values_list("checkout_uuid", flat=True)
+
+
+def _refund_failed() -> QuerySet[Any, Any]:
+    """Return the orders with a failed refund that no later one has made good."""
+    tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
+    newest = Refund.objects.order_by("-pk").values("pk")[: lists.LOOKED_THROUGH]
+    rows = Refund.objects.filter(~Exists(tried_again), pk__in=newest, status=Refund.Status.FAILED)
+    return rows.order_by("-pk").values_list("checkout", flat=True)
+
+
 @admin.register(Checkout)
 class CheckoutAdmin(MoneyAdmin):
     """An order with all that belongs to it on its page."""
 
     actions = ("cancel",)
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
-    list_filter = ("status",)
+    list_filter = ("status", Trouble)
+    searched_by = "Order id or uuid"
+    search_help_text = "The whole of it."
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
@@ -109,7 +157,7 @@ class CheckoutAdmin(MoneyAdmin):
     def offers(self, action: str, row: Checkout) -> bool:
         return "cancel" in states.actions(row.status)
 
-    @admin.action(description="Cancel: release the hold", permissions=["cancel"])
+    @admin.action(description="Cancel", permissions=["cancel"])
     @confirming.confirmed(CANCEL)
     def cancel(self, request: HttpRequest, rows: QuerySet[Checkout], reason: str) -> None:
         for checkout in rows:
@@ -150,8 +198,17 @@ class BillAdmin(ReadOnlyAdmin):
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "origin", "to", "actor", "request_id", "checkout")
+    list_display = ("created_at", "to", "was", "who", "request_id", "checkout")
     search_fields = ("id", "checkout")
+
+    @admin.display(description="from")
+    def was(self, change: Change) -> str:
+        return str(Status(change.origin).label) if change.origin else columns.NOTHING
+
+    @admin.display(description="by")
+    def who(self, change: Change) -> str:
+        kind, _, key = change.actor.partition(":")
+        return f"{ACTORS.get(kind, kind.capitalize())} …{key[-6:]}" if key else kind.capitalize()
 
 
 @admin.register(Refund)

@@ -53,7 +53,7 @@ PUMPS = {
     FINISH_OPERATIONS: "Finish operations",
     "checkout.tasks.answer_inquiries": "Ask about disputes",
     DELIVER_DUE: "Send webhooks",
-    "payments.providers.sandbox.tasks.send_notifications": "Send the bank’s notifications",
+    "payments.providers.sandbox.tasks.send_notifications": "Run the sandbox bank",
     "hosted_page.tasks.send_sms_messages": "Send SMS messages",
     "portal.tasks.send_emails": "Send mails",
 }

@@ -6,11 +6,11 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 
 from config.lib import clock
-from config.lib.admin import columns, confirming
+from config.lib.admin import columns, confirming, lists
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments import discrepancies, money, switches
 from payments.columns import MoneyAdmin
@@ -66,6 +66,8 @@ CLOSE = confirming.Question(
         "button": "Close it",
     },
 )
+SUSPENSION = lists.by_state({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
+OPENNESS = lists.by_state({"open": Q(closed_at=None), "closed": Q(closed_at__isnull=False)})
 
 
 class MerchantForm(forms.ModelForm):
@@ -97,10 +99,12 @@ class MerchantAdmin(OperatorAdmin):
 
     form = MerchantForm
     actions = ("suspend", "resume")
-    verbs_said = "Suspend stops new checkouts, payments and captures; Resume allows them again."
+    listed_as = "Suspended first, then by name"
+    searched_by = "Name or uuid"
+    search_help_text = "Any part of it."
     is_small = True
     list_display = ("name", "id", "country", "created_at")
-    list_filter = ("country", "opt_in_enabled")
+    list_filter = (SUSPENSION, "country", "opt_in_enabled")
     search_fields = ("name", "id")
     readonly_fields = ("id", "created_at")
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
@@ -341,21 +345,6 @@ class InquiryAdmin(ReadOnlyAdmin):
     list_display = ("payment", "due_at")
 
 
-class Openness(admin.SimpleListFilter):
-    """The filter by whether a discrepancy is open."""
-
-    title = "state"
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("open", "Open"), ("closed", "Closed")]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Discrepancy]) -> QuerySet[Discrepancy]:
-        if self.value() not in ("open", "closed"):
-            return queryset
-        return queryset.filter(closed_at__isnull=self.value() == "open")
-
-
 class DiscrepancyAdmin(ReadOnlyAdmin):
     """A person looks into a discrepancy, notes the result and closes it; if it occurs again, it is reported again.
 
@@ -366,7 +355,8 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     is_small = True
     ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
     list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
-    list_filter = (Openness, "kind")
+    list_filter = (OPENNESS, "kind")
+    listed_as = "Open ones first, the oldest of them on top"
     searched_by = "Kind, note or order"
     search_help_text = "Any part of a kind or a note, or the whole id of an order."
     search_fields = ("kind", "note", "subject")

@@ -29,13 +29,23 @@ NOTE = "How you know it"
 
 
 def _of_settled(operation: Operation) -> dict[str, Any]:
-    return {"button": f"Book {money.display(operation.amount, operation.payment.currency)}"}
+    words = {"button": f"Book {money.display(operation.amount, operation.payment.currency)}"}
+    if operation.purpose == Operation.Purpose.REIMBURSEMENT:
+        words["text"] = (
+            "Only if the lead has the money some other way. It is booked, this card is not tried again, and the share"
+            " reads as paid back to the lead."
+        )
+    return words
+
+
+def _of_sent(operation: Operation) -> dict[str, Any]:
+    return {"button": f"Send {money.display(operation.amount, operation.payment.currency)} again"}
 
 
 SETTLE = confirming.Question(
     title="Close as settled otherwise",
-    text="Only if the payer has the money some other way. It is booked, this card is not tried again, and the"
-    " refund goes on without it.",
+    text="Only if the customer has the money some other way. It is booked, and this card is not tried again. Once"
+    " every part of the refund is settled, the refund reads settled and the order refunded.",
     label="How it was settled",
     button="Book it as settled",
     one="Settle {} otherwise?",
@@ -47,6 +57,7 @@ SEND = confirming.Question(
     label="Why you send it again",
     button="Send it again",
     one="Send {} again?",
+    of_one=_of_sent,
 )
 GIVE_UP = confirming.Question(
     title="Give up the operation in doubt",

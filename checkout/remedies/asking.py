@@ -1,5 +1,6 @@
 """How every remedy begins: the provider is asked, and its answer decides what is allowed (rule operator.asks_first)."""
 
+from checkout.remedies import reasons
 from payments import operations
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
@@ -37,5 +38,8 @@ def words(outcome: Outcome) -> str:
     """Return what the provider says, in words for an operator."""
     if vouches(outcome):
         return "The provider says: it never arrived, and vouches for that."
+    known = reasons.SAID.get(outcome.reason or "", "")
+    if known and outcome.verdict in REFUSED:
+        return known
     reason = f" ({outcome.reason.replace('_', ' ')})" if outcome.reason else ""
     return f"The provider says: {WORDS[outcome.verdict]}{reason}."

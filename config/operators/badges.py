@@ -46,7 +46,7 @@ SHARE: dict[str, Badge] = {
 }
 OPEN = Badge("done", "check", "Open")
 SUSPENDED = Badge("stop", "slash", "Suspended")
-STOPPED_WITH_ALL = Badge("stop", "slash", "Stopped with all")
+STOPPED_WITH_ALL = Badge("stop", "slash", "Suspended with all")
 CLOSED = Badge("void", "check", "Closed")
 
 

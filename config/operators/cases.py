@@ -20,7 +20,7 @@ from checkout.models import Checkout
 from config.lib.admin.readonly import OperatorAdmin
 from config.operators import ages
 from payments import money
-from payments.models import Discrepancy, Operation, Payment
+from payments.models import Discrepancy, Dispute, Operation, Payment
 from payments.tasks import WHAT_TO_DO
 from portal.orders import reasons
 
@@ -56,14 +56,14 @@ SENTENCES = {
 }
 # What to do where the verbs lie right below; the mail (payments.tasks) says on which page they are.
 HERE = {
-    "disputed": "The payer’s bank has taken the money back. Send evidence at the provider before its date (see the"
-    " dispute). Until it is decided nothing is refunded, and pay links pause.",
-    "refund_part_failed": "The payer has not been paid back. Send it again; or, if the card can’t take it and they have"
-    " the money otherwise, settle it otherwise.",
-    "share_not_reimbursed": "A mate has paid, and the lead has not got it. It is tried each day. If the card can’t take"
-    " it and the lead has the money otherwise, settle it otherwise.",
-    "refund_returned": "The money is with the provider again, not with the payer. Send it again; or, if the card can’t"
-    " take it and they have it otherwise, settle it otherwise.",
+    "disputed": "The payer’s bank has taken the money back. Send evidence at the provider{until}. Until it is"
+    " decided nothing is refunded, and pay links pause.",
+    "refund_part_failed": "The payer has not been paid back. Send it again. If they were paid another way, choose"
+    " Settled otherwise.",
+    "share_not_reimbursed": "A mate has paid, and the lead has not got it. It is tried each day. If the lead was"
+    " paid another way, choose Settled otherwise.",
+    "refund_returned": "The money is with the provider again, not with the payer. Send it again. If they were"
+    " paid another way, choose Settled otherwise.",
     "in_doubt_for_a_day": "We go on asking. Ask the provider what became of it; then give it up, or send it again.",
     "capture_pending_too_long": "We go on asking. Ask the provider what it waits for. If it vouches that nothing"
     " arrived, give it up.",
@@ -106,6 +106,20 @@ class Case:
     order_uuid: UUID | None
     order_id: str
     verbs: Sequence[Verb]
+    why: str = ""
+    dispute_uuid: UUID | None = None
+
+    @property
+    def headline(self) -> str:
+        """Return what it is in a few words, with the amount that it is about."""
+        if self.discrepancy.kind == "another_amount" and self.why:
+            return self.why.removesuffix(".")
+        return f"{self.title}, {self.amount}" if self.amount else self.title
+
+    @property
+    def reason(self) -> str:
+        """Return why it is so or until when it can be answered, if the headline does not say it."""
+        return "" if self.why.startswith(self.headline) else self.why
 
     @property
     def is_decided_elsewhere(self) -> bool:
@@ -126,7 +140,8 @@ def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
     told = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
     about = Coalesce("operation__payment__checkout_uuid", told, "subject")
     found = rows.select_related("merchant", "operation__payment").annotate(about=about)
-    return found.annotate(order_id=order_id_of("about"))
+    until = Dispute.objects.filter(pk=OuterRef("subject")).values("respond_by")[:1]
+    return found.annotate(order_id=order_id_of("about"), respond_by=Subquery(until))
 
 
 def order_id_of(column: str) -> Subquery:
@@ -148,6 +163,8 @@ def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
         order_uuid=row.about if row.order_id else None,
         order_id=row.order_id or "",
         verbs=list(_verbs(row, request)) if request is not None else [],
+        why=_why(row),
+        dispute_uuid=row.subject if row.kind == "disputed" else None,
     )
 
 
@@ -156,25 +173,39 @@ def title(kind: str) -> str:
     return SENTENCES.get(kind, kind.replace("_", " ").capitalize())
 
 
-def _meaning(row: Discrepancy) -> str:
-    """Return why the bank refused, if it did, and what is to be done."""
+def _meaning(row: Any) -> str:
+    """Return why it is so, as far as that is known, and what is to be done."""
+    if row.kind == "another_amount":
+        return f"{_why(row) or 'It gave no amount.'} Ask it which one moved."
     what = HERE.get(row.kind) or WHAT_TO_DO.get(
         row.kind, "Compare the operation with the provider’s own page."
     )
-    has_failed = row.operation is not None and row.operation.state in REFUSED
+    if row.kind == "disputed":
+        return what.format(until=f" by {_hour(row.respond_by)}" if row.respond_by else "")
+    return f"{_why(row)} {what}".strip()
+
+
+def _why(row: Any) -> str:
+    """Return why the bank refused, which amounts differ, or until when a dispute can be answered; "" if unknown."""
     if row.kind == "another_amount":
-        what = f"{_spoken_of(row)} Ask it which one moved."
-    why = reasons.said(row.operation.reason) if row.operation and has_failed else ""
-    return f"{why} {what}".strip()
+        return _spoken_of(row)
+    if row.kind == "disputed":
+        return f"Answer by {_hour(row.respond_by)}." if row.respond_by else ""
+    has_failed = row.operation is not None and row.operation.state in REFUSED
+    return reasons.said(row.operation.reason) if has_failed else ""
+
+
+def _hour(at: datetime) -> str:
+    return f"{at.day} {at:%b, %H:%M}"
 
 
 def _spoken_of(row: Discrepancy) -> str:
-    """Return which amount the provider speaks of, and which one we have."""
+    """Return which amount the provider speaks of, and which one we have; "" if it gave none."""
     other = row.facts.get("amount")
     if row.operation is None or not isinstance(other, int):
-        return "It gave no amount."
+        return ""
     return (
-        f"The provider says {money.display(other, row.operation.payment.currency)}; we have {_amount(row)}."
+        f"The provider says {money.display(other, row.operation.payment.currency)}, we have {_amount(row)}."
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.apps import apps
 from django.db import connection
 
-PRECISE = 100  # an estimate above has two digits that say something
+SMALLEST = 1000  # fewer are soon others than when PostgreSQL last looked
 _ROWS = "SELECT relname, reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
 
 
@@ -18,8 +18,7 @@ def read(models: Sequence[str]) -> dict[str, int]:
 
 
 def in_words(rows: int) -> str:
-    """Return an estimate as it is shown: "about 1,200"; nothing for none."""
-    if rows <= 0:
+    """Return an estimate as it is shown: "about 1,200"; nothing for few."""
+    if rows < SMALLEST:
         return ""
-    digits = max(0, len(str(rows)) - 2) if rows > PRECISE else 0
-    return f"about {round(rows, -digits):,}"
+    return f"about {round(rows, 2 - len(str(rows))):,}"

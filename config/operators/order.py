@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Min, Model
 from django.http import HttpRequest
 
 from checkout import reading
@@ -26,7 +26,7 @@ from portal.badges import DISPUTE, REFUND, REFUND_FAILED, Badge, of_delivery
 from portal.orders import reasons
 from portal.orders.disputed import ON_THE_ORDER
 from portal.orders.order import Order
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Subscription
 
 MAXIMUM = 50  # rows of a table; its list has all of them
 HOLDS = "The bank holds {amount}{card}. It can be captured until {until} UTC; then it is released."
@@ -201,9 +201,22 @@ class Page:
         return [self._delivery(row) for row in rows]
 
     @property
+    def untold(self) -> str:
+        """Why no webhook was sent about it, as far as that is known."""
+        first = Subscription.objects.filter(merchant=self.checkout.merchant_id).aggregate(Min("created_at"))
+        since = first["created_at__min"]
+        if since is None:
+            return "There is no endpoint."
+        return (
+            "No endpoint was set then." if since > self.checkout.updated_at else "No endpoint was told of it."
+        )
+
+    @property
     def times(self) -> Sequence[tuple[str, datetime]]:
         """When it was made, held, captured and so on; what has not happened is left out."""
-        return [(words, at) for name, words in TIMES.items() if (at := getattr(self.checkout, name))]
+        is_held = self.checkout.status == Status.AUTHORIZED
+        names = TIMES | ({"capture_before": "Hold ends"} if is_held else {})
+        return [(words, at) for name, words in names.items() if (at := getattr(self.checkout, name))]
 
     @property
     def age(self) -> str:

@@ -1,11 +1,14 @@
 """What the templates of the admin show that its views know nothing of: the menu, the rows of lists, an order's page."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import template
 from django.http import HttpRequest
 from django.template import RequestContext
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 from config.operators import about, board, lists, order, shell
 
@@ -21,6 +24,14 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "payments.discrepancy": lists.discrepancies,
     "payments.merchant": lists.merchants,
 }
+
+_ID = re.compile(r"\w+-[\w-]*\d[\w-]*")
+
+
+@register.filter
+def whole_ids(words: str) -> SafeString:
+    """Return the words with no line break in an id such as NF-20406."""
+    return mark_safe(_ID.sub(r'<bdi class="whole">\g<0></bdi>', escape(words)))  # noqa: S308 - escaped before
 
 
 @register.inclusion_tag("operators/_menu.html", takes_context=True)
@@ -51,12 +62,20 @@ def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
 
 @register.simple_tag
 def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return the list's actions that fit a row of this page: their places, their words, and how many rows each fits."""
-    found = []
-    for index, (action, words) in enumerate(choices):
-        fits = sum(listed.model_admin.offers(action, row) for row in listed.result_list)
-        found += [{"index": index, "words": words, "fits": fits}] if fits else []
-    return found
+    """Return the list's actions that fit a row of this page: their places and their words."""
+    return [
+        {"index": index, "words": words}
+        for index, (action, words) in enumerate(choices)
+        if any(listed.model_admin.offers(action, row) for row in listed.result_list)
+    ]
+
+
+@register.simple_tag(takes_context=True)
+def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
+    """Return the places of the list's actions that fit a row."""
+    actions = listed.model_admin.get_actions(context.request)
+    fits = [index for index, name in enumerate(actions) if listed.model_admin.offers(name, row)]
+    return " ".join(map(str, fits))
 
 
 @register.simple_tag

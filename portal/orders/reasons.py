@@ -1,23 +1,9 @@
-"""Why the bank refused, in words: of a refund that a card can no longer take, and of anything else."""
+"""Why the bank refused, in words, and whether the card can still take the money."""
 
+from checkout.remedies.reasons import CLOSED, said
 from payments.provider import CARD_CANNOT_TAKE_IT
 
-CLOSED = "The card’s account is closed."
-SAID = {
-    "card_account_closed": CLOSED,
-    "account_closed": CLOSED,
-    "card_closed": CLOSED,
-    "expired_or_canceled_card": "The card has expired or was cancelled.",
-    "lost_or_stolen_card": "The card was reported lost or stolen.",
-    "refused": "",
-}
-
-
-def said(reason: str | None) -> str:
-    """Return a provider's reason as a sentence, "" for one that says nothing."""
-    if not reason or reason in SAID:
-        return SAID[reason] if reason else ""
-    return reason.replace("_", " ").capitalize() + "."
+__all__ = ["CLOSED", "may_pass", "said"]
 
 
 def may_pass(reason: str | None) -> bool:

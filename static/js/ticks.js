@@ -1,9 +1,22 @@
-// The lists of the admin: how many rows are ticked, and buttons that wait until one is.
+// The lists of the admin: how many rows are ticked, and buttons that wait until one is that they fit.
 function count() {
   if (!document.querySelector(".action-select")) return;
-  const ticked = document.querySelectorAll(".action-select:checked").length;
-  for (const words of document.querySelectorAll("[data-ticked]")) words.textContent = `, ${ticked} ticked`;
-  for (const button of document.querySelectorAll(".list-actions button[value]")) button.disabled = ticked === 0;
+  const ticked = [...document.querySelectorAll(".action-select:checked")];
+  const buttons = [...document.querySelectorAll(".list-actions button[value]")];
+  const fitting = (button) =>
+    ticked.filter((box) => !box.hasAttribute("data-fits") || box.dataset.fits.split(" ").includes(button.value)).length;
+  for (const button of buttons) button.disabled = fitting(button) === 0;
+  for (const words of document.querySelectorAll("[data-ticked]")) {
+    words.dataset.before ??= words.textContent;
+    words.textContent = ticked.length ? said(ticked.length, buttons, fitting) : words.dataset.before;
+  }
+}
+
+function said(ticked, buttons, fitting) {
+  const counts = buttons.map(fitting);
+  if (counts.every((fits) => fits === ticked)) return `${ticked} ticked`;
+  if (counts.length === 1) return `${ticked} ticked, ${counts[0]} fit${counts[0] === 1 ? "s" : ""}`;
+  return `${ticked} ticked: ${buttons.map((button, at) => `${button.textContent.trim()} ${counts[at]}`).join(", ")}`;
 }
 
 document.addEventListener("change", count);

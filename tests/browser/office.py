@@ -29,6 +29,20 @@ discrepancies.report_operation(of("{captured}", "capture"), "another_amount", am
 rows = Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 """
+# All of the order whose refund failed was three days ago.
+EARLIER = """
+from datetime import timedelta
+from django.db.models import F
+from checkout.models import Change, Checkout, Refund
+from payments.models import Operation, Payment
+def earlier(rows, *names):
+    rows.update(**{{name: F(name) - timedelta(days=3) for name in names}})
+earlier(Checkout.objects.filter(pk="{failed}"), "created_at", "payable_until", "authorized_at", "capture_before",
+    "captured_at")
+earlier(Refund.objects.filter(checkout="{failed}"), "created_at")
+earlier(Payment.objects.filter(checkout_uuid="{failed}"), "created_at")
+earlier(Operation.objects.filter(payment__checkout_uuid="{failed}"), "created_at", "ended_at")
+"""
 REPORT = """
 from payments import discrepancies
 from payments.models import Operation
@@ -63,11 +77,12 @@ class Office:
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
         self.service.command("shell", "-c", OPERATOR.format(email=self.email, password=PASSWORD))
-        self.capture("captured")
         self.capture("failed", card=REFUND_FAILS)
         self.merchant.refund(self.uuids["failed"])
         self.merchant.awaited(self.uuids["failed"], "captured", within=20)
+        self.capture("captured")
         self.service.command("shell", "-c", REPORTS.format(**self.uuids))
+        self.service.command("shell", "-c", EARLIER.format(**self.uuids))
 
     def pay(self, name: str, card: str = "4242424242424242") -> str:
         """Let an order of £95.50 be held, that the office remembers by a name."""
@@ -170,6 +185,13 @@ def _in_doubt(office: Office, page: Page) -> Page:
     return page
 
 
+def _orders(office: Office, page: Page) -> Page:
+    """The orders of one merchant, of which one is three days old: others were made meanwhile."""
+    office.at(page, "/admin/checkout/checkout/")
+    its = page.get_attribute("tr:has-text('NF-') a[href*=merchant__exact] >> nth=0", "href")
+    return office.at(page, its or "")
+
+
 def _merchants(office: Office, page: Page) -> Page:
     """One of them is suspended, and stands first."""
     office.suspend()
@@ -200,7 +222,7 @@ PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "72 search, none match": _path("/admin/find?q=nobody"),
     "74 order": _of("/admin/checkout/checkout/{}/change/", "failed"),
     "74 order, in doubt": _in_doubt,
-    "74 orders": _path("/admin/checkout/checkout/"),
+    "74 orders": _orders,
     "74 discrepancies": _path("/admin/payments/discrepancy/?state=open"),
     "74 merchants": _merchants,
     "75 confirm": _confirm,

@@ -70,7 +70,7 @@ def moment(name: str, title: str) -> Column:
 
     def shown(row: Any) -> str:
         at = getattr(row, name)
-        return NOTHING if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+        return NOTHING if at is None else f"{at.day} {at:%b %Y %H:%M:%S}"
 
     return _named(shown, name, title)
 

@@ -1,6 +1,6 @@
 """Lists of the admin that cost the same however long their tables are: nothing counts or reads a whole one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ from django.contrib.admin.utils import get_fields_from_path
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
 MAXIMUM = 1000  # rows that a list shows in all its pages, and that a search finds
@@ -64,6 +64,22 @@ def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]
         rows = rows.filter(merchant=merchant_uuid)
     oldest = rows.values_list("pk", flat=True)[LOOKED_THROUGH : LOOKED_THROUGH + 1].first()
     return queryset if oldest is None else queryset.filter(pk__gt=oldest)
+
+
+def by_state(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
+    """Return a filter of a small table by states of our own, each of which reads as its word does."""
+
+    class State(admin.SimpleListFilter):
+        title = "state"
+        parameter_name = "state"
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+            return [(word, word.capitalize()) for word in choices]
+
+        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+            return queryset.filter(choices.get(self.value() or "", Q()))
+
+    return State
 
 
 class OfMerchant(admin.SimpleListFilter):

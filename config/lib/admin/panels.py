@@ -30,6 +30,11 @@ class Panel:
     address: str
     is_cut: bool
 
+    @property
+    def lines(self) -> list[list[tuple[str, str]]]:
+        """Its rows, each cell beside its header: on a phone no column says it."""
+        return [list(zip(self.headers, row, strict=True)) for row in self.rows]
+
 
 class Link(NamedTuple):
     """A link to a list."""

@@ -34,7 +34,7 @@ class OperatorAdmin(admin.ModelAdmin):
     view_on_site = False  # no row has a page elsewhere, whatever a library's model says
 
     searched_by = ""  # the label of the search's field, where it needs one
-    verbs_said = ""  # what the list's buttons do, in one sentence
+    listed_as = "Newest first"  # the list's order
     is_small = False  # so few rows that a search or a filter may read them all
     secret: tuple[str, ...] = ()
     references: Mapping[str, str] = {}  # fields with the key of another row, and that row's model

@@ -1,5 +1,7 @@
 """What needs a person, as a sentence with what can be done."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import connection
@@ -8,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout
 from payments import discrepancies
-from payments.models import Discrepancy, Operation
+from payments.models import Discrepancy, Dispute, Operation
 from portal.models import User
 from tests import outside
 from tests.portal import people
@@ -27,7 +29,7 @@ class TestTheFirstPage:
         capture = Operation.objects.get(kind="capture")
         discrepancies.report_operation(capture, "another_amount", amount=1)
         page = operator.get("/admin/").content.decode()
-        assert "The provider speaks of another amount, £90.00" in page and captured.merchant_order_id in page
+        assert "The provider says £0.01, we have £90.00</h3>" in page and captured.merchant_order_id in page
         assert page.index("Needs a person") < page.index("All records")
         assert "/admin/checkout/customer/" in page
 
@@ -38,7 +40,7 @@ class TestTheFirstPage:
         discrepancies.report_operation(capture, "another_amount", amount=1)
         page = operator.get("/admin/operations/").content.decode()
         assert "Close with a note" in page and f"/admin/checkout/checkout/{captured.pk}/change/" in page
-        assert "The provider says £0.01; we have £90.00. Ask it which one moved." in page
+        assert "The provider says £0.01, we have £90.00. Ask it which one moved." in page
         key = str(Discrepancy.objects.get().pk)
         asked = operator.post("/admin/payments/discrepancy/", {"action": "close", "_selected_action": key})
         assert asked.status_code == 200 and "Close this discrepancy?" in asked.content.decode()
@@ -63,12 +65,24 @@ def test_tells_the_order_of_a_dispute(operator: Client, captured: Checkout, post
     outside.dispute(captured.payment)
     page = operator.get("/admin/operations/").content.decode()
     assert f'A payer disputes a charge, <bdi class="whole">{captured.merchant_order_id}</bdi>' in page
-    assert "£90.00" in page
+    assert "£90.00" in page and f"/admin/payments/dispute/{Dispute.objects.get().pk}/change/" in page
+
+
+def test_says_until_when_a_dispute_can_be_answered(
+    operator: Client, captured: Checkout, posted: list[int]
+) -> None:
+    outside.dispute(captured.payment)
+    Dispute.objects.update(respond_by=datetime(2026, 12, 5, 12, tzinfo=UTC))
+    page = operator.get("/admin/operations/").content.decode()
+    assert "Send evidence at the provider by 5 Dec, 12:00. Until it is decided" in page
+    assert "<p>Answer by 5 Dec, 12:00.</p>" in operator.get("/admin/").content.decode()
+    Dispute.objects.update(respond_by=None)
+    assert "Send evidence at the provider. Until" in operator.get("/admin/operations/").content.decode()
 
 
 def test_says_why_the_bank_refused_and_what_the_verbs_below_do(operator: Client, captured: Checkout) -> None:
     Operation.objects.filter(kind="capture").update(state="failed", reason="card_account_closed")
     discrepancies.report_operation(Operation.objects.get(kind="capture"), "refund_part_failed")
     page = operator.get("/admin/operations/").content.decode()
-    assert "The card’s account is closed. The payer has not been paid back. Send it again;" in page
+    assert "The card’s account is closed. The payer has not been paid back. Send it again." in page
     assert "on the operation" not in page, "the verbs stand right below"

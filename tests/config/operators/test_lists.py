@@ -73,7 +73,7 @@ class TestOrders:
         assert "Refund failed</span>" in shown(operator, ORDERS)
         outside.dispute(captured.payment)
         page = shown(operator, ORDERS)
-        assert "Disputed</span>" in page and "Refund failed" not in page, "one badge beside the state"
+        assert "Disputed</span>" in page and "Refund failed</span>" not in page, "one badge beside the state"
         Operation.objects.filter(payment=captured.payment, kind="capture").update(
             state="unknown", ended_at=None
         )
@@ -90,10 +90,36 @@ class TestOrders:
 
     def test_offer_a_verb_only_where_it_fits_a_row(self, operator: Client, captured: Checkout) -> None:
         page = shown(operator, ORDERS)
-        assert "Cancel: release the hold" not in page and "has-none" in page
+        assert ">Cancel</span>" not in page and "has-none" in page
         factories.checkout(captured.merchant)
         page = shown(operator, ORDERS)
-        assert "Cancel: release the hold" in page and "(fits 1 of 2)" in page
+        assert "<span>Cancel</span>" in page and "Tick checkouts first" in page
+        assert page.count('data-fits="0"') == 1 and page.count('data-fits=""') == 1
+
+    def test_say_their_order_and_lead_to_those_of_their_merchant(
+        self, operator: Client, captured: Checkout, rival: Merchant
+    ) -> None:
+        factories.checkout(rival, merchant_order_id="R-1")
+        page = shown(operator, ORDERS)
+        assert "Newest first. All times are UTC." in page
+        its = f"{ORDERS}?merchant__exact={captured.merchant_id}"
+        assert f'href="{its}"' in page and "R-1" in page
+        assert "R-1" not in shown(operator, its)
+
+    def test_are_filtered_by_what_needs_a_look(
+        self, operator: Client, captured: Checkout, rival: Merchant, posted: list[int]
+    ) -> None:
+        factories.checkout(rival, merchant_order_id="R-1")
+        for trouble in ("unclear", "disputed", "refund_failed"):
+            assert "None matches" in shown(operator, f"{ORDERS}?trouble={trouble}")
+        refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
+        Refund.objects.create(merchant=captured.merchant, checkout=captured, created_at=clock.now(), **refund)
+        outside.dispute(captured.payment)
+        Operation.objects.filter(kind="capture").update(state="unknown", ended_at=None)
+        for trouble in ("unclear", "disputed", "refund_failed"):
+            page = shown(operator, f"{ORDERS}?trouble={trouble}")
+            assert captured.merchant_order_id in page and "R-1" not in page
+        assert "R-1" in shown(operator, f"{ORDERS}?trouble=nothing")
 
     def test_of_which_none_matches_say_what_to_try(self, operator: Client) -> None:
         assert "None matches" in shown(operator, f"{ORDERS}?q=nothing")
@@ -154,9 +180,18 @@ class TestMerchants:
         assert "tickets.example" in page and f"…{str(acme.pk)[-6:]}" in page
         assert "opt in enabled" not in page and "Asks for the opt-in" in page
 
+    def test_are_filtered_by_whether_they_are_suspended(
+        self, operator: Client, acme: Merchant, rival: Merchant
+    ) -> None:
+        switches.suspend(rival, reason="Tickets that do not exist")
+        for state, there, away in (("suspended", "Rival", "Acme"), ("open", "Acme", "Rival")):
+            page = shown(operator, f"{MERCHANTS}?state={state}")
+            table = page[page.index("<tbody>") :]
+            assert there in table and away not in table
+
     def test_are_told_from_those_that_stop_with_all(self, operator: Client, acme: Merchant) -> None:
         factories.stop(None)
-        assert "Stopped with all</span>" in shown(operator, MERCHANTS)
+        assert "Suspended with all</span>" in shown(operator, MERCHANTS)
 
     def test_are_acted_on_by_a_button_for_each_verb_that_fits(
         self, operator: Client, acme: Merchant, rival: Merchant
@@ -165,7 +200,7 @@ class TestMerchants:
         assert "<span>Resume" not in page, "nobody is suspended"
         switches.suspend(rival, reason="Tickets that do not exist")
         page = shown(operator, MERCHANTS)
-        assert 'name="index" value="1"><span>Resume' in page and "(fits 1 of 2)</span>" in page
+        assert 'name="index" value="1"><span>Resume' in page and page.count('data-fits="1"') == 1
         form = {"action": ["suspend", "resume"], "index": "1"}
         answer = operator.post(MERCHANTS, form, follow=True)
         assert "Items must be selected" in answer.content.decode()

@@ -93,7 +93,7 @@ class TestWhatWaits:
         assert f"The hold ends at {held.capture_before:%H:%M:%S}." in page
         assert "Look it up now" in page and "In doubt</span>" in page
         assert "The bank may have taken £90.00: it has not said so yet." in page
-        assert "Cancel: release the hold" not in page and "The bank holds" not in page
+        assert "Cancel the order" not in page and "The bank holds" not in page
 
 
 class TestWhatWasDone:

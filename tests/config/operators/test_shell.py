@@ -69,7 +69,7 @@ def test_says_beside_a_record_how_many_wait(operator: Client, captured: Checkout
 
 
 def test_says_on_the_overview_who_is_stopped_and_why(operator: Client) -> None:
-    assert "Stopped" not in operator.get("/admin/now").content.decode()
+    assert "Suspended" not in operator.get("/admin/now").content.decode()
     factories.stop(None)
     page = operator.get("/admin/now").content.decode()
-    assert "Stopped" in page and "All merchants" in page
+    assert "Suspended" in page and "All merchants" in page
