@@ -116,10 +116,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     under its badge tells, since nothing on the page may move.
     """
     now = reading.read_at(checkout)
-    shares = reading.shares(checkout)
-    if sharing.end_all_late(checkout, shares, now):
-        shares = reading.shares(checkout)
-    if not shares:
+    if not (shares := _shares(checkout, now)):
         return None
     borne, disputed = reading.borne(checkout, shares), _disputed(checkout)
     all_lines = lines.of(checkout, shares, now, wrong, disputed=disputed)
@@ -141,6 +138,11 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         disputed=disputed,
         shares=shares,
     )
+
+
+def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
+    shares = reading.shares(checkout)
+    return reading.shares(checkout) if sharing.end_all_late(checkout, shares, now) else shares
 
 
 def _disputed(checkout: Checkout) -> str:

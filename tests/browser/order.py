@@ -2,7 +2,11 @@
 
 import json
 from dataclasses import dataclass
+from tempfile import NamedTemporaryFile
 from typing import Any
+from uuid import UUID
+
+from playwright.sync_api import Page
 
 from tests.journeys import polling
 from tests.journeys.merchant import Merchant
@@ -15,6 +19,24 @@ from django.db.models.functions import Now
 from payments.models import Operation
 opened = Operation.objects.filter(payment__checkout_uuid="{checkout}", ended_at=None)
 opened.update(created_at=F("created_at") - timedelta(seconds={seconds}), next_attempt_at=Now())
+"""
+OLDER_SIGN_IN = """
+import time
+from pathlib import Path
+from django.core import signing
+from hosted_page import payer
+class Older(signing.TimestampSigner):
+    def timestamp(self):
+        return signing.b62_encode(int(time.time()) - {seconds})
+value = signing.loads("{cookie}", salt=payer.PROVEN)
+older = Older(salt=payer.PROVEN).sign_object(value, serializer=signing.JSONSerializer)
+Path("{kept}").write_text(older)
+"""
+NO_TEXT_JUST_NOW = """
+from datetime import timedelta
+from django.db.models import F
+from hosted_page.models import SmsMessage
+SmsMessage.objects.update(created_at=F("created_at") - timedelta(minutes=1))
 """
 FAULT = """
 from payments.providers.sandbox import fault_injection
@@ -77,6 +99,19 @@ class Order:
     def _ask(self, verb: str, **facts: bool) -> None:
         words = DISPUTE.format(checkout=self.checkout_uuid, verb=verb, facts=facts)
         self.service.command("shell", "--command", words)
+
+    def sign_in_grows_older(self, page: Page, seconds: int) -> None:
+        """Let a browser's sign-in on the order have begun, or been put off, so long ago."""
+        name = f"payer_{UUID(self.checkout_uuid).hex}"
+        found = next(cookie for cookie in page.context.cookies() if cookie.get("name") == name)
+        with NamedTemporaryFile("r") as kept:
+            command = OLDER_SIGN_IN.format(cookie=found.get("value"), seconds=seconds, kept=kept.name)
+            self.service.command("shell", "--command", command)
+            older = kept.read()
+        page.context.add_cookies([{"name": name, "value": older, "url": self.url}])
+        self.service.command(
+            "shell", "--command", NO_TEXT_JUST_NOW
+        )  # a number gets one code in half a minute
 
     def let_the_bank_fail(self, *, times: int) -> None:
         """Let the bank answer so many authorizations and look-ups, whosesoever, with a 500; nought ends it."""

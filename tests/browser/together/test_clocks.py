@@ -1,0 +1,140 @@
+"""The times on a group's pages: when the lead's sign-in ends, and whose clock each of them is read on."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import gallery
+from tests.browser.gallery import Stage
+from tests.browser.test_buying import Visit, heading
+from tests.browser.together.test_bill import link_of, say_no
+from tests.journeys.service import Service
+
+pytestmark = pytest.mark.journey
+PLACE = "it => it.getBoundingClientRect().top"
+# The times of day that are read in main beside no zone, though they are of none that the reader's clock has.
+ZONELESS = r"""() => {
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  const found = {read: 0, zoneless: []};
+  for (let text; (text = texts.nextNode()); ) {
+    if (!/\b\d\d:\d\d\b/.test(text.data) || !text.parentElement.checkVisibility()) continue;
+    found.read += 1;
+    const time = text.parentElement.closest("time[data-zone]");
+    const isOwn = time && Number(time.dataset.zone) === -new Date(time.dateTime).getTimezoneOffset();
+    const beside = time ?? text.parentElement.closest("dd, p") ?? text;
+    const isNamed = /\d\s*(E[SD]T|GMT|BST)\b|New York time/.test(beside.textContent);
+    if (!isOwn && !isNamed) found.zoneless.push(text.parentElement.outerHTML);
+  }
+  return found;
+}"""
+
+
+def names_zones(page: Page) -> None:
+    """Fail if no time of day is read on the page, or one whose zone the reader cannot know."""
+    found = page.evaluate(ZONELESS)
+    assert found["read"] and found["zoneless"] == [], (page.url, found)
+
+
+@pytest.mark.rule("sign_in.said")
+@pytest.mark.long
+def test_the_bill_stays_live_by_a_tap_and_says_when_nobody_taps(
+    service: Service, open_page: Callable[..., Page], accessible: Visit
+) -> None:
+    stage = Stage(service, open_page)
+    order = stage.order()
+    lea = stage.confirmed(order, mates=2)
+    lea.clock.install()
+    lea.reload()
+    priya = lea.locator(".group-line:has-text('Priya')")
+    priya.scroll_into_view_if_needed()
+    expect(lea.locator(".stay")).to_be_hidden()
+    before = priya.evaluate(PLACE)
+    order.sign_in_grows_older(lea, 14 * 60)
+    lea.clock.fast_forward("14:00")
+    expect(lea.locator(".stay")).to_contain_text("You are signed in until")
+    assert priya.evaluate(PLACE) == before, "nothing moves under her finger"
+    accessible(lea)
+    lea.click("text=Stay signed in")
+    expect(lea.locator(".stay")).to_be_hidden()
+    order.sign_in_grows_older(lea, 10 * 60)
+    lea.clock.fast_forward("10:00")
+    say_no(stage, link_of(lea, "Finn"))
+    expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("Said no")
+    order.sign_in_grows_older(lea, 15 * 60 + 1)
+    lea.clock.fast_forward("06:00")
+    heading(lea, "See your mates’ links")
+    expect(lea.locator("[role=alert]")).to_contain_text("You are signed out")
+    expect(lea.locator("main")).not_to_contain_text("Did you pay this?")
+    accessible(lea)
+
+
+@pytest.mark.long
+def test_a_menu_that_is_open_is_not_taken_away_at_the_end(
+    service: Service, open_page: Callable[..., Page]
+) -> None:
+    stage = Stage(service, open_page)
+    order = stage.order()
+    lea = stage.confirmed(order, mates=2)
+    lea.clock.install()
+    lea.reload()
+    lea.click(".group-line:has-text('Finn') > details > summary")
+    order.sign_in_grows_older(lea, 15 * 60 + 1)
+    lea.clock.fast_forward("15:01")
+    expect(lea.locator(".stay p")).to_have_text("You are signed out")
+    expect(lea.locator(".group-line:has-text('Finn') > details")).to_have_attribute("open", "")
+    lea.click(".stay >> text=Sign in again")
+    heading(lea, "See your mates’ links")
+
+
+@pytest.mark.long
+def test_a_seat_in_new_york_that_is_bought_in_london_names_the_zone_of_each_time(
+    service: Service, open_page: Callable[..., Page]
+) -> None:
+    stage = Stage(service, lambda **options: open_page(timezone_id="Europe/London", **options))
+    show = {"event_start": "2026-12-12T19:30:00Z", "time_zone": "America/New_York"}
+    items = gallery.bill()["items"]
+    order = stage.order(items=[items[0] | {"custom_data": show}, *items[1:]])
+    lea = stage.open_page()
+    lea.clock.install()
+    lea.goto(order.url)
+    stage.ask_for_code(lea)
+    heading(lea, "Enter the 6-digit code")
+    names_zones(lea)
+    lea.fill("#code", lea.inner_text(".notice code"))
+    lea.click("button.button-main")
+    heading(lea, "Who’s in on this?")
+    ends_in(lea, "13:30")
+    lea.click("text=Stay signed in")
+    lea.clock.fast_forward("14:00")
+    expect(lea.locator(".stay")).to_be_visible()
+    names_zones(lea)
+    gallery.split(lea, 2)
+    lea.click("#continue")
+    lea.wait_for_selector("#number")
+    ends_in(lea, "13:30")
+    gallery.give_card(lea, gallery.GOOD)
+    gallery.at(lea, "held")
+    names_zones(lea)
+    stage.merchant.capture(order.checkout_uuid)
+    gallery.at(lea, "confirmed")
+    ends_in(lea, "13:30")
+    finn, priya = stage.open_page(), stage.open_page()
+    priya.goto(link_of(lea, "Priya"))
+    names_zones(priya)
+    group = lea.locator(".one-link").get_attribute("data-url") or ""
+    finn.goto(group)
+    names_zones(finn)
+    finn.click("button.free:has-text('Finn')")
+    for words in ("Your share", "Lea paid. Which share is yours?"):
+        heading(finn, words)
+        expect(finn.locator("main")).to_contain_text("Kept for you until")
+        names_zones(finn)
+        finn.goto(group)
+
+
+def ends_in(page: Page, time: str) -> None:
+    """Let time pass until the page says when the sign-in ends."""
+    page.clock.fast_forward(time)
+    expect(page.locator(".stay")).to_contain_text("You are signed in until")
+    names_zones(page)
