@@ -88,7 +88,7 @@ def test_a_menu_that_is_open_is_not_taken_away_at_the_end(
 
 
 @pytest.mark.long
-def test_a_seat_in_new_york_that_is_bought_in_london_names_the_zone_of_each_time(
+def test_a_ticket_to_new_york_that_is_bought_in_london_names_the_zone_of_each_time(
     service: Service, open_page: Callable[..., Page]
 ) -> None:
     stage = Stage(service, lambda **options: open_page(timezone_id="Europe/London", **options))
