@@ -68,6 +68,23 @@ class TestFinding:
         page.click(".chip")
         assert page.locator(".money-checkouts tbody tr").count() > 5
 
+    @pytest.mark.parametrize(("path", "choice"), [("checkouts", "#state"), ("deliveries", "#outcome")])
+    def test_filters_are_folded_on_a_phone_and_stand_open_at_a_desk(
+        self, desk: Desk, owner: Callable[..., Page], path: str, choice: str
+    ) -> None:
+        page = desk.at(owner(), f"/portal/{path}")
+        fold = page.locator(".filters > details > summary")
+        expect(fold).to_have_text("More filters", use_inner_text=True)
+        expect(page.locator("#q")).to_be_visible()
+        expect(page.locator(choice)).to_be_hidden()
+        fold.click()
+        expect(fold).to_have_text("Fewer filters", use_inner_text=True)
+        expect(page.locator(choice)).to_be_visible()
+        page.reload()
+        page.set_viewport_size({"width": 1280, "height": 812})
+        expect(page.locator(choice)).to_be_visible()
+        expect(fold).to_be_hidden()
+
 
 class TestTimeline:
     @pytest.mark.long

@@ -250,9 +250,29 @@ def test_she_asks_again_and_keeps(service: Service, open_page: Callable[..., Pag
     expect(lea.locator(".group-sums dd").first).to_have_text("£91.50")
 
 
-def bill_of(stage: Stage, order: Order) -> Page:
-    """Lea's page of a paid order that two mates share; without script she loads it anew herself."""
-    lea = stage.held(order, mates=2)
+@pytest.mark.rule("share.bends")
+def test_she_renames_and_he_changes_his_mind(stage: Stage, accessible: Visit) -> None:
+    lea = bill_of(stage, stage.order())
+    line = lea.locator(".group-line:has-text('Finn')")
+    line.locator("summary").first.click()
+    line.locator("summary:has-text('Rename')").click()
+    line.locator("input[name=new_name]").fill("Fionn")
+    accessible(lea)
+    line.locator("text=Save the name").click()
+    expect(lea.locator(".group-line .bill-name")).to_have_text(["Lea", "Fionn", "Priya"])
+    finn = stage.open_page()
+    finn.goto(link_of(lea, "Fionn"))
+    finn.click("text=I’m not paying this")
+    expect(finn.locator("h1")).to_have_text("You said no")
+    expect(lea.locator(".group-line:has-text('Fionn') .badge")).to_have_text("Said no")
+    finn.click("text=I changed my mind")
+    expect(finn.locator("h1")).to_have_text("Lea asks you for £4.00")
+    expect(lea.locator(".group-line:has-text('Fionn') .badge")).to_have_text("Not paid yet")
+
+
+def bill_of(stage: Stage, order: Order, mates: int = 2) -> Page:
+    """Lea's page of a paid order that mates share; without script she loads it anew herself."""
+    lea = stage.held(order, mates=mates)
     stage.merchant.capture(order.checkout_uuid)
     lea.goto(order.url)
     expect(lea.locator(".group-bears")).to_be_visible()

@@ -146,3 +146,28 @@ def test_the_lead_copies_the_words_that_she_sees(lea: Page) -> None:
     assert lea.locator(".one-link-box .together").evaluate("it => it.getClientRects().length") == 1
     assert copied == f"{shown}\n{link_of(lea)}" and "£23.87 each" in shown
     assert button.bounding_box() == before and button.inner_text().strip() == "Copy the link"
+
+
+SHEET = """
+window.shared = [];
+navigator.share = what => {
+  window.shared.push(what);
+  return Promise.reject(new DOMException("Share canceled", "AbortError"));
+};
+"""
+
+
+def test_the_share_sheet_gets_the_words_that_she_sees_and_may_be_shut(lea: Page) -> None:
+    """That she shuts it is no fault: nothing is said, and nothing complains (`open_page` listens)."""
+    lea.add_init_script(SHEET)
+    lea.reload()
+    button = lea.locator(".one-link [data-share]")
+    expect(button).to_be_visible()
+    expect(lea.locator(".one-link [data-copy]")).to_have_class("button")  # one of them is loud
+    button.click()
+    shown = lea.locator(".one-link-box strong").inner_text()
+    assert "£23.87 each" in shown
+    assert lea.evaluate("window.shared") == [{"text": shown, "url": link_of(lea)}]
+    expect(lea.locator("#spoken")).to_have_text("")
+    button.click()
+    assert lea.evaluate("window.shared.length") == 2, "it may be opened again"

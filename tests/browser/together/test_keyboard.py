@@ -1,0 +1,65 @@
+"""By the keyboard alone: a mate takes and pays a share, and the lead asks again and keeps."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.gallery import FINNS, Stage, numbers
+from tests.browser.test_buying import heading
+from tests.browser.test_everybody import go_to
+from tests.browser.together.test_bill import bill_of, link_of, say_no
+from tests.journeys.service import Service
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+
+
+@pytest.fixture
+def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
+    return Stage(service, open_page)
+
+
+def press(page: Page, selector: str) -> None:
+    """Go there by Tab and press Enter."""
+    go_to(page, selector)
+    page.keyboard.press("Enter")
+
+
+def test_a_mate_takes_a_share_and_pays_it(stage: Stage) -> None:
+    lea = bill_of(stage, stage.order())
+    finn = stage.open_page()
+    finn.goto(lea.get_attribute(".one-link", "data-url") or "")
+    press(finn, "button.free")
+    heading(finn, "Your share")
+    go_to(finn, "#phone")
+    finn.keyboard.type(f"07400 {next(numbers)}")
+    finn.keyboard.press("Enter")
+    heading(finn, "Enter the 6-digit code")
+    finn.keyboard.type(finn.inner_text(".notice code"))  # the focus stands in the field
+    finn.keyboard.press("Enter")
+    finn.wait_for_selector("#number")
+    go_to(finn, "#number")
+    finn.keyboard.type(FINNS)
+    finn.keyboard.press("Tab")
+    finn.keyboard.type("0849")
+    finn.keyboard.press("Tab")
+    finn.keyboard.type("123")
+    press(finn, "#pay")
+    heading(finn, "Your share is paid")
+    stage.service.prove_ledger()
+
+
+def test_the_lead_opens_a_row_asks_again_and_keeps(stage: Stage) -> None:
+    lea = bill_of(stage, stage.order(), mates=1)
+    finns = link_of(lea, "Finn")
+    say_no(stage, finns)
+    lea.reload()
+    press(lea, ".group-more > summary")
+    press(lea, "summary:has(use[href*='back'])")
+    press(lea, ".group-tools .button-ink")
+    expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("Not paid yet")
+    assert link_of(lea, "Finn") != finns
+    press(lea, ".group-more > summary")
+    press(lea, "summary:has(use[href*='card'])")
+    press(lea, ".group-tools .button-ink")
+    expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("Stays with you")
