@@ -83,7 +83,8 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
 
 def _unchanged(checkout: Checkout) -> str:
     """The address that an open page of the bill asks, which has seen all there is."""
-    return f"/pay/bill?id={checkout.pk}&seen={bill.seen(checkout, reading.shares(checkout), clock.now())}&no="
+    seen = bill.seen(checkout, reading.shares(checkout), clock.now(), disputed="")
+    return f"/pay/bill?id={checkout.pk}&seen={seen}&no="
 
 
 def _awaiting_code(checkout: Checkout) -> str:
