@@ -16,6 +16,7 @@ document.addEventListener("click", async (event) => {
 function reveal() {
   for (const button of document.querySelectorAll("[data-share]")) button.hidden = !navigator.share;
   for (const button of document.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
+  document.querySelector(".one-link-ways")?.setAttribute("data-ready", "");
   document.querySelector(".one-link [data-copy]")?.classList.toggle("button-main", !navigator.share);
 }
 

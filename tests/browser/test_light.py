@@ -16,9 +16,6 @@ pytestmark = pytest.mark.journey
 MAX_BYTES = 60 * 1024
 MAX_BEFORE_PAINT = 4
 MAX_SHIFT = 0
-MAX_SHIFT_OF_GROUP = (
-    0.005  # what a script shows on the bill moves a button; a time of the reader's zone moves its dot
-)
 BLOCKING = ("Document", "Stylesheet")  # scripts are deferred, pictures are not waited for
 TEXTS = ("Stylesheet", "Script")
 SHIFTS = """() => new Promise(done => {
@@ -62,7 +59,7 @@ def test_the_first_view_is_light(order: Order, open_page: Callable[..., Page]) -
     assert is_light(page, order.url) <= MAX_BYTES, "even where nothing is compressed"
 
 
-def test_the_bill_and_the_groups_link_are_light_and_hardly_move(
+def test_the_bill_and_the_groups_link_are_light_and_stand_still(
     service: Service, open_page: Callable[..., Page]
 ) -> None:
     stage = Stage(service, open_page)
@@ -70,13 +67,11 @@ def test_the_bill_and_the_groups_link_are_light_and_hardly_move(
     lea = stage.confirmed(order, mates=3)
     link = lea.get_attribute(".one-link", "data-url") or ""
     for page, address in ((lea.context.new_page(), order.url), (open_page(), link)):
-        is_light(page, address, MAX_BEFORE_PAINT + 1, MAX_SHIFT_OF_GROUP)  # one for the group's own styles
+        is_light(page, address, MAX_BEFORE_PAINT + 1)  # one for the group's own styles
 
 
-def is_light(
-    page: Page, address: str, before_paint: int = MAX_BEFORE_PAINT, may_shift: float = MAX_SHIFT
-) -> int:
-    """Fail unless the first view of an address, from a cold cache, weighs little, waits for little and hardly moves.
+def is_light(page: Page, address: str, before_paint: int = MAX_BEFORE_PAINT) -> int:
+    """Fail unless the first view of an address, from a cold cache, weighs little, waits for little and stands still.
 
     Return its weight where nothing is compressed.
     """
@@ -89,7 +84,7 @@ def is_light(
     assert "Document" in blocking and len(blocking) <= before_paint, address
     scripts = page.locator("head script[src]:not([defer])")
     assert scripts.count() == 0, "no script is waited for"
-    assert page.evaluate(SHIFTS) <= may_shift, address
+    assert page.evaluate(SHIFTS) <= MAX_SHIFT, address
     return weight
 
 

@@ -25,7 +25,7 @@ def environment(**given: Any) -> Environment:
     """Return Jinja2 for the payer's pages. What a page names must be in its context, and is escaped."""
     folders = {name: FileSystemLoader(settings.BASE_DIR / "templates" / name) for name in FOLDERS}
     given |= {"loader": PrefixLoader(folders), "undefined": StrictUndefined}
-    found = Environment(extensions=["jinja2.ext.i18n"], **given | {"autoescape": True})  # noqa: S701 (it is set)
+    found = Environment(extensions=["jinja2.ext.i18n"], lstrip_blocks=True, **given | {"autoescape": True})  # noqa: S701 (it is set)
     found.policies["ext.i18n.trimmed"] = True
     found.install_gettext_callables(  # type: ignore[attr-defined]  # of its extension
         said, translation.ngettext, newstyle=True, pgettext=translation.pgettext
