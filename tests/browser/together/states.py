@@ -19,6 +19,7 @@ def _asks_for_a_name(stage: Stage) -> Page:
     page = _free(stage)
     page.click("summary.free")
     expect(page.locator(".free-open input[name=name]")).to_be_visible()
+    page.mouse.move(0, 0)
     return page
 
 
