@@ -6,6 +6,7 @@ from django.contrib import admin, messages
 from django.db import OperationalError
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 
 from checkout import cancellations, reading, states
 from checkout.models import (
@@ -73,7 +74,6 @@ admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
 admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)
 
 EMPTY = (None, "")
-ACTORS = {"client": "API client"}
 BUSY = "a card operation is open. Try again in a moment."
 REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
@@ -198,17 +198,22 @@ class BillAdmin(ReadOnlyAdmin):
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "to", "was", "who", "request_id", "checkout")
+    list_display = ("created_at", "to", "was", "who", "request", "checkout")
     search_fields = ("id", "checkout")
 
     @admin.display(description="from")
     def was(self, change: Change) -> str:
         return str(Status(change.origin).label) if change.origin else columns.NOTHING
 
+    @admin.display(description="request")
+    def request(self, change: Change) -> str:
+        whole = change.request_id
+        return format_html('<span title="{}">…{}</span>', whole, whole[-6:]) if whole else columns.NOTHING
+
     @admin.display(description="by")
     def who(self, change: Change) -> str:
         kind, _, key = change.actor.partition(":")
-        return f"{ACTORS.get(kind, kind.capitalize())} …{key[-6:]}" if key else kind.capitalize()
+        return f"{kind.capitalize()} …{key[-6:]}" if key else kind.capitalize()
 
 
 @admin.register(Refund)

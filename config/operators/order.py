@@ -206,7 +206,7 @@ class Page:
         first = Subscription.objects.filter(merchant=self.checkout.merchant_id).aggregate(Min("created_at"))
         since = first["created_at__min"]
         if since is None:
-            return "There is no endpoint."
+            return "No endpoint is set."
         return (
             "No endpoint was set then." if since > self.checkout.updated_at else "No endpoint was told of it."
         )

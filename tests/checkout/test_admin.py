@@ -136,6 +136,11 @@ class TestCancelling:
                 LIST, {"action": "cancel", "_selected_action": str(held.pk), "confirmed": "1", "words": "x"}
             )
 
+    def test_tells_its_history_in_words(self, admin: Client, held: Checkout) -> None:
+        page = admin.get(f"{LIST}{held.pk}/change/").content.decode()
+        assert '<td data-label="To">Authorized</td>' in page and '<td data-label="From">Created</td>' in page
+        assert "<dt>Hold ends</dt>" in page
+
     @pytest.mark.parametrize(
         ("status", "is_offered"), [("created", True), ("authorized", True), ("captured", False)]
     )
