@@ -83,7 +83,7 @@ class TestAList:
         office.at(page, ORDERS)
         page.check("input.action-select >> nth=0")
         expect(page.locator(".action-counter")).to_contain_text("1 of")
-        page.click("button:text-is('Cancel')")
+        page.click(".list-actions button:has-text('Cancel')")
         expect(page.locator("h1")).to_contain_text("Cancel NF-")
         page.click("a:text-is('Back, change nothing')")
         expect(page).to_have_url(f"{office.service.base_url}{ORDERS}")
@@ -93,10 +93,10 @@ class TestAList:
         office.at(page, ORDERS)
         page.check(f"tr:has([href*='{office.uuids['captured']}']) .action-select")
         expect(page.locator("[data-ticked]")).to_have_text("1 ticked, 0 fit")
-        expect(page.locator("button:text-is('Cancel')")).to_be_disabled()
+        expect(page.locator(".list-actions button:has-text('Cancel')")).to_be_disabled()
         page.check(f"tr:has([href*='{office.uuids['to fit']}']) .action-select")
         expect(page.locator("[data-ticked]")).to_have_text("2 ticked, 1 fits")
-        expect(page.locator("button:text-is('Cancel')")).to_be_enabled()
+        expect(page.locator(".list-actions button:has-text('Cancel')")).to_be_enabled()
 
     def test_filters_in_the_words_of_its_badges(self, office: Office, page: Page) -> None:
         office.at(page, ORDERS)
