@@ -42,6 +42,12 @@ class Person:
         return float(self.width) >= ROOM
 
     @property
+    def called(self) -> str:
+        """What people at one table call it: by its name, or by its place."""
+        is_nameless = self.state == FREE and not self.is_named
+        return _("Share {number}").format(number=self.position) if is_nameless else self.name
+
+    @property
     def of_whom(self) -> str:
         """Its share in a sentence: Zoe's, or "Share 6"."""
         whose = _("{name}’s share").format(name=self.name) if self.is_named else ""

@@ -131,7 +131,8 @@ def _show(
 
 def _order(group: Group, bill: Bill) -> summary.Summary:
     """Return the order's summary as a mate sees it, with what each is asked for."""
-    each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if bill.each else ""
+    asks = bill.each and any(bill.of(state) for state in (people.FREE, people.TAKEN))
+    each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks else ""
     return replace(
         summary.of(PaymentTarget(group.checkout)),
         order_label=_("{name}’s order").format(name=group.name),
@@ -166,7 +167,7 @@ def _closed(group: Group, bill: Bill) -> dict[str, str] | None:
         )
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts)}
     if disputes.standing(group.checkout.pk) is not None:
-        words = _("A bank is looking into this order. There is nothing to pay now. You are not charged.")
+        words = _("A bank is looking into this order. You are not charged. Open this link again later.")
         return {"heading": _("Nothing to pay now"), "words": words}
     return _all_gone(group, bill)
 
@@ -176,10 +177,12 @@ def _all_gone(group: Group, bill: Bill) -> dict[str, str] | None:
     if bill.of(people.FREE):
         return None
     if bill.of(people.TAKEN):
-        words = _("Each share is paid or taken. One that is not paid may be free again in some minutes.")
+        words = _(
+            "Every share is paid or taken. One that is not paid in time is free again: look again in a few minutes."
+        )
         return {"heading": _("No share is free now"), "words": words}
     if bill.of(people.PAID):
-        words = _("Nobody is asked for anything any more.")
+        words = _("Everyone has paid. You owe nothing.")
         return {"heading": _("All is paid"), "words": words}
     words = _("{name} does not ask for this share any more. You are not charged.").format(name=group.name)
     return {"heading": _("There is nothing to pay"), "words": words}

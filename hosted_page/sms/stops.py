@@ -36,10 +36,13 @@ def has_stopped(phone_digest: str) -> bool:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether the number of a link shall get nothing but codes; a POST stops the rest, once and for all."""
+    """Ask whether the number of a link shall get nothing but codes; a POST stops the rest, or has it come again."""
     number = _named(token)
     if request.method == "POST":
-        SmsStop.objects.get_or_create(number=number, defaults={"stopped_at": clock.now()})
+        if "again" in request.POST:
+            SmsStop.objects.filter(number=number).delete()
+        else:
+            SmsStop.objects.get_or_create(number=number, defaults={"stopped_at": clock.now()})
         return HttpResponseRedirect(request.path, status=303)
     context = {
         "is_stopped": SmsStop.objects.filter(number=number).exists(),

@@ -67,7 +67,7 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
 
 def _paused() -> PageStatus:
     """Return the status while a card of the order is disputed; nobody is told whose."""
-    words = _("A bank is looking into this order. There is nothing to pay now. You are not charged.")
+    words = _("A bank is looking into this order. You are not charged.")
     return PageStatus("paused", _("Nothing to pay now"), [words], live=True)
 
 
@@ -95,9 +95,8 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
 def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
     """Return the status of a share that was paid: its money is with the shop, on its way back, or back."""
     if share.status == ShareStatus.REFUNDED:
-        words = _("{shop} gave back the whole order. Your <strong>{amount}</strong> went back to {card}.")
-        note = _("Your bank may take a few days to show it.")
-        shown = PageStatus("refunded", _("Your money is back"), [format_html(words, **facts)], note=note)
+        words = _("{shop} gave back the whole order. Your bank may take a few days to show it on {card}.")
+        shown = PageStatus("refunded", _("Your money is back"), [words.format(**facts)])
     elif target.checkout.status == Status.REFUNDING:
         words = _(
             "{shop} is giving the whole order back. Your <strong>{amount}</strong> goes back to {card}."

@@ -78,7 +78,6 @@ def _masked(phone: str) -> str:
 
 def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
     """Ask whether it is still the person who is remembered here. Rule known.opens."""
-    words = _("{name} asks you for {amount}")
     amount = money.for_payer(target.amount, target.checkout.currency)
     context = {
         "action": target.address("known"),
@@ -87,7 +86,8 @@ def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrows
         "masked_phone": _masked(browser.phone),
         "since": summary.date_of(browser.proven_at, target.checkout),
         "signed_out": _signed_out(request, target),
-        "asked": words.format(name=lead_name(target.checkout), amount=amount) if target.share else "",
+        "asked": {"name": lead_name(target.checkout), "amount": amount} if target.share else None,
+        "decline_action": target.address("decline"),
     }
     return rendering.show(request, target, "known", context)
 

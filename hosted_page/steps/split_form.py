@@ -96,14 +96,14 @@ class SplitForm:
 
     def is_valid(self) -> bool:
         """Return whether the form is right; what is wrong goes into `errors` and the rows."""
+        if self.choice in (EQUAL, OWN) and not self.your_name:
+            self.errors["your_name"] = _("Type your name.")
         if self.choice == EQUAL:
             self._check_people()
         elif self.choice == OWN:
             self._check_rows()
         elif self.choice != ALL:
             self.errors["split"] = _("Choose who pays.")
-        if self.choice in (EQUAL, OWN) and not self.your_name:
-            self.errors["your_name"] = _("Type your name.")
         return not self.errors
 
     def write(self) -> None:

@@ -74,4 +74,5 @@ def told(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
         "people": words,
         "each": each,
         "yours": money.for_payer(bears[0][1], currency),
+        "mates": money.for_payer(sum(amount for _, amount in bears[1:]), currency),
     }

@@ -62,7 +62,7 @@ class TestAnInvitation:
         assert "No more texts like this?" in words(client.get(path)) and not SmsStop.objects.exists()
         for _ in range(2):
             assert client.post(path)["Location"] == path
-        assert "You get no more of these texts" in words(client.get(path))
+        assert "These texts have stopped" in words(client.get(path))
         network.sent.clear()
         a_day_later()
         assert "This number wants no texts from us. Send the link yourself." in ask(lead, share, "")
@@ -70,6 +70,19 @@ class TestAnInvitation:
         assert "This number wants no texts from us." in ask(lead, other)
         send_all()
         assert network.sent == {}
+
+    def test_goes_again_to_who_takes_it_back(
+        self, lead: Payer, share: PaymentRequest, network: Network
+    ) -> None:
+        client, path = Client(), urlsplit(stops.link(outbox.digest(FINNS))).path
+        client.post(path)
+        assert "Send me these texts again" in words(client.get(path))
+        for _ in range(2):
+            assert client.post(path, {"again": "1"})["Location"] == path
+        assert "No more texts like this?" in words(client.get(path))
+        ask(lead, share)
+        send_all()
+        assert FINNS in [phone for phone, _ in network.sent.values()]
 
     def test_that_waits_is_not_sent_any_more(
         self, lead: Payer, share: PaymentRequest, network: Network
