@@ -22,20 +22,22 @@ if (navigator.clipboard) {
   for (const address of document.querySelectorAll(".plate code")) address.after(" ", copying(address));
 }
 
-// Marks in the contents what one reads: of the parts in the upper fifth of the window the last, which is the smallest.
+// Marks in the contents what one reads: of the parts where a link leads to, near the window's top, the smallest.
 const contents = document.getElementById("contents");
 const links = new Map();
 for (const link of contents.querySelectorAll(".contents-all a[href^='#']")) links.set(link.hash.slice(1), link);
 const above = new Set();
+const TOP = matchMedia("(min-width: 60rem)").matches ? 5 : 13; // in per cent; on a phone below what is sticky
 const reading = new IntersectionObserver(
   (changes) => {
     for (const { target, isIntersecting } of changes) above[isIntersecting ? "add" : "delete"](target.id);
     const now = [...links.keys()].findLast((id) => above.has(id));
     if (now) mark(links.get(now));
   },
-  { rootMargin: "0px 0px -80% 0px" },
+  { rootMargin: `-${TOP}% 0px -${99 - TOP}% 0px` },
 );
 for (const id of links.keys()) reading.observe(document.getElementById(id));
+mark(links.values().next().value);
 
 function mark(link) {
   contents.querySelector("[aria-current]")?.removeAttribute("aria-current");

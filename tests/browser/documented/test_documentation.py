@@ -86,12 +86,25 @@ class TestWithScript:
         page.click("label[for=quick-start-curl]")
         assert page.is_checked("#receiver-node"), "there is no receiver in curl: the other choice stays"
 
+    def test_the_contents_mark_what_is_read(self, service: Service, open_page: Open) -> None:
+        page = opened(service, open_page)
+        page.set_viewport_size({"width": 1280, "height": 812})
+        page.reload()
+        here = page.locator("#contents [aria-current]")
+        expect(here).to_have_text("Quick start")
+        for anchor in ("signatures", "capture_checkout"):
+            page.click(f"#contents a[href='#{anchor}']")
+            expect(here).to_have_attribute("href", f"#{anchor}")
+            expect(here).to_be_in_viewport()
+
     def test_code_is_copied(self, service: Service, open_page: Open) -> None:
         page = opened(service, open_page, permissions=["clipboard-read", "clipboard-write"])
         page.click("#quick-start .copy >> nth=0")
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied.startswith(f"export CHECKOUT_BASE_URL={service.base_url}\n")
         assert copied.endswith("CLIENT_SECRET='<CLIENT_SECRET>'")
+        page.click(".plate .copy")
+        assert page.evaluate("navigator.clipboard.readText()") == service.base_url
 
     @pytest.mark.parametrize(
         ("query", "target"),

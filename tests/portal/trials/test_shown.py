@@ -1,11 +1,13 @@
 """The checklist as its page shows it: what is next, what is done, and what there is in production."""
 
+from typing import Any
+
 import pytest
 from pytest_django.fixtures import Settings
 
 from payments.models import Merchant
 from portal.models import Trial
-from portal.trials import shown
+from portal.trials import running, shown
 from portal.trials.cases import CASES
 from tests import factories
 from tests.conftest import Api
@@ -14,6 +16,13 @@ from tests.portal.trials import backend
 from webhooks import subscriptions, testing
 
 pytestmark = pytest.mark.django_db
+
+
+class Failing(backend.Backend):
+    def __init__(self) -> None: ...
+
+    def hear(self, event: dict[str, Any]) -> int:
+        return 500
 
 
 def end(trial: Trial, *, has_passed: bool) -> None:
@@ -50,6 +59,17 @@ class TestProgress:
         end(running, has_passed=True)
         progress = shown.Progress([], shown.of(acme).cases)
         assert progress.next_case is progress.cases[1] and progress.done == 1
+
+    def test_one_that_runs_says_how_often_the_server_failed(self, acme: Merchant) -> None:
+        trial = backend.begin(acme, "twice")
+        running.step(trial)
+        assert shown.of(acme).cases[0].trouble == ""
+        for often in ("", " twice", " three times"):
+            backend.send_due(Failing())
+            trouble = shown.of(acme).cases[0].trouble
+            assert trouble.startswith(f"Your server answered 500{often}. Fix it: the next attempt is at ")
+        end(trial, has_passed=False)
+        assert shown.of(acme).cases[0].trouble == ""
 
     def test_one_that_fails_later_stays_proven(self, acme: Merchant) -> None:
         end(backend.begin(acme, "twice"), has_passed=True)

@@ -115,6 +115,7 @@ class TestRequests:
         assert api.post(f"checkouts/{unpaid.pk}/cancel").status_code == 200
         words = log(browser)
         assert f'href="/portal/checkouts/{unpaid.pk}"' in words and "Accepted" in words
+        assert "Cancel, <a" in words, "several rows of one order are told apart"
         assert re.search(r"(under 10\sms|[0-9]\ss)</td>", words)
 
     def test_take_as_long_as_the_caller_waits(self, api: Api, unpaid: Checkout) -> None:
