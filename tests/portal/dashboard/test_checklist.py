@@ -1,5 +1,7 @@
 """The integration checklist, which ticks itself from real traffic."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 
@@ -24,6 +26,14 @@ def client(acme: Merchant) -> Client:
 
 
 class TestChecklist:
+    def test_knows_when_the_first_order_was_made_whatever_time_has_passed_for_it(
+        self, acme: Merchant
+    ) -> None:
+        made = factories.checkout(acme)
+        Checkout.objects.filter(pk=made.pk).update(created_at=made.created_at - timedelta(hours=1))
+        at = checklist.of(acme)[1].at
+        assert at is not None and abs(at - made.created_at) < timedelta(seconds=5)
+
     def test_ticks_itself_from_real_traffic(self, acme: Merchant, api: Api) -> None:
         def done() -> list[bool]:
             return [step.is_done for step in checklist.of(acme)]

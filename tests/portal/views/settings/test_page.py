@@ -141,6 +141,9 @@ class TestOptInWording:
         shown = consent.wording(acme)
         assert (shown.text, shown.version) == (self.WORDS, first.version + 1)
         assert OptInText.objects.get(pk=first.pk).text == first.text
+        page = client.get("/portal/settings").content.decode()
+        assert page.index(self.WORDS) < page.index("In use since") < page.index("New wording")
+        assert page.count("In use since") == 1 and page.index("Earlier words") < page.index(first.text)
 
     @pytest.mark.parametrize(
         "form", [{"text": "Short", "language": "en-gb"}, {"text": WORDS, "language": "pt"}, {}]
