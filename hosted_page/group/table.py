@@ -195,7 +195,8 @@ def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) ->
     asked = {name: bill.at(_number(request.GET.get(name, ""))) for name in ("taken", "left")}
     taken = bill.at(refused.position) if refused.kind == "taken" else asked["taken"]
     if taken is not None and taken.state != people.FREE and not taken.is_mine:
-        words = _("Take another, or ask {name}.").format(name=group.name)
+        is_any_free = bill.of(people.FREE)  # else the page says below when to look again
+        words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
         title = _("{share} was just taken").format(share=taken.of_whom)
         return {"tone": "move", "icon": "ring", "title": title, "words": words}
     if asked["left"] is not None and asked["left"].state == people.FREE:
