@@ -236,12 +236,16 @@ def end_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: date
     late = [share.pk for share in shares if _is_late(share, now)]
     if not late or checkout.status != Status.CAPTURED or disputes.is_open(checkout.pk):
         return False
-    with transaction.atomic(durable=True):
-        locked_checkout = Checkout.objects.locked(checkout.pk)
-        for share in PaymentRequest.objects.filter(pk__in=late):
-            share.checkout = locked_checkout
-            end_late(share, now)
+    _expire_all(checkout.pk, late, now)
     return True
+
+
+def _expire_all(checkout_uuid: UUID, share_uuids: Sequence[UUID], now: datetime) -> None:
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        for share in PaymentRequest.objects.filter(pk__in=share_uuids):
+            share.checkout = checkout
+            end_late(share, now)
 
 
 def _is_late(share: PaymentRequest, now: datetime) -> bool:

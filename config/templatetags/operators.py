@@ -1,19 +1,18 @@
 """What the templates of the admin show that its views know nothing of: the menu, the rows of lists, an order's page."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import template
 from django.http import HttpRequest
 from django.template import RequestContext
-from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
 
+from config.lib.web import units
 from config.operators import about, board, lists, order, shell
 
 register = template.Library()
 register.filter("utc", order.utc)
+register.filter(units.whole_ids)
 register.filter("filter_title", lists.title_of)
 register.filter("table_title", shell.title_of_table)
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # those of one moment begin alike
@@ -24,14 +23,6 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "payments.discrepancy": lists.discrepancies,
     "payments.merchant": lists.merchants,
 }
-
-_ID = re.compile(r"\w+-[\w-]*\d[\w-]*")
-
-
-@register.filter
-def whole_ids(words: str) -> SafeString:
-    """Return the words with no line break in an id such as NF-20406."""
-    return mark_safe(_ID.sub(r'<bdi class="whole">\g<0></bdi>', escape(words)))  # noqa: S308 - escaped before
 
 
 @register.inclusion_tag("operators/_menu.html", takes_context=True)

@@ -87,7 +87,7 @@ def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrows
         "since": summary.date_of(browser.proven_at, target.checkout),
         "signed_out": _signed_out(request, target),
         "asked": {"name": lead_name(target.checkout), "amount": amount} if target.share else None,
-        "decline_action": target.address("decline"),
+        "decline_action": target.address("decline") if target.share else "",
     }
     return rendering.show(request, target, "known", context)
 

@@ -12,16 +12,17 @@ from django.utils.formats import date_format
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from config.lib.web import units
 from payments import money
 
 _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
-_PARTED = re.compile(r"(?<!\S)\w[^\s&<]*-[^\s&<]+")
 
 HOLD_ENDS = 120  # seconds from a hold until its lapse; within it each tenth may matter
 FITS_A_LINE = 24  # letters of an id
 
 register = template.Library()
 register.filter("amount", money.display)
+register.filter(units.whole_ids)
 
 
 @register.filter
@@ -99,12 +100,6 @@ def shortened(identifier: str) -> str:
 def whole_sums(words: str) -> SafeString:
     """Return the words with no line break after the sign of a sum: browsers break between a minus and a £."""
     return mark_safe(_SIGNED.sub(r'<span class="whole">\g<0></span>', escape(words)))  # noqa: S308 - escaped before
-
-
-@register.filter
-def whole_ids(words: str) -> SafeString:
-    """Return the words with no line break after an id's hyphen, unless it is too long for a line."""
-    return mark_safe(_PARTED.sub(r'<bdi class="whole">\g<0></bdi>', escape(words)))  # noqa: S308 - escaped before
 
 
 @register.filter

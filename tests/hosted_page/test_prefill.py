@@ -82,10 +82,9 @@ class TestBeforeTheCode:
         assert again.status_code == 422 and "Wait half a minute" in words(again)
         stranger = Payer(lea.checkout)
         refused = stranger.post("/prefilled")
-        assert refused.status_code == 422 and IS_IT in words(refused)
-        assert "Type it on the page where you asked for it" in words(refused) and "data-resend-in" in words(
-            refused
-        )
+        assert refused.status_code == 422
+        page = words(refused)
+        assert "Type the code where you asked for it" in page and "data-resend-in" in page
         assert "button-main" not in words(refused), "it would fail"
         tells_nothing(again, refused, stranger.get(), stranger.post("/resend"))
 
@@ -97,7 +96,7 @@ class TestBeforeTheCode:
         found = iter([codes.waiting(lea.checkout.pk, lea.client.cookies["payer_browser"].value), None])
         monkeypatch.setattr(codes, "waiting", lambda *_: next(found))
         refused = lea.post("/resend")
-        assert refused.status_code == 422 and IS_IT in words(refused)
+        assert refused.status_code == 422
         tells_nothing(refused)
 
     @pytest.mark.rule("prefill.masked")

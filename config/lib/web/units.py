@@ -1,10 +1,19 @@
-"""A number and its unit stay on one line."""
+"""What belongs together stays on one line: a number and its unit, an id with a hyphen."""
 
 import re
 
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
 _PARTED = re.compile(r"([0-9}](?:</\w+>)?) (?=(?:ms|s|min|h|KiB|MiB|%)(?![\w}]))")
+_PARTED_ID = re.compile(r"(?<!\S)\w[^\s&<]*-[^\s&<]+")
 
 
 def whole(words: str) -> str:
     """Return the words with a no-break space between each number, or its place, and a short unit."""
     return _PARTED.sub("\\1\N{NO-BREAK SPACE}", words)
+
+
+def whole_ids(words: str) -> SafeString:
+    """Return the words as HTML with no line break after an id's hyphen, unless it is too long for a line."""
+    return mark_safe(_PARTED_ID.sub(r'<bdi class="whole">\g<0></bdi>', escape(words)))  # noqa: S308 - escaped before

@@ -72,7 +72,7 @@ class TestTheChoice:
         page = words(refused)
         assert refused.status_code == 422 and shares(lea.checkout) == []
         assert re.search(r'role="alert" tabindex="-1" autofocus', page) and "Type your name." in page
-        assert re.search(r'id="your-name"[^>]* aria-invalid="true"', page) and 'value="Finn"' in page
+        assert re.search(r'id="your-name"[^>]*\saria-invalid="true"', page) and 'value="Finn"' in page
 
 
 class TestEqualShares:

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from checkout.models import Checkout
+from config.lib import clock
 from payments.models import Merchant
 from portal import keys
 from portal.dashboard import first_day
@@ -67,7 +68,7 @@ class TestRequests:
         assert made.status_code == 201, made.content
         held = stage.hold(Checkout.objects.get(pk=made.json()["data"]["checkout_uuid"]))
         factories.subscribe(acme, url=stage.URL)
-        assert first_day.of(acme).steps[1].at == held.created_at
+        assert first_day.of(acme).steps[1].at == clock.made_at(held.pk)
 
     def test_the_capture_names_the_held_order(self, acme: Merchant, held: Checkout) -> None:
         assert f"/{held.pk}/capture" in first_day._request(acme, "capture", None)

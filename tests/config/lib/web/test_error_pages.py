@@ -32,7 +32,7 @@ class TestBroken:
         answer = opened(unpaid, fault)
         assert (answer.status_code, answer["Retry-After"]) == (503, "5")
         page = answer.content.decode()
-        assert page.index("Don’t pay again.") < page.index("open the same link") < page.index("Open it again")
+        assert page.index("Don’t pay again:") < page.index("open the same link") < page.index("Open it again")
 
     def test_is_our_fault_otherwise(self, unpaid: Checkout) -> None:
         answer = opened(unpaid, ZeroDivisionError("away"))
