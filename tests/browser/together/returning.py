@@ -93,7 +93,7 @@ def _stop(stage: Stage) -> Page:
 def _stopped(stage: Stage) -> Page:
     page = _stop(stage)
     page.click("main .button-main")
-    expect(page.locator("main form")).to_have_count(0)
+    expect(page.locator("main [name=again]")).to_be_visible()
     return page
 
 
