@@ -118,7 +118,7 @@ def _page(request: HttpRequest, group: Group, refused: Refused = NOTHING) -> Htt
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
         "until": "" if closed else _until(group),
     }
-    context["order"] = _order(group, bill)
+    context["order"] = _order(group, bill, asks=closed is None or bill.mine is not None)
     return _show(request, group, "group", context, status=refused.status)
 
 
@@ -129,10 +129,9 @@ def _show(
     return rendering.show(request, PaymentTarget(group.checkout), name, every | context, status=status)
 
 
-def _order(group: Group, bill: Bill) -> summary.Summary:
-    """Return the order's summary as a mate sees it, with what each is asked for."""
-    asks = bill.each and any(bill.of(state) for state in (people.FREE, people.TAKEN))
-    each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks else ""
+def _order(group: Group, bill: Bill, *, asks: bool) -> summary.Summary:
+    """Return the order's summary as a mate sees it, with what each is asked for while anybody is."""
+    each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks and bill.each else ""
     return replace(
         summary.of(PaymentTarget(group.checkout)),
         order_label=_("{name}’s order").format(name=group.name),
@@ -268,7 +267,7 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
         "poll_url": group.path("qr"),
         "close_url": _close_path(request, group),
         "is_open": group.checkout.status == Status.CAPTURED,
-        "order": _order(group, bill),
+        "order": _order(group, bill, asks=True),
     }
     name = "_group_people" if rendering.wants_part(request) else "group_qr"
     return _show(request, group, name, context)
