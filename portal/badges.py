@@ -89,7 +89,7 @@ def of_attempt(delivery: Delivery, attempt: Attempt) -> Badge:
     if is_latest and delivery.status == Delivery.Status.SUPERSEDED:
         return FAILED._replace(note="not tried again: the hold ended")
     if is_latest and delivery.status == Delivery.Status.PENDING and delivery.next_attempt_at:
-        return FAILED._replace(note=f"again {_time(delivery.next_attempt_at)}")
+        return FAILED._replace(note=f"next try {_time(delivery.next_attempt_at)}")
     return FAILED
 
 

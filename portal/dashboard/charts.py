@@ -174,7 +174,7 @@ def attempts(picture: Picture) -> Chart:
     median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
     sentence = "No deliveries."
     if median is not None and p95 is not None:
-        sentence = f"Your endpoint answers in {span(median)}, 95 % in {span(p95)}."
+        sentence = f"Half of your endpoint’s answers came in {span(median)}, 95 % in {span(p95)}."
     return Chart(
         bars=bars,
         labels=_under(picture, 16 + 2 * HALF + 20),

@@ -123,7 +123,7 @@ def _state(order: Order, change: Change, *, is_latest: bool) -> tuple[str, str, 
         have = "have" if checkout.status == Status.AUTHORIZED else "had"
         return "Held", "held", "pause", f"{amount}{card}. You {have} until {until} to capture."
     if change.to == Status.CAPTURED:
-        return "Captured", "done", "check", f"{amount} is yours."
+        return "Captured", "done", "check", ""
     if change.to == Status.VOIDED:
         if checkout.void_reason == VoidReason.AUTH_EXPIRED:
             return "Hold lapsed", "void", "slash", "No capture succeeded in two minutes. Nothing was taken."

@@ -79,7 +79,7 @@ def _figures(picture: stats.Picture) -> list[dict[str, Any]]:
             "note": f"was {span(was)}" if was is not None else _count(sum(now.hold_times), "capture"),
         },
         {
-            "name": "Deliveries answered 2xx",
+            "name": "Attempts answered 2xx",
             "value": charts.percent(now.success),
             "note": _answered(now, before.success),
         },

@@ -55,9 +55,7 @@ class TestTimeline:
         assert found[-1] == "You created the checkout, 201", "newest first"
         story = timeline.of(order.read(told, checkout.pk))
         captured = next(entry for entry in story.entries if entry.title == "Captured")
-        assert captured.text == (
-            "£90.00 is yours. Taken from Visa ending 4242. Posted: £90.00 from the bank to you."
-        )
+        assert captured.text == "Taken from Visa ending 4242. Posted: £90.00 from the bank to you."
         assert captured.by == "By key “Key”"
         told_all = timeline.as_json(order.read(told, checkout.pk))["timeline"]
         assert any(one["text"].endswith("By key “Key”.") for one in told_all)
