@@ -7,6 +7,7 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.utils.cache import patch_cache_control
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_safe
 from django_htmx.http import HttpResponseClientRefresh
@@ -163,7 +164,7 @@ def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
 def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that somebody else has signed in since: there is one lead at a time."""
     after, nothing = _("They signed in on this order after you."), of_order.nothing_paid(target.checkout)
-    words = f"{after} {nothing}"
+    words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
         "further": _("If it is a mate, leave it to them. If you take over, you pay, and their split ends."),
         "link": {"href": target.address("again"), "label": _("Sign in and take over")},

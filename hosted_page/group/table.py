@@ -149,14 +149,14 @@ def _bill(request: HttpRequest, group: Group) -> Bill:
     return people.of(group.checkout, shares, payer.claim_of(request), now)
 
 
-def _closed(group: Group, bill: Bill) -> dict[str, str] | None:
-    """Return why no share can be taken, as a heading and a sentence; None while one may be free. Rule group.opens."""
+def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
+    """Return why no share can be taken: heading, words, and that it passes; None while one may be. Rule group.opens."""
     status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
     if status in (Status.CREATED, Status.AUTHORIZED):
         words = _(
             "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
         )
-        return {"heading": _("Not open yet"), "words": words.format(**facts)}
+        return {"heading": _("Not open yet"), "words": words.format(**facts), "passes": True}
     if status in ENDED:
         words = _("{name} does not ask for this share any more. You are not charged.")
         return {"heading": _("There is nothing to pay"), "words": words.format(**facts)}
@@ -164,14 +164,14 @@ def _closed(group: Group, bill: Bill) -> dict[str, str] | None:
         words = _(
             "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
         )
-        return {"heading": _("Nothing to pay now"), "words": words.format(**facts)}
+        return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
     if disputes.standing(group.checkout.pk) is not None:
-        words = _("A bank is looking into this order. You are not charged. Open this link again later.")
-        return {"heading": _("Nothing to pay now"), "words": words}
+        words = _("A bank is looking into this order. You are not charged.")
+        return {"heading": _("Nothing to pay now"), "words": words, "passes": True}
     return _all_gone(group, bill)
 
 
-def _all_gone(group: Group, bill: Bill) -> dict[str, str] | None:
+def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
     """Return that no share is free, None if one is."""
     if bill.of(people.FREE):
         return None
@@ -179,7 +179,7 @@ def _all_gone(group: Group, bill: Bill) -> dict[str, str] | None:
         words = _(
             "Every share is paid or taken. One that is not paid in time is free again: look again in a few minutes."
         )
-        return {"heading": _("No share is free now"), "words": words}
+        return {"heading": _("No share is free now"), "words": words, "passes": True}
     if bill.of(people.PAID):
         words = _("Everyone has paid. You owe nothing.")
         return {"heading": _("All is paid"), "words": words}

@@ -216,7 +216,7 @@ region "Receipt"
     term: Paid to
     definition: Acme Tickets
     term: For
-    definition: Standing ticket, Blue Room Order {order}
+    definition: 4 × Standing ticket, Blue Room Order {order}
     term: When
     definition: {date}, {time} London time (GMT)
     term: With
@@ -274,7 +274,7 @@ list
   listitem
     form
       button "Priya {money}"
-text: Nothing is charged before you pay on a later page. Open until {date}, {time}.
+text: Nothing is charged before you pay on a later page. Open until {date}, {time}
 """,
 }
 PAGE = """complementary "Test mode": TEST No real money moves.

@@ -24,7 +24,7 @@ def rows(page: str) -> list[tuple[str, str]]:
 
 
 def left(page: str) -> str:
-    found = re.search(r'till charged</strong>\s*<span class="amount">([^<]*)<', page)
+    found = re.search(r'Left on your card(?: after that)?</strong>\s*<span class="amount">([^<]*)<', page)
     assert found
     return found[1]
 
