@@ -392,7 +392,7 @@ SCOPES = {
     "refunds:write": "Refund captured checkouts",
     "webhooks:read": "Read the webhook subscription, the events and the delivery log",
     "webhooks:write": "Change the webhook subscription and rotate its secret",
-    "customers:read": "Read in the events whom a customer’s opt-in is from: name, number, e-mail",
+    "customers:read": "See who opted in: name, number, e-mail",
 }
 PERSONAL_SCOPES = {"customers:read"}  # a key has them only if an owner has ticked them
 OAUTH2_PROVIDER = {

@@ -14,7 +14,7 @@ SETTINGS = {
     "opt_in_enabled": "marketing opt-in",
     "privacy_url": "privacy",
     "return_hosts": "hosts to return to",
-    "shop_url": "your shop",
+    "shop_url": "shop’s address",
     "support_url": "help",
     "terms_url": "terms",
     "time_zone": "time zone",

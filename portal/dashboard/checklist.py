@@ -1,5 +1,6 @@
 """The integration checklist: each line ticks itself when the merchant's real traffic shows it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -58,9 +59,12 @@ def has_captured(merchant: Merchant) -> bool:
 
 def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
     """Return the merchant's steps in the order in which they are done; who knows whether it has captured says so."""
-    token_at, made_at, tested_at = _token_at(merchant), _made_at(merchant), _tested_at(merchant)
+    made_at, tested_at = _made_at(merchant), _tested_at(merchant)
+    token_at = _told(min, _token_at(merchant), made_at)
     is_paid = has_captured(merchant) if is_paid is None else is_paid
-    refunded_at = _refunded_at(merchant)
+    captured_at = _told(max, _captured_at(merchant) if is_paid else None, made_at)
+    refunded_at = _told(max, _refunded_at(merchant), captured_at)
+    twice_at, rotated_at = _taken_twice_at(merchant), _rotated_at(merchant)
     return [
         Step(
             "token",
@@ -93,7 +97,7 @@ def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
             "capture",
             "Capture in time",
             "On checkout.authorized your server captures within two minutes, and fulfils on the answer 200.",
-            _captured_at(merchant) if is_paid else None,
+            captured_at,
             is_paid,
             f"{DOCS}#receivers",
             "Read how",
@@ -102,8 +106,8 @@ def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
             "twice",
             "Take an event twice",
             "Open a delivered checkout.authorized and send it again. Your endpoint answers 2xx and captures once.",
-            None,
-            _has_taken_twice(merchant),
+            twice_at,
+            twice_at is not None,
             "/portal/deliveries?event_type=checkout.authorized&outcome=delivered",
             "Choose one",
         ),
@@ -120,12 +124,22 @@ def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
             "rotate",
             "Rotate the signing secret",
             "For two hours both secrets sign. Put the new one in place, and send a test event meanwhile.",
-            None,
-            _has_rotated(merchant),
+            rotated_at,
+            rotated_at is not None,
             "/portal/webhooks",
             "Rotate it",
         ),
     ]
+
+
+def _told(
+    which: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
+) -> datetime | None:
+    """Return a step's moment, by `which` never beyond that of the step that it follows or comes before.
+
+    Tokens are not kept for ever, and in the sandbox orders are moved into the past: the list never contradicts itself.
+    """
+    return which(at, other) if at and other else at
 
 
 def _token_at(merchant: Merchant) -> datetime | None:
@@ -183,12 +197,12 @@ def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False
         return [found for (found,) in cursor.fetchall()]
 
 
-def _has_taken_twice(merchant: Merchant) -> bool:
-    """Return whether two attempts of one event were answered 2xx, the second after its order was captured."""
+def _taken_twice_at(merchant: Merchant) -> datetime | None:
+    """Return when an event was first answered 2xx a second time, after its order was captured; None for never."""
     # Only who asks for it has an event delivered twice.
     asked_for = _delivered(merchant, EventType.AUTHORIZED, again=True)
     if not asked_for:
-        return False
+        return None
     again = list(Attempt.objects.filter(pk__in=asked_for).prefetch_related("delivery__event"))
     deliveries = {attempt.delivery_id for attempt in again}
     all_of_them = Attempt.objects.filter(delivery__in=deliveries, pk__range=partitions.beside(*deliveries))
@@ -200,16 +214,18 @@ def _has_taken_twice(merchant: Merchant) -> bool:
         to=Status.CAPTURED,
     )
     captured_at: dict[UUID | None, datetime] = dict(captured.values_list("checkout", "created_at"))
-    return any(
-        attempt.number > first[attempt.delivery_id]
+    second = (
+        attempt.started_at
+        for attempt in again
+        if attempt.number > first[attempt.delivery_id]
         and (at := captured_at.get(attempt.delivery.event.checkout_uuid)) is not None
         and at < attempt.started_at
-        for attempt in again
     )
+    return min(second, default=None)
 
 
-def _has_rotated(merchant: Merchant) -> bool:
-    """Return whether an attempt was answered 2xx while two secrets signed."""
+def _rotated_at(merchant: Merchant) -> datetime | None:
+    """Return when an attempt was answered 2xx while two secrets signed, None for never."""
     secrets = SigningSecret.objects.filter(subscription__merchant=merchant).order_by("-created_at")
     newest_first = list(secrets.select_related("subscription")[: ROTATIONS + 1])
     for newer, older in pairwise(newest_first):
@@ -221,7 +237,11 @@ def _has_rotated(merchant: Merchant) -> bool:
             started_at__lt=older.expires_at,
             is_delivered=True,
         )
-        sent = both.values_list("delivery", flat=True)[:SENT_AGAIN]
-        if Delivery.objects.filter(pk__in=list(sent), subscription=newer.subscription_id).exists():
-            return True
-    return False
+        sent = list(both.order_by("started_at", "pk").values_list("delivery", "started_at")[:SENT_AGAIN])
+        deliveries = Delivery.objects.filter(
+            pk__in={delivery for delivery, _ in sent}, subscription=newer.subscription_id
+        )
+        its_own = set(deliveries.values_list("pk", flat=True))
+        if its_own:
+            return next(at for delivery, at in sent if delivery in its_own)
+    return None

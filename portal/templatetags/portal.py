@@ -59,17 +59,17 @@ def time_of(moment: datetime) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a duration in words that do not part, such as "0.34 s"."""
+    """Return a duration in words that do not part, such as "340 ms" or "1.2 s"."""
     if seconds < 0.01:
         return "under 10\N{NO-BREAK SPACE}ms"
-    if seconds < 1:
-        return f"{seconds:.2f}\N{NO-BREAK SPACE}s"
+    if round(milliseconds := seconds * 1000) < 1000:
+        return f"{milliseconds:.0f}\N{NO-BREAK SPACE}ms"
     return f"{seconds:.1f}\N{NO-BREAK SPACE}s" if seconds < 10 else f"{seconds:.0f}\N{NO-BREAK SPACE}s"
 
 
 @register.filter
 def seconds(milliseconds: Any) -> str:
-    """Write milliseconds as seconds: 0.34 s."""
+    """Write milliseconds as a duration: 340 ms, from a second on 1.2 s."""
     return "" if milliseconds in (None, "") else span(milliseconds / 1000)
 
 

@@ -14,6 +14,7 @@ class Case(NamedTuple):
     title: str
     text: str
     waits_for: str  # what ends it well
+    then: str = ""  # what is wanted besides the capture; "" where none is
     card: str = GOOD
     # Whether the sandbox takes the first attempt of checkout.authorized.
     takes_first: bool = False
@@ -27,6 +28,7 @@ _TABLE = (
         "Take an event twice",
         "The sandbox sends checkout.authorized again after your capture. Answer 2xx, and do nothing else.",
         "your capture, then your 2xx to the event that comes again",
+        "then answer 2xx when the event comes again",
     ),
     Case(
         "retry",
@@ -34,6 +36,7 @@ _TABLE = (
         "The sandbox answers 500 in your place, so your server first hears by the retry, five seconds later. "
         "Capture then, or before, if your server lists its holds.",
         "your capture, and your 2xx to the retry",
+        "and answer 2xx to the retry",
         takes_first=True,
     ),
     Case(
@@ -42,6 +45,7 @@ _TABLE = (
         "The sandbox drops your first answer, as if it had come too late, and sends the event again. "
         "Capture once all the same.",
         "one capture, and your 2xx to the event that comes again",
+        "once, and answer 2xx when the event comes again",
         takes_first=True,
     ),
     Case(
@@ -58,6 +62,7 @@ _TABLE = (
         "Rotate the signing secret",
         "The secret is rotated, and an order follows that both secrets sign. Accept it if either signature is right.",
         "your capture, and your 2xx to the event",
+        "and answer the event 2xx",
         begin_at="portal_rotate_and_run",
     ),
     Case(
@@ -66,6 +71,7 @@ _TABLE = (
         "After your capture the sandbox refunds the order, and the bank refuses. No event tells of it: list your "
         "checkouts by sort=updated_at, or read the order.",
         "your capture, then your look at the order after its refund has failed",
+        "then look at the order after its refund has failed",
         card="4000000000005126",
     ),
     Case(
@@ -73,6 +79,7 @@ _TABLE = (
         "Resolve a capture in doubt",
         "The bank captures, and its answer is lost: your call gets 504. Repeat it, or read the order, until you know.",
         "your capture, then your look at the order, or the capture again",
+        "then look at the order, or capture again",
         card="4000000000006975",
     ),
 )

@@ -10,6 +10,8 @@ from uuid import UUID
 from django.conf import settings
 
 from checkout.models import Checkout
+from checkout.states import Status
+from config.lib import clock
 from payments.models import Merchant
 from portal.dashboard import checklist
 from portal.dashboard.checklist import Step
@@ -21,6 +23,7 @@ from portal.trials.judging import LONGEST
 from webhooks import lookup, outbox
 from webhooks.models import Delivery
 
+NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 OFTEN = ("", " twice", " three times", " four times", " five times", " again and again")
 
 
@@ -32,6 +35,7 @@ class Shown:
     latest: Trial | None
     passed: Trial | None
     is_done: bool
+    ticked_at: datetime | None = None  # when real traffic showed it
 
     @property
     def is_running(self) -> bool:
@@ -41,7 +45,14 @@ class Shown:
     def trouble(self) -> str:
         """What the merchant's server has failed at while the trial runs, and when it is asked again; "" for nothing."""
         made = self.latest.checkout_uuid if self.latest and self.is_running else None
-        return _trouble(made) if made else ""
+        return _trouble(made, self.lines) if made else ""
+
+    @cached_property
+    def capture_by(self) -> datetime | None:
+        """When the hold of the trial that runs ends, and the trial with it; None once that is no longer so."""
+        made = self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
+        held = Checkout.objects.filter(pk=made, status=Status.AUTHORIZED, capture_before__gt=clock.now())
+        return held.values_list("capture_before", flat=True).first() if made else None
 
     @property
     def until(self) -> datetime | None:
@@ -79,6 +90,11 @@ class Progress:
         return self.own if self.is_own else None
 
     @property
+    def counted(self) -> tuple[str, str]:
+        """How many steps tick by themselves, and how many cases a person runs, in words."""
+        return NUMBERS[len(self.steps)], NUMBERS[len(self.cases)]
+
+    @property
     def next(self) -> Step | None:
         return next((step for step in self.steps if not step.is_done), None)
 
@@ -110,7 +126,7 @@ def of(merchant: Merchant, *, is_own: bool = False) -> Progress:
     steps = checklist.of(merchant)
     if not settings.SANDBOX:
         return Progress(steps, [])
-    ticked = {step.name for step in steps if step.is_done}
+    ticked = {step.name: step.at for step in steps if step.is_done}
     left = [step for step in steps if step.name not in CASES]
     return Progress(left, _cases(merchant, ticked), running.unpaid(merchant).first(), is_own)
 
@@ -126,23 +142,26 @@ def counted(merchant: Merchant) -> Progress:
     return Progress([step for step in steps if step.name not in CASES], cases)
 
 
-def _cases(merchant: Merchant, ticked: set[str]) -> list[Shown]:
+def _cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[Shown]:
     rows = Trial.objects.filter(merchant=merchant).order_by("case", "-created_at").distinct("case")
     latest = {trial.case: trial for trial in rows}
     passed = {trial.case: trial for trial in rows.filter(has_passed=True)}
     return [
-        Shown(case, latest.get(name), passed.get(name), name in passed or name in ticked)
+        Shown(case, latest.get(name), passed.get(name), name in passed or name in ticked, ticked.get(name))
         for name, case in CASES.items()
     ]
 
 
-def _trouble(checkout_uuid: UUID) -> str:
+def _trouble(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return what has failed of what the lines show: they are written a moment later than it happens."""
+    shown = {line["at"] for line in lines if line["tone"] == "stop"}
     events = list(lookup.events_about(checkout_uuid).values_list("pk", flat=True))
     due = lookup.deliveries_of(events).filter(status=Delivery.Status.PENDING, attempt_count__gt=0).first()
     if due is None or due.next_attempt_at is None:
         return ""
     failed = lookup.attempts_under([due.pk]).filter(is_delivered=False).exclude(actor=outbox.SANDBOX)
-    answers = list(failed.order_by("started_at").values_list("http_status", flat=True))
+    found = failed.order_by("started_at").values_list("started_at", "http_status")
+    answers = [status for at, status in found if datetime.fromisoformat(clock.iso(at) or "") in shown]
     if not answers:
         return ""
     did = f"answered {answers[-1]}" if answers[-1] else "gave no answer"

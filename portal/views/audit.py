@@ -70,11 +70,13 @@ def _logged_in_as(entry: AuditEntry) -> tuple[str, ...] | None:
 
 
 def _line(entry: AuditEntry, same: Sequence[AuditEntry] = ()) -> dict[str, Any]:
+    told = audit_words.told(entry)
     return {
         "entry": entry,
         "times": len(same) if len(same) > 1 else 0,
         "first_at": same[-1].created_at if same else None,
         "words": audit.ACTIONS.get(entry.action, entry.action),
-        "told": audit_words.told(entry),
+        "told": told,
+        "short_told": lists.cut(told),
         "short_id": lists.cut(entry.request_id),
     }

@@ -20,7 +20,7 @@ from portal.pages import Question
 HERE = "portal_team"
 AN_EMAIL = "Write an e-mail address, such as lea@acme.example."
 WORDS: dict[str, str] = {
-    "view": "See everything but the audit log",
+    "view": "See all but personal data and the audit log",
     "export": "Export files",
     "refund": "Refund",
     "resend": "Send deliveries again",
@@ -31,6 +31,7 @@ WORDS: dict[str, str] = {
     "change_settings": "Change the settings",
     "read_audit": "Read the audit log",
 }
+MAKES_OWNERS = "Make somebody an owner"  # what portal.team keeps to owners
 
 
 class InviteForm(forms.Form):
@@ -52,13 +53,17 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "members": _members(membership.merchant),
         "invitations": open_ones.filter(merchant=membership.merchant),
         "roles": Role.choices,
-        "table": [
-            {"words": words, "cells": [role in access.MAY[action] for role in Role]}
-            for action, words in WORDS.items()
-        ],
+        "table": _table(),
         "form": InviteForm(),
     }
     return pages.show(request, membership, "portal/team.html", context | more, here=HERE)
+
+
+def _table() -> list[dict[str, Any]]:
+    """Return what each role may do, a row an action."""
+    table = [(words, access.MAY[action]) for action, words in WORDS.items()]
+    table.append((MAKES_OWNERS, frozenset({Role.OWNER})))
+    return [{"words": words, "cells": [role in may for role in Role]} for words, may in table]
 
 
 def _members(merchant: Merchant) -> list[dict[str, Any]]:

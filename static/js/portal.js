@@ -5,6 +5,9 @@ const menu = document.querySelector(".side-menu");
 function openMenu(isOpen) {
   document.querySelector(".side").classList.toggle("is-open", isOpen);
   menu.setAttribute("aria-expanded", isOpen);
+  menu.lastChild.textContent = isOpen ? "Close" : "Menu";
+  const icon = menu.querySelector("use");
+  icon.setAttribute("href", icon.getAttribute("href").replace(/#.*/, isOpen ? "#cross" : "#menu"));
 }
 
 if (menu) {

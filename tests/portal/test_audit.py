@@ -113,6 +113,13 @@ class TestAuditLog:
             assert "Made an API key" in found and "Changed the settings" not in found, typed
         assert "Nothing matches" in owner.get("/portal/audit?person=nobody").content.decode()
 
+    def test_cuts_the_id_of_an_event(self, client: Client, acme: Merchant) -> None:
+        stage.saved(acme)
+        client.post("/portal/webhooks/test")
+        event = AuditEntry.objects.get(action="test_event_sent").facts["event"]
+        page = client.get("/portal/audit").content.decode()
+        assert f"<bdi>Event {event[:4]}…{event[-4:]}</bdi>" in page and f'title="Event {event}"' in page
+
     def test_shows_log_ins_in_a_row_as_one_unless_each_is_asked_for(
         self, client: Client, acme: Merchant
     ) -> None:

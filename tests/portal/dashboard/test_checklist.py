@@ -3,7 +3,9 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import F
 from django.test import Client
+from oauth2_provider.models import AccessToken
 
 from checkout.models import Checkout, Refund
 from config.lib import clock
@@ -15,7 +17,7 @@ from tests import factories, mates
 from tests.conftest import Api
 from tests.portal import stage
 from webhooks import outbox, resending, subscriptions, testing
-from webhooks.models import EventType
+from webhooks.models import Attempt, EventType
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +35,15 @@ class TestChecklist:
         Checkout.objects.filter(pk=made.pk).update(created_at=made.created_at - timedelta(hours=1))
         at = checklist.of(acme)[1].at
         assert at is not None and abs(at - made.created_at) < timedelta(seconds=5)
+
+    def test_never_contradicts_its_own_order(self, acme: Merchant, api: Api) -> None:
+        uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
+        stage.hold(Checkout.objects.get(pk=uuid))
+        api.post(f"checkouts/{uuid}/capture")
+        Checkout.objects.update(captured_at=F("captured_at") - timedelta(minutes=2))
+        AccessToken.objects.update(created=clock.now() + timedelta(days=1))
+        token, made, captured = (checklist.of(acme)[place].at for place in (0, 1, 3))
+        assert token == made == captured is not None
 
     def test_ticks_itself_from_real_traffic(self, acme: Merchant, api: Api) -> None:
         def done() -> list[bool]:
@@ -57,6 +68,7 @@ class TestChecklist:
         resending.resend(acme, first.pk, cause=cause, although_over=True, although_delivered=True)
         stage.deliver(acme, 200)
         assert done()[4] is True
+        assert checklist.of(acme)[4].at == Attempt.objects.latest("started_at").started_at
         api.post(f"checkouts/{uuid}/refund", {"merchant_refund_ref": "r-1"})
         assert done()[5] is False, "accepted, not settled"
         for _ in range(3):

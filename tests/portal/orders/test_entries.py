@@ -46,7 +46,7 @@ class TestTimeline:
         assert set(found) >= {
             "You created the checkout, 201",
             "Held",
-            "Attempt 1 of checkout.authorized: 500 in 0.34\N{NO-BREAK SPACE}s",
+            "Attempt 1 of checkout.authorized: 500 in 340\N{NO-BREAK SPACE}ms",
             "You called capture, 422 partial_capture_not_supported",
             "You called capture, 200",
             "Captured",

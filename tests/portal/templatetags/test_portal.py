@@ -50,6 +50,17 @@ def test_the_time_since_the_hold(seconds: float | None, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [
+        *((None, ""), (9, "under 10 ms"), (10, "10 ms"), (70, "70 ms"), (999, "999 ms")),
+        *((999.6, "1.0 s"), (1240, "1.2 s"), (15_000, "15 s")),
+    ],
+)
+def test_a_duration_is_in_milliseconds_up_to_a_second(milliseconds: float | None, shown: str) -> None:
+    assert portal.seconds(milliseconds).replace("\N{NO-BREAK SPACE}", " ") == shown
+
+
+@pytest.mark.parametrize(
     ("ago", "shown"), [(timedelta(), r"^$"), (timedelta(days=400), r"^\d{1,2} [A-Z][a-z]{2} 20\d\d$")]
 )
 def test_a_day_is_named_unless_it_is_today(ago: timedelta, shown: str) -> None:

@@ -61,7 +61,7 @@ class TestTwice:
         assert order_of(trial).merchant_order_id == f"trial-twice-{trial.pk.hex[-8:]}"
         told = words(trial)
         assert told[0].endswith("paid with the card ending 4242, and held")
-        assert "checkout.authorized, attempt 2, answered 200 in 0.34\N{NO-BREAK SPACE}s" in told
+        assert "checkout.authorized, attempt 2, answered 200 in 340\N{NO-BREAK SPACE}ms" in told
         assert "Your server called capture, answered 200" in told and "Captured" in told
         assert all(
             line["href"].startswith("/portal/") and line["at"].endswith("Z") for line in trial.evidence
@@ -179,7 +179,7 @@ class TestSlow:
         assert len(shop.got) == 2, "its capture ended the retries: the sandbox sends the event again"
         told = words(trial)
         assert "checkout.authorized, attempt 1: the sandbox dropped your answer" in told
-        assert "checkout.authorized, attempt 2, answered 200 in 0.34\N{NO-BREAK SPACE}s" in told
+        assert "checkout.authorized, attempt 2, answered 200 in 340\N{NO-BREAK SPACE}ms" in told
 
     def test_passes_where_the_retry_alone_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(Backend):
@@ -222,7 +222,7 @@ class TestLapse:
         told = words(trial)
         assert "Your server called capture, answered 409 not_capturable" in told
         assert (
-            "checkout.authorized, kept back by the sandbox, answered 200 in 0.34\N{NO-BREAK SPACE}s" in told
+            "checkout.authorized, kept back by the sandbox, answered 200 in 340\N{NO-BREAK SPACE}ms" in told
         )
         assert "Released: nothing was taken" in told
 

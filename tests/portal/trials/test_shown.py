@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
+from checkout.models import Checkout
 from payments.models import Merchant
 from portal.models import Trial
 from portal.trials import running, shown
@@ -14,6 +15,7 @@ from tests.conftest import Api
 from tests.portal import stage
 from tests.portal.trials import backend
 from webhooks import subscriptions, testing
+from webhooks.models import Attempt
 
 pytestmark = pytest.mark.django_db
 
@@ -37,6 +39,7 @@ class TestProgress:
         progress = shown.of(acme)
         names = [step.name for step in progress.steps] + [one.case.name for one in progress.cases]
         assert len(names) == len(set(names)) == progress.total == 12
+        assert progress.counted == ("five", "seven")
         assert "refund" in names, "a case of its own does not hide a step"
         assert {"twice", "rotate"} < set(CASES) == {one.case.name for one in progress.cases}
 
@@ -66,10 +69,21 @@ class TestProgress:
         assert shown.of(acme).cases[0].trouble == ""
         for often in ("", " twice", " three times"):
             backend.send_due(Failing())
+            assert f"500{often}. " not in shown.of(acme).cases[0].trouble, "nor do the lines show it yet"
+            running.step(trial)
             trouble = shown.of(acme).cases[0].trouble
             assert trouble.startswith(f"Your server answered 500{often}. Fix it: the next attempt is at ")
         end(trial, has_passed=False)
         assert shown.of(acme).cases[0].trouble == ""
+
+    def test_one_that_runs_says_when_its_hold_ends_while_it_is_held(self, acme: Merchant) -> None:
+        trial = backend.begin(acme, "twice")
+        assert shown.of(acme).cases[0].capture_by is None, "nothing is paid yet"
+        running.step(trial)
+        held = Checkout.objects.get()
+        assert shown.of(acme).cases[0].capture_by == held.capture_before is not None
+        Checkout.objects.update(capture_before=held.authorized_at)
+        assert shown.of(acme).cases[0].capture_by is None
 
     def test_one_that_fails_later_stays_proven(self, acme: Merchant) -> None:
         end(backend.begin(acme, "twice"), has_passed=True)
@@ -83,7 +97,7 @@ class TestProgress:
         testing.send(acme)
         stage.deliver(acme, 200)
         (one,) = [one for one in shown.of(acme).cases if one.case.name == "rotate"]
-        assert one.is_done and one.latest is None
+        assert one.is_done and one.latest is None and one.ticked_at == Attempt.objects.get().started_at
 
     @pytest.mark.rule("trial.own_order")
     def test_offers_the_newest_unpaid_order(self, acme: Merchant) -> None:

@@ -148,3 +148,9 @@ class TestInvitation:
         client.post(f"/portal/team/invitations/{Invitation.objects.get().pk}/end")
         assert theirs.post(link).status_code == 404
         assert Membership.objects.filter(user=dora.user).count() == 1
+
+
+def test_an_owner_alone_may_make_one(client: Client) -> None:
+    page = client.get("/portal/team").content.decode()
+    row = page.partition("Make somebody an owner")[2].partition("</tr>")[0]
+    assert re.findall(r">(yes|no)<", row) == ["yes", *["no"] * (len(Role) - 1)]

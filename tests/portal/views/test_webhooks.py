@@ -89,7 +89,7 @@ class TestHealth:
         for words in (
             "50.0 %",
             "1 of 2",
-            "0.34\N{NO-BREAK SPACE}s",
+            "340\N{NO-BREAK SPACE}ms",
             "Last answered 2xx",
             "HTTP 503",
             "Failing since",
