@@ -51,8 +51,10 @@ class Shown:
     def capture_by(self) -> datetime | None:
         """When the hold of the trial that runs ends, and the trial with it; None once that is no longer so."""
         made = self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
+        if made is None:
+            return None
         held = Checkout.objects.filter(pk=made, status=Status.AUTHORIZED, capture_before__gt=clock.now())
-        return held.values_list("capture_before", flat=True).first() if made else None
+        return held.values_list("capture_before", flat=True).first()
 
     @property
     def until(self) -> datetime | None:

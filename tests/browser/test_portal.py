@@ -151,8 +151,10 @@ class TestMenu:
         button.focus()
         page.keyboard.press("Space")
         expect(page.locator("#side-nav")).to_be_visible()
+        expect(button).to_have_text("Close")
         page.keyboard.press("Escape")
         expect(page.locator("#side-nav")).to_be_hidden()
+        expect(button).to_have_text("Menu")
         assert page.evaluate("document.activeElement.className").endswith("side-menu")
 
     @pytest.mark.long
