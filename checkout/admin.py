@@ -50,7 +50,7 @@ def _of_one(checkout: Checkout) -> dict[str, Any]:
         words["title"] = f"Cancel {checkout.merchant_order_id} and release {amount}?"
         words["button"] = f"Release {amount}"
         words["text"] = (
-            f"The hold on {card or 'the card'} ends. Nothing is taken. {told} If {checkout.merchant} captures first,"
+            f"The hold on {card or 'the card'} ends. Nothing is taken. {told}\n\nIf {checkout.merchant} captures first,"
             f" nothing is cancelled.{_end_of(checkout)}"
         )
     return words
@@ -74,6 +74,11 @@ admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
 admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)
 
 EMPTY = (None, "")
+TIMES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # as the page says
+AS_BADGES = {
+    Status.CREATED: "Not paid yet",
+    Status.AUTHORIZED: "Held",
+}  # states that their badges call otherwise
 BUSY = "a card operation is open. Try again in a moment."
 REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
@@ -97,6 +102,11 @@ class Trouble(admin.SimpleListFilter):
         if self.value() not in found:
             return queryset
         return queryset.filter(pk__in=list(found[str(self.value())]()[: lists.MAXIMUM]))
+
+
+def _state(status: str) -> str:
+    """Return an order's state as its badge reads."""
+    return AS_BADGES.get(Status(status), str(Status(status).label))
 
 
 def _unclear() -> QuerySet[Any, Any]:
@@ -127,7 +137,7 @@ class CheckoutAdmin(MoneyAdmin):
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
     list_filter = ("status", Trouble)
     searched_by = "Order id or uuid"
-    search_help_text = "The whole of it."
+    search_help_text = "Type it whole."
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
@@ -147,6 +157,15 @@ class CheckoutAdmin(MoneyAdmin):
             else set()
         )
         return [column for column in super().get_fields(request, obj) if columns.name_of(column) not in empty]
+
+    def column(self, name: Any) -> Any:
+        if name in TIMES:
+            return columns.moment(name, TIMES[name])
+        return self.state if name == "status" else super().column(name)
+
+    @admin.display(description="state")
+    def state(self, checkout: Checkout) -> str:
+        return _state(checkout.status)
 
     def called(self, row: Checkout) -> str:
         return row.merchant_order_id
@@ -198,12 +217,16 @@ class BillAdmin(ReadOnlyAdmin):
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnlyAdmin):
-    list_display = ("created_at", "to", "was", "who", "request", "checkout")
+    list_display = (columns.moment("created_at", "when"), "became", "was", "who", "request", "checkout")
     search_fields = ("id", "checkout")
+
+    @admin.display(description="to")
+    def became(self, change: Change) -> str:
+        return _state(change.to)
 
     @admin.display(description="from")
     def was(self, change: Change) -> str:
-        return str(Status(change.origin).label) if change.origin else columns.NOTHING
+        return _state(change.origin) if change.origin else "Nothing"
 
     @admin.display(description="request")
     def request(self, change: Change) -> str:

@@ -44,8 +44,8 @@ def _of_sent(operation: Operation) -> dict[str, Any]:
 
 SETTLE = confirming.Question(
     title="Close as settled otherwise",
-    text="Only if the customer has the money some other way. It is booked, and this card is not tried again. Once"
-    " every part of the refund is settled, the refund reads settled and the order refunded.",
+    text="Do it only when the payer has the money. It is booked, and this card is not tried again. If no other part of"
+    " the refund is open, it reads settled, and the order refunded.",
     label="How it was settled",
     button="Book it as settled",
     one="Settle {} otherwise?",

@@ -40,6 +40,6 @@ def words(outcome: Outcome) -> str:
         return "The provider says: it never arrived, and vouches for that."
     known = reasons.SAID.get(outcome.reason or "", "")
     if known and outcome.verdict in REFUSED:
-        return known
+        return f"The bank said: {known[0].lower()}{known[1:]}"
     reason = f" ({outcome.reason.replace('_', ' ')})" if outcome.reason else ""
     return f"The provider says: {WORDS[outcome.verdict]}{reason}."

@@ -68,6 +68,8 @@ class Board:
     parked: int
     replica: lag.Shown | None
     maximum: int = MAXIMUM
+    late_after: str = queues.LATE_AFTER
+    late_means: str = queues.LATE_MEANS
 
     @property
     def oldest(self) -> Queue | None:

@@ -79,6 +79,11 @@ VERBS = {
     "book_outside_refund": "Book the refund",
     "close": "Close with a note",
 }
+# In its place where the card can take nothing any more.
+TO_A_CLOSED_ACCOUNT = (
+    "The payer has not been paid back. Pay them another way, then choose Settled otherwise. Send it again only if the"
+    " account is open again."
+)
 REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
 OF_DISCREPANCIES = ("book_outside_refund", "close")
 
@@ -108,6 +113,7 @@ class Case:
     verbs: Sequence[Verb]
     why: str = ""
     dispute_uuid: UUID | None = None
+    difference: str = ""  # between the amount that the provider speaks of and ours
 
     @property
     def headline(self) -> str:
@@ -165,6 +171,7 @@ def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
         verbs=list(_verbs(row, request)) if request is not None else [],
         why=_why(row),
         dispute_uuid=row.subject if row.kind == "disputed" else None,
+        difference=_difference(row),
     )
 
 
@@ -182,7 +189,10 @@ def _meaning(row: Any) -> str:
     )
     if row.kind == "disputed":
         return what.format(until=f" by {_hour(row.respond_by)}" if row.respond_by else "")
-    return f"{_why(row)} {what}".strip()
+    why = _why(row)
+    if row.kind == "refund_part_failed" and why == reasons.CLOSED:
+        what = TO_A_CLOSED_ACCOUNT
+    return f"{why} {what}".strip()
 
 
 def _why(row: Any) -> str:
@@ -207,6 +217,14 @@ def _spoken_of(row: Discrepancy) -> str:
     return (
         f"The provider says {money.display(other, row.operation.payment.currency)}, we have {_amount(row)}."
     )
+
+
+def _difference(row: Discrepancy) -> str:
+    """Return by how much the amount that the provider speaks of is another than ours; "" if it gave none."""
+    other = row.facts.get("amount")
+    if row.kind != "another_amount" or row.operation is None or not isinstance(other, int):
+        return ""
+    return money.display(abs(other - row.operation.amount), row.operation.payment.currency)
 
 
 def _amount(row: Discrepancy) -> str:

@@ -36,6 +36,7 @@ UNKNOWN: dict[str, str] = {
     Operation.Kind.AUTHORIZE: "The bank may hold {amount}: it has not said so yet.",
     Operation.Kind.CAPTURE: "The bank may have taken {amount}: it has not said so yet.",
 }
+OR_WITH: dict[str, str] = {Operation.Kind.CAPTURE: "Or with the merchant: the bank has not said."}
 PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop", Status.REFUNDING: "shop"}
 TIMES = {
     "created_at": "Made",
@@ -242,11 +243,22 @@ class Page:
         return self._unknown or _said(self.checkout, self.amount)
 
     @property
+    def or_with(self) -> str:
+        """Where else than at `place` the money may be, "" if that is known."""
+        return OR_WITH.get(self._unknown_kind, "") if self.place == "hold" else ""
+
+    @property
     def _unknown(self) -> str:
         """What nobody knows of the order's own card, "" if it is known where its money is."""
+        kind = self._unknown_kind
+        return UNKNOWN[kind].format(amount=self.amount) if kind else ""
+
+    @property
+    def _unknown_kind(self) -> str:
+        """The kind of the operation on the order's own card of which nobody knows what became of it, or ""."""
         mine = [row.operation for row in self.unresolved if row.operation.payment.subject == self.checkout.pk]
         kinds = [row.kind for row in mine if row.state != Operation.State.PLANNED and row.kind in UNKNOWN]
-        return UNKNOWN[kinds[0]].format(amount=self.amount) if kinds else ""
+        return kinds[0] if kinds else ""
 
     def _operation(self, row: Operation) -> Line:
         refused = row.state in cases.REFUSED or row.returned_as

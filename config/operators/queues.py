@@ -29,6 +29,11 @@ SOON = timedelta(seconds=5)  # a pump starts every second, after three at the la
 PACED = timedelta(minutes=1)  # an endpoint is sent no more than it takes
 A_DAY = timedelta(hours=24)  # that a provider may need
 FINE, LATE = "fine", "late"
+LATE_AFTER = f"{SOON.seconds} s"
+LATE_MEANS = (
+    f"Late means over {LATE_AFTER}; other webhooks and mails over {ages.in_words(PACED)}, refunds over"
+    f" {ages.in_words(A_DAY)}."
+)
 
 Oldest = Callable[[datetime], datetime | None]
 

@@ -1,5 +1,6 @@
 """What every operators' page has around it: the menu with counts of what waits, and links to all records."""
 
+import itertools
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -90,6 +91,24 @@ def _titles() -> dict[str, str]:
     }
 
 
+def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
+    """Return links to lists, each with the framework's title, by topic as on the overview; the rest stand last."""
+    places = {
+        words: (at, topic)
+        for at, (topic, words) in enumerate(
+            (topic, words) for topic, rows in RECORDS.items() for words, _ in rows
+        )
+    }
+    found = {
+        link: places.get(title_of_table(link.title).partition(" (")[0], (len(places), "Other"))
+        for link in links
+    }
+    ordered = sorted(links, key=lambda link: found[link][0])
+    return [
+        (topic, list(rows)) for topic, rows in itertools.groupby(ordered, key=lambda link: found[link][1])
+    ]
+
+
 def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
     """Return what every page of the operators shows; the counts are of what waits for them."""
     return {
@@ -119,9 +138,13 @@ def may_look(request: HttpRequest) -> bool:
     return request.user.has_perm("payments.view_operation")
 
 
-def records(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, list[Link]]:
+def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int) -> dict[str, list[Link]]:
     """Return links to the records that this operator may see, by topic, with how many wait or about how many are."""
-    waiting = {"payments.operation": (in_doubt, "in doubt"), "payments.discrepancy": (open_cases, "open")}
+    waiting = {
+        "payments.operation": (in_doubt, "in doubt"),
+        "payments.discrepancy": (open_cases, "open"),
+        "payments.dispute": (disputes, "open"),
+    }
     counts = estimates.read([model for rows in RECORDS.values() for _, model in rows])
     found = {
         topic: [

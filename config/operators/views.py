@@ -119,5 +119,7 @@ def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateR
     counts = len(unresolved), len(waiting)
     around = shell.around_page(request, *counts) | {"at": at, "cases": waiting}
     if name == "overview":
-        around["records"] = shell.records(request, *counts)
+        around["records"] = shell.records(
+            request, *counts, sum(case.is_decided_elsewhere for case in waiting)
+        )
     return TemplateResponse(request, f"operators/{name}.html", around | context)

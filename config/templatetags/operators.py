@@ -15,6 +15,7 @@ register.filter("utc", order.utc)
 register.filter(units.whole_ids)
 register.filter("filter_title", lists.title_of)
 register.filter("table_title", shell.title_of_table)
+register.filter(shell.by_topic)
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # those of one moment begin alike
 
 # How the lists with a table of their own are read, by their model.
@@ -53,9 +54,11 @@ def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
 
 @register.simple_tag
 def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return the list's actions that fit a row of this page: their places and their words."""
+    """Return the list's actions that fit a row of this page: their places and words; one alone says what it is done to."""
+    several = listed.opts.verbose_name_plural
+    is_short = len(choices) == 1 and " " not in choices[0][1]
     return [
-        {"index": index, "words": words}
+        {"index": index, "words": f"{words} {several}" if is_short else words}
         for index, (action, words) in enumerate(choices)
         if any(listed.model_admin.offers(action, row) for row in listed.result_list)
     ]

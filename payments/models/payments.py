@@ -87,7 +87,8 @@ class Payment(PreparedModel):
 
     def __str__(self) -> str:
         amount = money.display(self.amount, self.currency)
-        return f"{amount} · {self.card_brand} {self.card_last4} · {self.status}"
+        status = "held" if self.status == self.Status.AUTHORIZED else self.status  # as its badge reads
+        return f"{amount} · {self.card_brand} {self.card_last4} · {status}"
 
 
 class Operation(PreparedModel):

@@ -138,7 +138,7 @@ class TestCancelling:
 
     def test_tells_its_history_in_words(self, admin: Client, held: Checkout) -> None:
         page = admin.get(f"{LIST}{held.pk}/change/").content.decode()
-        assert '<td data-label="To">Authorized</td>' in page and '<td data-label="From">Created</td>' in page
+        assert '<td data-label="To">Held</td>' in page and '<td data-label="From">Not paid yet</td>' in page
         assert "<dt>Hold ends</dt>" in page
 
     @pytest.mark.parametrize(

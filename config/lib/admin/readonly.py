@@ -122,6 +122,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = kwargs.get("obj")
         kwargs["form_url"] = request.get_full_path()  # the page may be shown again after a proof of identity
+        context["adminform"].form.label_suffix = ""
         if row is not None:
             context.update(self._around(request, row))
         return super().render_change_form(request, context, *args, **kwargs)

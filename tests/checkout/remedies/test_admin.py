@@ -65,7 +65,7 @@ class TestClosing:
     ) -> None:
         with nothing_moves():
             page = act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk, note=None)
-        assert "<p>The card’s account is closed.</p>" in page
+        assert "<p>The bank said: the card’s account is closed.</p>" in page
         assert "<h1>Settle the refund of £20.00 otherwise?</h1>" in page and ">Book £20.00<" in page
         assert "How it was settled" in page and "A-20417" in page
 

@@ -41,6 +41,7 @@ class TestTheFirstPage:
         page = operator.get("/admin/operations/").content.decode()
         assert "Close with a note" in page and f"/admin/checkout/checkout/{captured.pk}/change/" in page
         assert "The provider says £0.01, we have £90.00. Ask it which one moved." in page
+        assert '<strong class="case-amount">£89.99</strong>' in page, "by how much they differ"
         key = str(Discrepancy.objects.get().pk)
         asked = operator.post("/admin/payments/discrepancy/", {"action": "close", "_selected_action": key})
         assert asked.status_code == 200 and "Close this discrepancy?" in asked.content.decode()
@@ -66,6 +67,9 @@ def test_tells_the_order_of_a_dispute(operator: Client, captured: Checkout, post
     page = operator.get("/admin/operations/").content.decode()
     assert f'A payer disputes a charge, <bdi class="whole">{captured.merchant_order_id}</bdi>' in page
     assert "£90.00" in page and f"/admin/payments/dispute/{Dispute.objects.get().pk}/change/" in page
+    assert page.index(">Open the dispute</a>") < page.index(">Close with a note</a>")
+    records = operator.get("/admin/").content.decode().partition('id="records"')[2]
+    assert "1 open" in records.partition(">Disputes</a>")[2][:99]
 
 
 def test_says_until_when_a_dispute_can_be_answered(
@@ -84,5 +88,9 @@ def test_says_why_the_bank_refused_and_what_the_verbs_below_do(operator: Client,
     Operation.objects.filter(kind="capture").update(state="failed", reason="card_account_closed")
     discrepancies.report_operation(Operation.objects.get(kind="capture"), "refund_part_failed")
     page = operator.get("/admin/operations/").content.decode()
-    assert "The card’s account is closed. The payer has not been paid back. Send it again." in page
+    said = "The card’s account is closed. The payer has not been paid back. Pay them another way, then choose Settled"
+    assert said in page
+    Operation.objects.filter(kind="capture").update(reason="expired_or_canceled_card")
+    page = operator.get("/admin/operations/").content.decode()
+    assert "was cancelled. The payer has not been paid back. Send it again." in page
     assert "on the operation" not in page, "the verbs stand right below"

@@ -90,10 +90,10 @@ class TestOrders:
 
     def test_offer_a_verb_only_where_it_fits_a_row(self, operator: Client, captured: Checkout) -> None:
         page = shown(operator, ORDERS)
-        assert ">Cancel</span>" not in page and "has-none" in page
+        assert ">Cancel checkouts</span>" not in page and "has-none" in page
         factories.checkout(captured.merchant)
         page = shown(operator, ORDERS)
-        assert "<span>Cancel</span>" in page and "Tick checkouts first" in page
+        assert "<span>Cancel checkouts</span>" in page and "Tick checkouts first" in page
         assert page.count('data-fits="0"') == 1 and page.count('data-fits=""') == 1
 
     def test_say_their_order_and_lead_to_those_of_their_merchant(

@@ -93,6 +93,7 @@ class TestWhatWaits:
         assert f"The hold ends at {held.capture_before:%H:%M:%S}." in page
         assert "Look it up now" in page and "In doubt</span>" in page
         assert "The bank may have taken £90.00: it has not said so yet." in page
+        assert "Or with the merchant: the bank has not said." in page
         assert "Cancel the order" not in page and "The bank holds" not in page
 
 
@@ -104,6 +105,12 @@ class TestWhatWasDone:
         capture = Operation.objects.get(kind="capture")
         assert f'/admin/payments/operation/{capture.pk}/change/">Capture</a>' in page
         assert "Authorize</a>" in page and utc(capture.ended_at) in page and "Visa 4242" in page
+
+    def test_names_states_and_fields_as_the_badges_do(self, operator: Client, held: Checkout) -> None:
+        page = page_of(operator, held).partition("<body")[2]
+        assert "Authorized</" not in page and "· authorized" not in page and ">Held</td>" in page
+        assert ">Return url</label>" in page and ">Hold ends</label>" in page
+        assert ">When</th>" in page and ">Nothing</td>" in page
 
     def test_tells_of_a_refund_that_failed(self, operator: Client, captured: Checkout) -> None:
         refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}

@@ -5,7 +5,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from checkout.models import Checkout
-from config.operators import board
+from config.lib.admin.panels import Link
+from config.operators import board, shell
 from payments import discrepancies
 from payments.models import Operation
 from portal.models import User
@@ -73,3 +74,14 @@ def test_says_on_the_overview_who_is_stopped_and_why(operator: Client) -> None:
     factories.stop(None)
     page = operator.get("/admin/now").content.decode()
     assert "Suspended" in page and "All merchants" in page
+
+
+def test_orders_links_by_topic_as_the_overview_does() -> None:
+    links = [Link(title, "/") for title in ("Bills", "Disputes", "Events", "Payments", "Refunds")]
+    found = [(topic, [link.title for link in rows]) for topic, rows in shell.by_topic(links)]
+    assert found == [
+        ("Orders", ["Refunds"]),
+        ("Money", ["Payments", "Disputes"]),
+        ("Webhooks", ["Events"]),
+        ("Other", ["Bills"]),
+    ]
