@@ -54,7 +54,7 @@ def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
 
 @register.simple_tag
 def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return the list's actions that fit a row of this page: their places and words; one alone says what it is done to."""
+    """Return the actions that fit a row of this page: their places and words; one alone says what it is done to."""
     several = listed.opts.verbose_name_plural
     is_short = len(choices) == 1 and " " not in choices[0][1]
     return [
