@@ -15,7 +15,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import lag
 from config.operators import ages, cases, queues
-from config.operators.queues import LATE, Queue
+from config.operators.queues import LATE, LATE_AFTER, LATE_MEANS, Queue
 from payments import due, money
 from payments.models import Discrepancy, Merchant, Operation, Switch
 from webhooks.models import Delivery, Endpoint
@@ -68,8 +68,8 @@ class Board:
     parked: int
     replica: lag.Shown | None
     maximum: int = MAXIMUM
-    late_after: str = queues.LATE_AFTER
-    late_means: str = queues.LATE_MEANS
+    late_after: str = LATE_AFTER
+    late_means: str = LATE_MEANS
 
     @property
     def oldest(self) -> Queue | None:
