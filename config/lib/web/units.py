@@ -6,7 +6,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 _PARTED = re.compile(r"([0-9}](?:</\w+>)?) (?=(?:ms|s|min|h|KiB|MiB|%)(?![\w}]))")
-_PARTED_ID = re.compile(r"(?<!\S)\w[^\s&<]*-[^\s&<]*\w")
+_PARTED_ID = re.compile(r"(?<!\S)\w[^\s&<-]*-[^\s&<]*\w")
 
 
 def whole(words: str) -> str:
