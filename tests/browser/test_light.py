@@ -59,6 +59,7 @@ def test_the_first_view_is_light(order: Order, open_page: Callable[..., Page]) -
     assert is_light(page, order.url) <= MAX_BYTES, "even where nothing is compressed"
 
 
+@pytest.mark.long
 def test_the_bill_and_the_groups_link_are_light_and_stand_still(
     service: Service, open_page: Callable[..., Page]
 ) -> None:

@@ -88,6 +88,7 @@ class TestAList:
         page.click("a:text-is('Back, change nothing')")
         expect(page).to_have_url(f"{office.service.base_url}{ORDERS}")
 
+    @pytest.mark.long
     def test_says_how_many_of_those_ticked_its_verb_fits(self, office: Office, page: Page) -> None:
         office.pay("to fit")
         office.at(page, ORDERS)

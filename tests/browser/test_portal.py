@@ -68,6 +68,7 @@ class TestFinding:
         page.click(".chip")
         assert page.locator(".money-checkouts tbody tr").count() > 5
 
+    @pytest.mark.long
     @pytest.mark.parametrize(("path", "choice"), [("checkouts", "#state"), ("deliveries", "#outcome")])
     def test_filters_are_folded_on_a_phone_and_stand_open_at_a_desk(
         self, desk: Desk, owner: Callable[..., Page], path: str, choice: str

@@ -105,6 +105,7 @@ def test_asks_nothing_while_nobody_sees_it_and_nothing_more_can_happen(stage: St
     assert asked == []
 
 
+@pytest.mark.long
 @pytest.mark.rule("share.pauses")
 def test_a_bank_that_looks_into_it_takes_the_link_away_and_gives_it_back(
     stage: Stage, accessible: Visit
@@ -250,6 +251,7 @@ def test_she_asks_again_and_keeps(service: Service, open_page: Callable[..., Pag
     expect(lea.locator(".group-sums dd").first).to_have_text("£91.50")
 
 
+@pytest.mark.long
 @pytest.mark.rule("share.bends")
 def test_she_renames_and_he_changes_his_mind(stage: Stage, accessible: Visit) -> None:
     lea = bill_of(stage, stage.order())

@@ -128,6 +128,7 @@ navigator.share = what => {
 """
 
 
+@pytest.mark.long
 def test_the_share_sheet_gets_the_words_that_she_sees_and_may_be_shut(lea: Page) -> None:
     """That she shuts it is no fault: nothing is said, and nothing complains (`open_page` listens)."""
     lea.add_init_script(SHEET)

@@ -59,6 +59,7 @@ def test_shares_are_asked_for_paid_and_declined(
     service.prove_ledger()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
 def test_amounts_that_are_too_much_are_marked(
     service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
