@@ -124,7 +124,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     said_no = noes[0] if noes and known_no is None and not disputed else None
     return Bill(
         bears=money.for_payer(borne.bears, checkout.currency),
-        note=_note(checkout, noes, known_no),
+        note="" if disputed else _note(checkout, noes, known_no),
         sentence="" if said_no or known_no else _sentence(checkout, shares, borne, disputed),
         parts=_parts(checkout, shares, all_lines),
         sums=_sums(borne, checkout.currency),

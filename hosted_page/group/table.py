@@ -166,7 +166,10 @@ def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
         )
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
     if disputes.standing(group.checkout.pk) is not None:
-        words = _("A bank is looking into this order. You are not charged.")
+        words = _(
+            "A bank is looking into this order. You are not charged. If the payment stands, this link works again."
+            " If not, it ends."
+        )
         return {"heading": _("Nothing to pay now"), "words": words, "passes": True}
     return _all_gone(group, bill)
 

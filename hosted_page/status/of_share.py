@@ -67,7 +67,10 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
 
 def _paused() -> PageStatus:
     """Return the status while a card of the order is disputed; nobody is told whose."""
-    words = _("A bank is looking into this order. You are not charged.")
+    words = _(
+        "A bank is looking into this order. You are not charged. If the payment stands, this link works again."
+        " If not, it ends."
+    )
     return PageStatus("paused", _("Nothing to pay now"), [words], live=True)
 
 
