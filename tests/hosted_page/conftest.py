@@ -2,8 +2,11 @@ import pytest
 
 from checkout import captures
 from checkout.models import Checkout
+from hosted_page.models import SmsMessage
+from hosted_page.sms import senders
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer
+from tests.hosted_page.sms.test_outbox import Network
 
 
 @pytest.fixture
@@ -27,3 +30,12 @@ def order(lead: Payer) -> Checkout:
 @pytest.fixture
 def finn(order: Checkout) -> Mate:
     return Mate(order.payment_requests.get(position=2))
+
+
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
+    """Later than the codes by which all have signed in."""
+    made = Network()
+    monkeypatch.setattr(senders, "current", lambda: made)
+    SmsMessage.objects.all().delete()
+    return made

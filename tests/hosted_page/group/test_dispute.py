@@ -15,7 +15,6 @@ from config.lib import clock
 from hosted_page import tasks
 from hosted_page.group import invitations
 from hosted_page.models import SmsMessage
-from hosted_page.sms import senders
 from payments.models import Dispute
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
@@ -37,14 +36,6 @@ OFFERS = (
     "own link",
     "/pay/share/",
 )
-
-
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
-    made = Network()
-    monkeypatch.setattr(senders, "current", lambda: made)
-    SmsMessage.objects.all().delete()
-    return made
 
 
 def disputed(order: Checkout) -> Dispute:

@@ -8,8 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from checkout.models import Checkout, PaymentRequest
-from hosted_page.models import SmsMessage
-from hosted_page.sms import outbox, senders, stops
+from hosted_page.sms import outbox, stops
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_bill import seen, text
@@ -17,14 +16,6 @@ from tests.hosted_page.sms.test_outbox import Network, a_day_later, send_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("share.last_day")]
 FINNS, AMYS = "+447700900456", "+447700900457"
-
-
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
-    made = Network()
-    monkeypatch.setattr(senders, "current", lambda: made)
-    SmsMessage.objects.all().delete()
-    return made
 
 
 @pytest.fixture

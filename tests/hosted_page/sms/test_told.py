@@ -13,7 +13,7 @@ from checkout.models import Checkout, LeadTold, PaymentRequest
 from hosted_page import tasks
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import budgets, limits, outbox, senders, stops, told
+from hosted_page.sms import budgets, limits, outbox, stops, told
 from payments import switches
 from tests import mates
 from tests.factories import CAUSE
@@ -22,15 +22,6 @@ from tests.hosted_page.sms.test_outbox import Network, put, send_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("lead.told")]
 LEAS = "+447700900123"
-
-
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
-    """Later than the codes by which all have signed in."""
-    made = Network()
-    monkeypatch.setattr(senders, "current", lambda: made)
-    SmsMessage.objects.all().delete()
-    return made
 
 
 def texts(network: Network) -> list[str]:
