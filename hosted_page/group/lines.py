@@ -34,6 +34,7 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("Stays with you")),
     ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
 }
+PAUSED = ("pause", gettext_lazy("Paused"))  # while a bank looks into a card of the order
 TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # by the group's link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
@@ -112,7 +113,11 @@ class Line:
             return replace(self, is_waiting=is_waiting, seen=seen)
         waits = self.status == ShareStatus.PAID and disputed == Dispute.Status.OPEN
         hint = _("waits for the bank") if waits else self.hint
-        return replace(self, disputed=disputed, hint=hint, seen=seen, url="", qr_url="", sent_to="")
+        line = replace(self, disputed=disputed, hint=hint, seen=seen, url="", qr_url="", sent_to="")
+        if self.status != ShareStatus.OPEN:
+            return line
+        icon, words = PAUSED
+        return replace(line, tone="still", icon=icon, words=words, hint="")
 
 
 def name_of(share: PaymentRequest) -> str:

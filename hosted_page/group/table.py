@@ -158,8 +158,7 @@ def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
         )
         return {"heading": _("Not open yet"), "words": words.format(**facts), "passes": True}
     if status in ENDED:
-        words = _("{name} does not ask for this share any more. You are not charged.")
-        return {"heading": _("There is nothing to pay"), "words": words.format(**facts)}
+        return _asks_no_more(group)
     if status == Status.REFUNDING:
         words = _(
             "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
@@ -186,8 +185,12 @@ def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
     if bill.of(people.PAID):
         words = _("Everyone has paid. You owe nothing.")
         return {"heading": _("All is paid"), "words": words}
-    words = _("{name} does not ask for this share any more. You are not charged.").format(name=group.name)
-    return {"heading": _("There is nothing to pay"), "words": words}
+    return _asks_no_more(group)
+
+
+def _asks_no_more(group: Group) -> dict[str, Any]:
+    heading = _("{name} no longer asks for this").format(name=group.name)
+    return {"heading": heading, "words": _("You are not charged, and there is nothing left to do.")}
 
 
 def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:

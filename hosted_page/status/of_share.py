@@ -61,8 +61,9 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
             words = format_html(" ".join(told), until=until, **facts)
             return PageStatus("link_ended", _("This link has ended"), [words])
         case _:
-            words = _("{name} does not ask for this share any more. You are not charged.")
-            return PageStatus("link_ended", _("There is nothing to pay"), [words.format(**facts)])
+            heading = _("{name} no longer asks for this").format(**facts)
+            words = _("You are not charged, and there is nothing left to do.")
+            return PageStatus("link_ended", heading, [words])
 
 
 def _paused() -> PageStatus:

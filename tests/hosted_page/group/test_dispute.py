@@ -64,11 +64,15 @@ class TestTheBill:
         page = main(lead.get())
         assert offered(page) == [] and 'class="last-day"' not in page
         assert LOOKS in text(page) and "Paused for now" in page
+        assert text(page).count("Not paid yet") == 0 and len(
+            re.findall(r"Paused(?! for now)", text(page))
+        ) == len(order.payment_requests.all())
         assert "Until the bank has decided, nobody can pay a share." in page
         assert "Rename" in page and "Keep it: I pay" in page, "what needs no link stays"
         decide(found, is_won=True)
         page = main(lead.get())
-        assert offered(page) == list(OFFERS) and "Paused for now" not in page and LOOKS not in page
+        assert offered(page) == list(OFFERS) and "Paused" not in page and LOOKS not in page
+        assert "Not paid yet" in text(page)
 
     @pytest.mark.rule("bill.live")
     def test_that_is_open_is_told(self, lead: Payer, finn: Mate, order: Checkout) -> None:

@@ -142,12 +142,12 @@ class TestPage:
         mates.give_back(order)
         assert "Nothing to pay now" in words(zoe.get()) and zoe.take(2).status_code == 409
         mates.pump(order.pk, rounds=5)
-        assert "There is nothing to pay" in words(zoe.get())
+        assert "Lea no longer asks for this" in words(zoe.get())
 
     @pytest.mark.rule("group.opens")
     def test_ends_with_the_links(self, zoe: Guest) -> None:
         PaymentRequest.objects.update(expires_at=clock.now())
-        assert "There is nothing to pay" in words(zoe.get())
+        assert "Lea no longer asks for this" in words(zoe.get())
         assert share(2).status == "expired"
 
     @pytest.mark.rule("group.preview")

@@ -59,7 +59,7 @@ class TestAnInvitation:
         ask(lead, share)
         send_all()
         client, path = Client(), way(network)
-        assert "No more texts like this?" in words(client.get(path)) and not SmsStop.objects.exists()
+        assert "Stop these texts?" in words(client.get(path)) and not SmsStop.objects.exists()
         for _ in range(2):
             assert client.post(path)["Location"] == path
         assert "These texts have stopped" in words(client.get(path))
@@ -79,7 +79,7 @@ class TestAnInvitation:
         assert "Send me these texts again" in words(client.get(path))
         for _ in range(2):
             assert client.post(path, {"again": "1"})["Location"] == path
-        assert "No more texts like this?" in words(client.get(path))
+        assert "Stop these texts?" in words(client.get(path))
         ask(lead, share)
         send_all()
         assert FINNS in [phone for phone, _ in network.sent.values()]

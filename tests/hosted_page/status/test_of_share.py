@@ -87,13 +87,13 @@ class TestTheLink:
 
     def test_that_the_lead_took_back_says_so(self, finn: Mate) -> None:
         sharing.cancel(finn.share.pk)
-        assert "There is nothing to pay" in words(finn.get())
+        assert "Lea no longer asks for this" in words(finn.get())
 
     def test_pauses_while_the_order_is_given_back(self, finn: Mate, order: Checkout) -> None:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert "Nothing to pay now" in words(finn.get())
         assert mates.settled(finn.share) == "cancelled"
-        assert "There is nothing to pay" in words(finn.get())
+        assert "Lea no longer asks for this" in words(finn.get())
 
     def test_pauses_while_a_card_of_the_order_is_disputed(self, finn: Mate, order: Checkout) -> None:
         assert order.payment_id is not None
