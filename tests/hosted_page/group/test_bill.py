@@ -66,7 +66,7 @@ class TestALateShare:
         tasks.answer_inquiries()
         PaymentRequest.objects.update(expires_at=clock.now())
         page = words(lead.get())
-        assert "Not paid yet" in page
+        assert "Paused" in page
         with django_assert_num_queries(3):
             assert lead.get("/bill", seen=seen(page)).status_code == 204
 
