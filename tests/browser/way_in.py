@@ -40,7 +40,7 @@ def _prefilled_refused(stage: Stage) -> Page:
     page.context.clear_cookies()
     page.goto(order)
     page.click("button.button-main")
-    page.wait_for_selector(".button-later")
+    page.wait_for_selector(".resend-wait")
     return page
 
 
