@@ -32,9 +32,11 @@ from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
 
 # These start the whole service, and measure time: one process runs those that share a service, and another one those
-# with a world of their own; every other one of the thirty seeds, which take longer than all the rest, has a third.
+# with a world of their own; every other one of the thirty seeds and the gallery, which take longer than all the rest,
+# are taken by whoever is free.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
+PICTURED = "tests/browser/test_gallery.py"
 # Which of all addresses want a login is found out once.
 ASKING_EVERYWHERE = "tests/config/bounds/test_price.py::TestAddresses"
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
@@ -46,6 +48,8 @@ class Spread(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         if BESIDE.search(nodeid):
             return "seeds beside"
+        if nodeid.startswith(PICTURED):
+            return "pictured"
         if nodeid.startswith(WITH_A_WORLD):
             return "with a world"
         if nodeid.startswith(ASKING_EVERYWHERE):
@@ -67,8 +71,8 @@ def pytest_in_one_order(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The thirty seeds take longer than anything else: they start first."""
-    items.sort(key=lambda item: "thirty_seeds" not in item.name)
+    """The gallery and the thirty seeds take longer than anything else: they start first."""
+    items.sort(key=lambda item: not item.nodeid.startswith(PICTURED) and "thirty_seeds" not in item.name)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
