@@ -87,6 +87,45 @@ def test_a_menu_that_is_open_is_not_taken_away_at_the_end(
     heading(lea, "See your mates’ links")
 
 
+@pytest.mark.rule("sign_in.said")
+@pytest.mark.long
+def test_the_card_page_says_the_end_and_the_split_is_there_after_a_new_code(
+    service: Service, open_page: Callable[..., Page], accessible: Visit
+) -> None:
+    stage = Stage(service, open_page)
+    order = stage.order()
+    number = f"07400 {next(gallery.numbers)}"
+    lea = stage.come(order)
+    sign_in(lea, number)
+    gallery.split(lea, 2)
+    lea.click("#continue")
+    lea.clock.install()
+    lea.wait_for_selector("#number")
+    asked = lea.inner_text("#pay")
+    lea.reload()
+    order.sign_in_grows_older(lea, 15 * 60 + 1)
+    lea.clock.fast_forward("15:01")
+    expect(lea.locator(".stay p")).to_contain_text("You are signed out. Go on, and you get a new code.")
+    accessible(lea)
+    gallery.give_card(lea, gallery.GOOD)
+    expect(lea.locator("[role=alert]")).to_contain_text("Nothing was charged, and your split is kept.")
+    sign_in(lea, number)
+    expect(lea.locator("#pay")).to_have_text(asked)
+    expect(lea.locator("#number")).to_have_value("")
+    gallery.give_card(lea, gallery.GOOD)
+    gallery.at(lea, "held")
+    stage.merchant.capture(order.checkout_uuid)
+    expect(gallery.at(lea, "confirmed").locator(".group-line")).to_have_count(3)
+
+
+def sign_in(page: Page, number: str) -> None:
+    """Come in by a number's code."""
+    page.fill("#phone", number)
+    page.click("button.button-main")
+    page.fill("#code", page.inner_text(".notice code"))
+    page.click("button.button-main")
+
+
 @pytest.mark.long
 def test_a_ticket_to_new_york_that_is_bought_in_london_names_the_zone_of_each_time(
     service: Service, open_page: Callable[..., Page]
