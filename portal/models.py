@@ -81,7 +81,7 @@ class Membership(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.user} · {self.role}"
+        return f"{self.user}\N{NO-BREAK SPACE}· {self.role}"
 
 
 class Invitation(models.Model):
@@ -108,7 +108,7 @@ class Invitation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.email} · {self.role}"
+        return f"{self.email}\N{NO-BREAK SPACE}· {self.role}"
 
 
 class ApiClient(AbstractApplication):

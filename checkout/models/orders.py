@@ -225,7 +225,7 @@ class Checkout(PreparedModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.merchant_order_id} · {self.status}"
+        return f"{self.merchant_order_id}\N{NO-BREAK SPACE}· {self.status}"
 
     @property
     def url(self) -> str:

@@ -74,7 +74,7 @@ class PaymentRequest(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"share {self.position} · {self.status}"
+        return f"share {self.position}\N{NO-BREAK SPACE}· {self.status}"
 
     def move(self, to: ShareStatus, **facts: Any) -> None:
         """Write the new status with its facts. Raises MoveRefused for a move that the table of states lacks."""
@@ -167,4 +167,4 @@ class Refund(PreparedModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.merchant_refund_ref} · {self.status}"
+        return f"{self.merchant_refund_ref}\N{NO-BREAK SPACE}· {self.status}"

@@ -44,7 +44,7 @@ class LeadTold(models.Model):
         indexes: ClassVar = [models.Index("due_at", name="lead_told_due", condition=Q(ended_at=None))]
 
     def __str__(self) -> str:
-        return f"{self.kind} · {self.due_at}"
+        return f"{self.kind}\N{NO-BREAK SPACE}· {self.due_at}"
 
     @staticmethod
     def put(

@@ -133,7 +133,7 @@ class Booking(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} · {money.display(self.amount, self.payment.currency)}"
+        return f"{self.kind}\N{NO-BREAK SPACE}· {money.display(self.amount, self.payment.currency)}"
 
 
 class Discrepancy(models.Model):

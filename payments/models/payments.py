@@ -88,7 +88,7 @@ class Payment(PreparedModel):
     def __str__(self) -> str:
         amount = money.display(self.amount, self.currency)
         status = "held" if self.status == self.Status.AUTHORIZED else self.status  # as its badge reads
-        return f"{amount} · {self.card_brand} {self.card_last4} · {status}"
+        return f"{amount}\N{NO-BREAK SPACE}· {self.card_brand} {self.card_last4}\N{NO-BREAK SPACE}· {status}"
 
 
 class Operation(PreparedModel):
@@ -219,7 +219,7 @@ class Operation(PreparedModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} · {self.state}"
+        return f"{self.kind}\N{NO-BREAK SPACE}· {self.state}"
 
     @property
     def reimbursed_share(self) -> UUID:
@@ -292,7 +292,7 @@ class Dispute(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.reason} · {self.status}"
+        return f"{self.reason}\N{NO-BREAK SPACE}· {self.status}"
 
     @property
     def is_overdue(self) -> bool:
