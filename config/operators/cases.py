@@ -183,7 +183,8 @@ def title(kind: str) -> str:
 def _meaning(row: Any) -> str:
     """Return why it is so, as far as that is known, and what is to be done."""
     if row.kind == "another_amount":
-        return f"{_why(row) or 'It gave no amount.'} Ask it which one moved."
+        why = _why(row) or "The provider gave no amount."
+        return f"{why} Ask the provider which amount moved, then close this with its answer as the note."
     what = HERE.get(row.kind) or WHAT_TO_DO.get(
         row.kind, "Compare the operation with the provider’s own page."
     )

@@ -40,8 +40,12 @@ class TestTheFirstPage:
         discrepancies.report_operation(capture, "another_amount", amount=1)
         page = operator.get("/admin/operations/").content.decode()
         assert "Close with a note" in page and f"/admin/checkout/checkout/{captured.pk}/change/" in page
-        assert "The provider says £0.01, we have £90.00. Ask it which one moved." in page
-        assert '<strong class="case-amount">£89.99</strong>' in page, "by how much they differ"
+        assert (
+            "The provider says £0.01, we have £90.00. Ask the provider which amount moved, then close" in page
+        )
+        assert '<strong class="case-amount">£89.99 <span class="hint">apart</span></strong>' in page, (
+            "by how much they differ"
+        )
         key = str(Discrepancy.objects.get().pk)
         asked = operator.post("/admin/payments/discrepancy/", {"action": "close", "_selected_action": key})
         assert asked.status_code == 200 and "Close this discrepancy?" in asked.content.decode()
