@@ -217,7 +217,7 @@ class BillAdmin(ReadOnlyAdmin):
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnlyAdmin):
-    list_display = (columns.moment("created_at", "when"), "became", "was", "who", "request", "checkout")
+    list_display = (columns.moment("created_at", "when"), "was", "became", "who", "request", "checkout")
     search_fields = ("id", "checkout")
 
     @admin.display(description="to")

@@ -20,7 +20,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Refunds", "checkout.refund"),
         ("Customers", "checkout.customer"),
         ("API calls", "checkout.apicall"),
-        ("Idempotency keys", "checkout.idempotencykey"),
+        ("Keys against repeats", "checkout.idempotencykey"),
         ("History", "checkout.change"),
     ),
     "Money": (
@@ -28,8 +28,8 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Operations", "payments.operation"),
         ("Disputes", "payments.dispute"),
         ("Discrepancies", "payments.discrepancy"),
-        ("Postings", "payments.posting"),
-        ("Bookings", "payments.booking"),
+        ("Ledger lines", "payments.posting"),
+        ("Booked by hand", "payments.booking"),
         ("Balance", "payments.balanceentry"),
     ),
     "Webhooks": (
@@ -46,7 +46,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("API clients", "portal.apiclient"),
         ("Audit entries", "portal.auditentry"),
         ("SMS messages", "hosted_page.smsmessage"),
-        ("Opt-ins", "hosted_page.optin"),
+        ("Agreed to marketing", "hosted_page.optin"),
     ),
 }
 MENU = (
@@ -58,7 +58,11 @@ _WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
 _LOOKED_AT = {"payments.discrepancy": "?state=open"}
 
 # Other tables whose names the framework makes from those of our classes.
-_TABLES = {"checkout.leadtold": "Texts to leads", "portal.lastwrite": "Last writes"}
+_TABLES = {
+    "checkout.leadtold": "Texts to leads",
+    "checkout.prefill": "Filled in for payers",
+    "portal.lastwrite": "Last writes",
+}
 
 MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_payment")
 

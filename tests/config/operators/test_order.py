@@ -111,6 +111,7 @@ class TestWhatWasDone:
         assert "Authorized</" not in page and "· authorized" not in page and ">Held</td>" in page
         assert ">Return url</label>" in page and ">Hold ends</label>" in page
         assert ">When</th>" in page and ">Nothing</td>" in page
+        assert page.index(">From</th>") < page.index(">To</th>")
 
     def test_tells_of_a_refund_that_failed(self, operator: Client, captured: Checkout) -> None:
         refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
