@@ -161,16 +161,17 @@ def holds(picture: Picture) -> Chart:
 
 def attempts(picture: Picture) -> Chart:
     """Return delivery attempts: those answered 2xx above the line, failed ones below it."""
-    maximum = max((max(slot.delivered, slot.failed) for slot in picture.fine), default=0)
-    width = 100 / len(picture.fine)
+    maximum = max((max(slot.delivered, slot.failed) for slot in picture.slots), default=0)
+    width = 100 / len(picture.slots)
     bars = []
-    for place, slot in enumerate(picture.fine):
+    for place, slot in enumerate(picture.slots):
+        x = place * width + width * 0.15
         if slot.delivered:
             height = max(2.0, slot.delivered / maximum * HALF)
-            bars.append(_bar(place * width, 16 + HALF - height, width * 0.7, height, "2"))
+            bars.append(_bar(x, 16 + HALF - height, width * 0.7, height, "2"))
         if slot.failed:
             height = max(2.0, slot.failed / maximum * HALF)
-            bars.append(_bar(place * width, 16 + HALF + 1, width * 0.7, height, "4"))
+            bars.append(_bar(x, 16 + HALF + 1, width * 0.7, height, "4"))
     median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
     sentence = "No deliveries."
     if median is not None and p95 is not None:
@@ -211,7 +212,7 @@ def _round_up(maximum: int) -> int:
 
 
 def _under(picture: Picture, y: float) -> list[Label]:
-    """Return the labels under a chart: every day of seven, every week of thirty, every sixth hour.
+    """Return the labels under a chart, each with its middle under its slot's: days, weeks of thirty, sixth hours.
 
     The last is always named, by what it is: the hour or the day that goes on.
     """
@@ -220,10 +221,9 @@ def _under(picture: Picture, y: float) -> list[Label]:
     width = 100 / len(picture.slots)
     shown = []
     for place, slot in list(enumerate(picture.slots))[::-every][::-1]:
-        x = place * width + width / 2
-        anchor = _anchor(x) if every > 1 else "middle"
         is_last = place == len(picture.slots) - 1
-        shown.append(Label(_round(x), y, last if is_last else date_format(slot.begin, words), anchor))
+        named = last if is_last else date_format(slot.begin, words)
+        shown.append(Label(_round(place * width + width / 2), y, named))
     return shown
 
 

@@ -1,11 +1,9 @@
 """The home page's figures: a merchant's payments and deliveries in a range of time, from the counted hours."""
 
-import bisect
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -17,7 +15,6 @@ from portal.dashboard import histogram
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 
 RANGES = {"24h": (24, timedelta(hours=1)), "7d": (7, timedelta(days=1)), "30d": (30, timedelta(days=1))}
-FINE = {"24h": timedelta(hours=1), "7d": timedelta(hours=2), "30d": timedelta(hours=6)}
 
 
 @dataclass
@@ -77,7 +74,6 @@ class Picture:
     now: Totals
     before: Totals
     slots: list[Slot]
-    fine: list[Slot]
 
 
 def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
@@ -88,10 +84,9 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
     count, step = RANGES[span]
     begins = _begins(clock.now().astimezone(ZoneInfo(merchant.time_zone)), count, step)
     begin, end = begins[0], begins[-1] + step
-    fine = [part for start, stop in pairwise([*begins, end]) for part in _parts(start, stop, FINE[span])]
     of = {"merchant": merchant.pk, "since": begin - (end - begin), "begin": begin}
     paid = [_Paid._make(row) for row in _rows(_PAID, of | {"begins": begins})]
-    sent = [_Sent._make(row) for row in _rows(_SENT, of | {"begins": fine})]
+    sent = [_Sent._make(row) for row in _rows(_SENT, of | {"begins": begins})]
     by_use: Counter[str] = Counter()
     for row in paid:
         by_use[row.currency] += row.captured_count + row.lapsed_count
@@ -103,12 +98,7 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
         (now if is_now else before).hold_times = [count or 0 for count in counts]
     for is_now, *counts in _rows(_DURATIONS, of):
         (now if is_now else before).durations = [count or 0 for count in counts]
-    slots, parts = _slots_of_holds(begins, mine), _slots_of_attempts(fine, sent)
-    for part in parts:
-        slot = slots[bisect.bisect_right(begins, part.begin) - 1]
-        slot.delivered += part.delivered
-        slot.failed += part.failed
-    return Picture(span, chosen, currencies, begin, now, before, slots, parts)
+    return Picture(span, chosen, currencies, begin, now, before, _slots(begins, mine, sent))
 
 
 def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
@@ -118,15 +108,6 @@ def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
         return [(hour - step * back).astimezone(now.tzinfo) for back in reversed(range(count))]
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     return [day - timedelta(days=back) for back in reversed(range(count))]
-
-
-def _parts(begin: datetime, end: datetime, step: timedelta) -> list[datetime]:
-    """Return the starts of the parts of a day or an hour."""
-    found, moment = [], begin.astimezone(UTC)
-    while moment < end:
-        found.append(moment.astimezone(begin.tzinfo))
-        moment += step
-    return found
 
 
 class _Paid(NamedTuple):
@@ -199,20 +180,15 @@ def _totals(paid: Sequence[_Paid], sent: Sequence[_Sent]) -> tuple[Totals, Total
     return before, now
 
 
-def _slots_of_holds(begins: Sequence[datetime], paid: Sequence[_Paid]) -> list[Slot]:
+def _slots(begins: Sequence[datetime], paid: Sequence[_Paid], sent: Sequence[_Sent]) -> list[Slot]:
     slots = [Slot(begin) for begin in begins]
     for row in paid:
         if row.slot:
             slot = slots[row.slot - 1]
             slot.captured, slot.captured_amount = row.captured_count, row.captured_amount
             slot.cancelled, slot.lapsed = row.cancelled_count, row.lapsed_count
-    return slots
-
-
-def _slots_of_attempts(begins: Sequence[datetime], sent: Sequence[_Sent]) -> list[Slot]:
-    slots = [Slot(begin) for begin in begins]
-    for row in sent:
-        if row.slot:
-            slots[row.slot - 1].delivered = row.delivered_count
-            slots[row.slot - 1].failed = row.failed_count
+    for attempts in sent:
+        if attempts.slot:
+            slot = slots[attempts.slot - 1]
+            slot.delivered, slot.failed = attempts.delivered_count, attempts.failed_count
     return slots

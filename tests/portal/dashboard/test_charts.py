@@ -48,7 +48,9 @@ class TestCharts:
         attempts = charts.attempts(picture)
         assert attempts.rows[-1][1:] == ("70", "3")
         for chart in (outcomes, volume, attempts):
-            assert chart.labels[-1].words == ("now" if span == "24h" else "today")
+            last = chart.labels[-1]
+            assert (last.words, last.anchor) == ("now" if span == "24h" else "today", "middle")
+            assert all(abs(bar.x + bar.width / 2 - last.x) < 0.02 for bar in chart.bars), "above its name"
         for chart in (outcomes, volume, holds, attempts):
             assert all(bar.x >= 0 and bar.x + bar.width <= 100.1 for bar in chart.bars)
             assert all(bar.height > 0 for bar in chart.bars if chart is not holds)
