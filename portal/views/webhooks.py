@@ -70,7 +70,7 @@ class Unfit(Exception):
 def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the endpoint, its health, its secrets, the test event just sent, and code that verifies a signature."""
     if pages.is_asked_for(request, "answer"):
-        return pages.show(request, membership, "portal/_test_event.html", _tested(request, membership))
+        return pages.show(request, membership, "portal/_test_answered.html", _answered(request, membership))
     return _show(request, membership)
 
 
@@ -117,6 +117,12 @@ def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
 def _ticked(chosen: Collection[str]) -> list[dict[str, Any]]:
     """The events that there are, and whether each is chosen."""
     return [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
+
+
+def _answered(request: HttpRequest, membership: Membership) -> dict[str, Any]:
+    """The test event that the address names, and once it is answered how the endpoint fares: it counts as any other."""
+    found = _tested(request, membership)
+    return found if found["is_waiting"] else _endpoint(_subscription(membership)) | found
 
 
 def _receiver(request: HttpRequest) -> dict[str, Any]:

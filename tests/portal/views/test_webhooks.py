@@ -151,6 +151,17 @@ class TestTestEvent:
         part = client.get(address, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
         assert "upstream unavailable" in part and "<html" not in part
 
+    def test_counts_in_the_figures_which_come_with_its_answer(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        address = client.post("/portal/webhooks/test")["Location"].split("#")[0]
+        of_answer = {"HX-Request": "true", "HX-Target": "answer"}
+        assert "hx-swap-oob" not in client.get(address, headers=of_answer).content.decode()
+        stage.deliver(acme, 200)
+        part = client.get(address, headers=of_answer).content.decode()
+        assert part.count("hx-swap-oob") == 2 and "1 of 1" in part and "Working" in part
+        page = client.get(address).content.decode()
+        assert "Its answer counts in Health." in page and "1 of 1" in page and "hx-swap-oob" not in page
+
     def test_needs_an_endpoint(self, client: Client) -> None:
         assert "Save an endpoint first" in client.post("/portal/webhooks/test", follow=True).content.decode()
         assert not Event.objects.exists()
