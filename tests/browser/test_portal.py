@@ -142,6 +142,18 @@ class TestWebhooks:
         expect(page.locator("#answer")).to_contain_text("webhook.test")
 
 
+class TestSettings:
+    def test_that_are_refused_show_where_the_focus_is(self, desk: Desk, owner: Callable[..., Page]) -> None:
+        page = desk.at(owner(may_fail=True), "/portal/settings")
+        page.fill("#return_hosts", "no host!")
+        page.click("text=Save settings")
+        notice = page.locator(".form-errors")
+        expect(notice).to_be_focused()
+        assert notice.evaluate("notice => getComputedStyle(notice).outlineStyle") == "solid"
+        page.click(".form-errors a")
+        expect(page.locator("#return_hosts")).to_be_focused()
+
+
 class TestMenu:
     def test_on_a_phone_opens_by_key_and_closes_by_escape(
         self, desk: Desk, owner: Callable[..., Page]

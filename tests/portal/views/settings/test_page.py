@@ -1,3 +1,5 @@
+import itertools
+import re
 from datetime import timedelta
 
 import pytest
@@ -85,6 +87,15 @@ class TestSettings:
         page = save(client, **changes)
         assert page.status_code == 422 and "field-error" in page.content.decode()
         assert Merchant.objects.filter(pk=acme.pk).values().get() == before
+
+
+class TestForms:
+    def test_stand_one_after_the_other(self, client: Client) -> None:
+        page = client.get("/portal/settings").content.decode()
+        main = page.partition('<main class="main"')[2].partition("</main>")[0]
+        parts = re.findall("<form|</form|>Save settings<|>Save logo<|>Save wording<|>Preview<", main)
+        own = [["<form", f">Save {what}<", "</form"] for what in ("settings", "logo", "wording")]
+        assert parts == [*itertools.chain(*own), ">Preview<"]
 
 
 class TestWhoMayNotChangeThem:
