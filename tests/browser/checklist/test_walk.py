@@ -99,7 +99,7 @@ class TestWalk:
     ) -> None:
         uuid = shop.merchant.create()
         page = at_the_checklist(shop, service, open_page())
-        page.click("#cases a.link")
+        page.click("text=choose your order")
         page.click("#case-retry button")
         shop.merchant.awaited(uuid, "captured", within=30)
         expect(page.locator("#case-retry details")).to_be_visible(timeout=WITHIN)
