@@ -72,13 +72,20 @@ class Bill:
         return self.disputed == Dispute.Status.OPEN
 
     @property
+    def is_given_back(self) -> bool:
+        """Whether a bank has given back what a card of the order paid."""
+        return self.disputed == Dispute.Status.LOST
+
+    @property
     def is_owed(self) -> bool:
         """Whether a mate has paid what is not back on the lead's card."""
         return any(share.status == ShareStatus.PAID for share in self.shares)
 
     @property
     def heading(self) -> str:
-        """The page's title: what the lead bears."""
+        """The page's title: what the lead bears, unless a bank has given a payment back, the lead's own perhaps."""
+        if self.is_given_back:
+            return _("A payment was given back")
         words = _("You bear {amount}, your own share") if self.is_settled else _("You bear {amount} now")
         return words.format(amount=self.bears)
 

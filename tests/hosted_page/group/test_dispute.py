@@ -118,6 +118,7 @@ class TestTheBill:
         decide(disputed(order), is_won=False)
         page = main(lead.get())
         assert "so nobody is asked for a share any more." in page and "Paused for now" not in page
+        assert "A payment was given back" in page and "You bear" not in page
         assert "Yes, ask again" not in page and "It stays on your" not in page and offered(page) == []
 
     @pytest.mark.rule("group.link")
