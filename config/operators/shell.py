@@ -20,7 +20,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Refunds", "checkout.refund"),
         ("Customers", "checkout.customer"),
         ("API calls", "checkout.apicall"),
-        ("Keys against repeats", "checkout.idempotencykey"),
+        ("Idempotency keys", "checkout.idempotencykey"),
         ("History", "checkout.change"),
     ),
     "Money": (
@@ -28,7 +28,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Operations", "payments.operation"),
         ("Disputes", "payments.dispute"),
         ("Discrepancies", "payments.discrepancy"),
-        ("Ledger lines", "payments.posting"),
+        ("Postings", "payments.posting"),
         ("Booked by hand", "payments.booking"),
         ("Balance", "payments.balanceentry"),
     ),
@@ -46,7 +46,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("API clients", "portal.apiclient"),
         ("Audit entries", "portal.auditentry"),
         ("SMS messages", "hosted_page.smsmessage"),
-        ("Agreed to marketing", "hosted_page.optin"),
+        ("Opt-ins", "hosted_page.optin"),
     ),
 }
 MENU = (
