@@ -180,8 +180,11 @@ def _note(checkout: Checkout, noes: Sequence[Line], known_no: str | None) -> str
     return _("{shop} has the whole {amount}.").format(shop=checkout.merchant.name, amount=whole)
 
 
-def _on_dispute(disputed: str) -> str:
-    """Return what a bank does about the order, "" if none does; nobody is told whose card (rule share.pauses)."""
+def _on_dispute(checkout: Checkout, shares: Sequence[PaymentRequest], disputed: str) -> str:
+    """Return what a bank does about the order, "" if none does; where mates paid too, not whose (rule share.pauses)."""
+    if disputed == Dispute.Status.OPEN and not any(share.status in SHARE_PAID for share in shares):
+        amount = money.for_payer(checkout.amount, checkout.currency)
+        return _("Your bank is looking into your {amount}. You need not do anything.").format(amount=amount)
     if disputed == Dispute.Status.OPEN:
         return _("A bank is looking into a payment for this order. You need not do anything.")
     if disputed:
@@ -191,7 +194,7 @@ def _on_dispute(disputed: str) -> str:
 
 def _sentence(checkout: Checkout, shares: Sequence[PaymentRequest], borne: Borne, disputed: str) -> str:
     """Return one sentence on the mates' money: on a bank that looks into it, else on its way."""
-    return _on_dispute(disputed) or _where_it_goes(checkout, shares, borne)
+    return _on_dispute(checkout, shares, disputed) or _where_it_goes(checkout, shares, borne)
 
 
 def _where_it_goes(checkout: Checkout, shares: Sequence[PaymentRequest], borne: Borne) -> str:

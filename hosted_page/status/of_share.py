@@ -62,8 +62,10 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
             return PageStatus("link_ended", _("This link has ended"), [words])
         case _:
             heading = _("{name} no longer asks for this").format(**facts)
-            words = _("You are not charged, and there is nothing left to do.")
-            return PageStatus("link_ended", heading, [words])
+            told = [_("You are not charged, and there is nothing left to do.")]
+            if target.checkout.status == Status.CAPTURED and not disputes.standing(target.checkout.pk):
+                told.append(_("Your <strong>{amount}</strong> stays with {name}."))
+            return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
 
 
 def _paused() -> PageStatus:

@@ -12,7 +12,7 @@ from portal.templatetags.portal import span
 
 HEIGHT = 132  # pixels of the area for bars
 TOP = 22  # pixels above it, for the numbers
-LINE_TOP = 24
+LINE_TOP = TOP  # the lines beside the bars stand on the same height
 HALF = 46  # pixels for attempts above the line, and below it
 LONGEST = 120.0  # seconds of a hold
 SHORTEST = 0.3
@@ -172,18 +172,22 @@ def attempts(picture: Picture) -> Chart:
         if slot.failed:
             height = max(2.0, slot.failed / maximum * HALF)
             bars.append(_bar(x, 16 + HALF + 1, width * 0.7, height, "4"))
-    median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
-    sentence = "No deliveries."
-    if median is not None and p95 is not None:
-        sentence = f"Half of your endpoint’s answers came in {span(median)}, 95 % in {span(p95)}."
     return Chart(
         bars=bars,
         labels=_under(picture, 16 + 2 * HALF + 20),
         heading=("", "Answered 2xx", "Failed"),
         rows=_table(picture, lambda slot: [f"{slot.delivered:,}", f"{slot.failed:,}"]),
         is_empty=maximum == 0,
-        sentence=sentence,
+        sentence=_answers(picture),
     )
+
+
+def _answers(picture: Picture) -> str:
+    """Return how fast the endpoint answered, as a sentence."""
+    median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
+    if median is None or p95 is None:
+        return "No deliveries."
+    return f"Half of your endpoint’s answers came in {span(median)}, 95\N{NO-BREAK SPACE}% in {span(p95)}."
 
 
 def percent(share: float | None) -> str:
@@ -214,7 +218,7 @@ def _round_up(maximum: int) -> int:
 def _under(picture: Picture, y: float) -> list[Label]:
     """Return the labels under a chart, each with its middle under its slot's: days, weeks of thirty, sixth hours.
 
-    The last is always named, by what it is: the hour or the day that goes on.
+    The last is always named, by what it is: the hour or the day that goes on. Where its slot is narrow it ends with it.
     """
     every, words = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
     last = "now" if picture.range == "24h" else "today"
@@ -223,7 +227,9 @@ def _under(picture: Picture, y: float) -> list[Label]:
     for place, slot in list(enumerate(picture.slots))[::-every][::-1]:
         is_last = place == len(picture.slots) - 1
         named = last if is_last else date_format(slot.begin, words)
-        shown.append(Label(_round(place * width + width / 2), y, named))
+        at_end = is_last and every > 1
+        x, anchor = (100.0, "end") if at_end else (_round(place * width + width / 2), "middle")
+        shown.append(Label(x, y, named, anchor))
     return shown
 
 

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from config.lib.bulkhead import Busy
 from payments.models import Merchant
-from portal import audit, pages
+from portal import audit, badges, pages
 from portal.access import requires
 from portal.dashboard import charts
 from portal.deliveries import log
@@ -159,7 +159,9 @@ def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
     if delivery is None:
         return {"test": None, "is_waiting": False}
     shown = log.shown(membership.merchant, delivery)
-    return {"test": shown, "is_waiting": delivery.status == Delivery.Status.PENDING, "tested": named}
+    is_waiting = delivery.status == Delivery.Status.PENDING
+    badge = badges.FAILED if delivery.status == Delivery.Status.PARKED else shown.badge  # it goes out once
+    return {"test": shown, "badge": badge, "is_waiting": is_waiting, "tested": named}
 
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")

@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.usefixtures("posted"),
     pytest.mark.rule("share.pauses"),
 ]
-LOOKS = "A bank is looking into a payment for this order. You need not do anything."
+LOOKS = "Your bank is looking into your £90.00. You need not do anything."
 OFFERS = (
     "One link for everyone",
     "Text it to a number",
@@ -110,6 +110,9 @@ class TestTheBill:
         disputed(order)
         page = text(main(lead.get()))
         assert "waits for the bank" in page and "goes back by" not in page
+        assert "A bank is looking into a payment for this order. You need not do anything." in page, (
+            "not whose"
+        )
         assert "What your mates have paid waits until the bank has decided." in page
         assert "nobody can pay a share" not in page, "nobody is asked"
 

@@ -148,6 +148,7 @@ class TestTestEvent:
         stage.deliver(acme, 500, "HTTP 500", "upstream unavailable")
         page = client.get(address).content.decode()
         assert "upstream unavailable" in page and "webhook.test" in page and "every 500ms" not in page
+        assert "Failed</span>" in page, "it goes out once: nobody is to send it again"
         part = client.get(address, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
         assert "upstream unavailable" in part and "<html" not in part
 
