@@ -60,7 +60,8 @@ _TABLE = (
     Case(
         "rotate",
         "Rotate the signing secret",
-        "The secret is rotated, and an order follows that both secrets sign. Accept it if either signature is right.",
+        "Your sandbox secret is rotated, unless two sign already. The new one is shown here, once. An order follows "
+        "that both sign: accept it if either signature is right.",
         "your capture, and your 2xx to the event",
         "and answer the event 2xx",
         begin_at="portal_rotate_and_run",

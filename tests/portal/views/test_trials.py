@@ -79,6 +79,9 @@ class TestPage:
         )
         words = page(client)
         assert reason in words and "Run again" in words and ">Passed<" not in words
+        assert 'class="notice-title">Not passed, <time datetime="' in words, (
+            "when it ended stands with its end"
+        )
 
     @pytest.mark.rule("trial.evidence")
     def test_stays_ticked_when_the_rows_are_gone(self, client: Client, acme: Merchant, api: Api) -> None:
