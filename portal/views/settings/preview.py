@@ -1,4 +1,4 @@
-"""The settings page's preview: what payers will see while somebody types, and whether the colour can be read."""
+"""The settings page's preview: what customers will see while somebody types, and whether the colour can be read."""
 
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -13,7 +13,10 @@ from portal.access import requires
 from portal.models import Membership
 from portal.settings_form import LookForm
 
-DARKENED = "White words would be hard to read on this colour, and so would black ones. Payers see it a little darker."
+DARKENED = (
+    "White words would be hard to read on this colour, and so would black ones. "
+    "Customers see it a little darker."
+)
 FAINT = "This colour is nearly as light as the page. A darker one shows where the band and the button end."
 
 

@@ -48,6 +48,15 @@ class TestSettings:
         assert told.to == ["lea@acme.example"] and "amy@acme.example" in told.body
         assert told.subject == "TEST · Acme Shows: changed the name that customers see"
 
+    def test_call_who_pays_by_one_word(self, client: Client) -> None:
+        words = client.get("/portal/settings").content.decode().lower()
+        assert "customers see" in words and "payer" not in words
+
+    def test_say_what_the_time_zone_is_of(self, client: Client) -> None:
+        assert 'aria-describedby="zone-hint"' in client.get("/portal/settings").content.decode()
+        refused = save(client, time_zone="Europe/Atlantis").content.decode()
+        assert 'aria-describedby="zone-hint zone-error"' in refused
+
     def test_that_are_the_same_write_nothing(self, client: Client, acme: Merchant) -> None:
         save(client)
         acme.refresh_from_db()
