@@ -105,7 +105,9 @@ def _checkout(merchant: Merchant) -> str:
         "items": [ticket],
     }
     parts = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in order.items()]
-    body = ",\n      ".join(parts).replace(', "quantity"', ',\n      "quantity"')
+    body = ",\n      ".join(parts).replace(
+        ', "quantity"', f',\n{" " * 17}"quantity"'
+    )  # under the first of the item
     return f"curl {_api()} \\\n  {AUTHORIZED} \\\n  {JSON} \\\n  -d '{{{body}}}'"
 
 
