@@ -15,7 +15,7 @@ from django.http import HttpRequest
 
 from checkout.models import Checkout
 from checkout.proof import proving
-from checkout.remedies import asking, booking, closing, giving_up, sending
+from checkout.remedies import asking, booking, closing, giving_up, reasons, sending
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
 from config.lib.admin import confirming, lists
@@ -39,13 +39,26 @@ def _of_settled(operation: Operation) -> dict[str, Any]:
 
 
 def _of_sent(operation: Operation) -> dict[str, Any]:
-    return {"button": f"Send {money.display(operation.amount, operation.payment.currency)} again"}
+    what, amount = operation.get_kind_display(), money.display(operation.amount, operation.payment.currency)
+    return {
+        "text": f"The {what.lower()} goes to the provider at once. {_before_sending(operation)}",
+        "button": f"Send {amount} again",
+    }
+
+
+def _before_sending(operation: Operation) -> str:
+    """Return under which condition it is in vain or not sent at all."""
+    if operation.ended_at is None:
+        return "It is sent only if the provider says that it failed or never arrived."
+    if reasons.said(operation.reason) == reasons.CLOSED:
+        return "If the account is still closed, it is refused again."
+    return "If the bank’s reason still holds, it is refused again."
 
 
 SETTLE = confirming.Question(
     title="Close as settled otherwise",
-    text="Do it only when the payer has the money. It is booked, and this card is not tried again. If no other part of"
-    " the refund is open, it reads settled, and the order refunded.",
+    text="Do it only when the payer has the money. The refund then reads settled and the order refunded, unless another"
+    " part is still open. This card is not tried again.",
     label="How it was settled",
     button="Book it as settled",
     one="Settle {} otherwise?",
@@ -53,7 +66,7 @@ SETTLE = confirming.Question(
 )
 SEND = confirming.Question(
     title="Send again",
-    text="It goes to the provider at once. If the reason for the refusal has not changed, it is refused again.",
+    text="It goes to the provider at once.",
     label="Why you send it again",
     button="Send it again",
     one="Send {} again?",

@@ -15,6 +15,13 @@ from payments import money
 from payments.models import Discrepancy, Merchant, Operation
 from portal.badges import Badge
 
+# What an operation that has ended did at the moment of its end, as its badge says.
+ENDED = {
+    Operation.State.FAILED: "failed",
+    Operation.State.DECLINED: "declined",
+    Operation.State.SUCCEEDED: "settled",
+}
+
 
 @dataclass(frozen=True)
 class About:
@@ -28,7 +35,9 @@ class About:
     order_uuid: UUID | None = None
     merchant: str = ""
     card: str = ""
-    since: datetime | None = None
+    difference: str = ""  # shown instead of the amount, as in lists
+    at: datetime | None = None
+    happened: str = "since"  # what was at this moment
 
 
 def of(rows: Sequence[Model]) -> list[About]:
@@ -47,7 +56,14 @@ def _plain(row: Any) -> About:
         amount = money.display(row.amount, row.currency)
         badge = badges.of_checkout(row)
         return About(
-            row.merchant_order_id, address, badge, amount, "", None, str(row.merchant), card, row.created_at
+            row.merchant_order_id,
+            address,
+            badge,
+            amount,
+            merchant=str(row.merchant),
+            card=card,
+            at=row.created_at,
+            happened="made",
         )
     if isinstance(row, Merchant):
         return About(row.name, address, badges.of_merchant(row))
@@ -66,7 +82,8 @@ def _operations(rows: Sequence[Any]) -> Iterator[About]:
             order_uuid=row.payment.checkout_uuid,
             merchant=str(row.payment.merchant),
             card=f"{row.payment.card_brand} {row.payment.card_last4}",
-            since=row.created_at,
+            at=row.ended_at or row.created_at,
+            happened=ENDED.get(row.state, "since"),
         )
 
 
@@ -83,7 +100,8 @@ def _discrepancies(rows: Sequence[Any]) -> Iterator[About]:
             order_uuid=told.order_uuid,
             merchant=str(row.merchant or "No merchant of ours"),
             card=f"{told.payment.card_brand} {told.payment.card_last4}" if told.payment else "",
-            since=row.created_at,
+            difference=told.difference,
+            at=row.created_at,
         )
 
 

@@ -40,19 +40,27 @@ class UnresolvedOperation:
     age: str
     verdict: str
     is_in_doubt: bool
+    read_at: datetime
     hold_ends: datetime | None = None  # of a capture
 
     @property
     def said(self) -> str:
         """What was done about it, and what happens next, in a sentence."""
-        tries, at = self.operation.attempts, self.operation.next_attempt_at
+        tries = self.operation.attempts
         said = [
-            f"Sent at {self.operation.created_at:%H:%M:%S}.",
+            f"Sent {_at(self.operation.created_at)}\N{NO-BREAK SPACE}UTC.",
             f"After {tries} {'try' if tries == 1 else 'tries'}: {WAITS_FOR[Operation.State(self.operation.state)]}",
-            f"The next try is at {at:%H:%M:%S}." if at else "",
-            f"The hold ends at {self.hold_ends:%H:%M:%S}." if self.hold_ends else "",
+            self._next_try,
+            f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}." if self.hold_ends else "",
         ]
         return " ".join(filter(None, said))
+
+    @property
+    def _next_try(self) -> str:
+        at = self.operation.next_attempt_at
+        if at is None:
+            return ""
+        return f"The next try is {_at(at)}." if at > self.read_at else "The next try is due."
 
 
 @dataclass(frozen=True)
@@ -130,7 +138,14 @@ def unresolved(
     verdict = queues.verdict(age, due.PATIENT_FOR)
     is_in_doubt = due.is_in_doubt(operation)  # not while the payer is being asked
     ends = hold_ends if operation.kind == Operation.Kind.CAPTURE else None
-    return UnresolvedOperation(operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt, ends)
+    return UnresolvedOperation(
+        operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt, now, ends
+    )
+
+
+def _at(moment: datetime) -> str:
+    """Return a time of day that stays on one line with its word."""
+    return f"at\N{NO-BREAK SPACE}{moment:%H:%M:%S}"
 
 
 def _failing(now: datetime) -> list[tuple[Endpoint, str]]:

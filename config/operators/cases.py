@@ -128,6 +128,11 @@ class Case:
         return "" if self.why.startswith(self.headline) else self.why
 
     @property
+    def decided_at(self) -> str:
+        """Return its address on the page of all that needs a person, which has the oldest ones."""
+        return f"{reverse('admin_operations')}#case-{self.discrepancy.pk}"
+
+    @property
     def is_decided_elsewhere(self) -> bool:
         """Whether it is a dispute, which the payer's bank decides."""
         return self.discrepancy.kind == "disputed"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from django.db.models.functions import Now
 from django.http import HttpRequest
@@ -14,15 +15,17 @@ from django.http import HttpRequest
 from checkout import reading
 from checkout.models import Checkout
 from checkout.states import Status
+from config.lib.admin import columns
 from config.lib.admin.lists import LOOKED_THROUGH, OfMerchant
-from config.operators import ages, badges, cases, marks
+from config.operators import ages, badges, cases, marks, shell
 from config.operators.cases import Case
 from payments import money
 from payments.models import Discrepancy, Merchant
 from portal.badges import CHECKOUT, Badge
 
-# What a filter's choices are called in the portal, by the list's model.
+# What filters are called, by the framework's title or the field.
 FILTERS = {
+    "payments.discrepancy.kind": "What is wrong",
     "opt in enabled": "Asks for the opt-in",
     f"status, among the newest {LOOKED_THROUGH:,}": "State",
 }
@@ -48,6 +51,7 @@ class DiscrepancyRow:
 
     case: Case
     badge: Badge
+    address: str  # where it is decided, "" where this operator sees no place
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,27 @@ def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[Di
     rows = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
     named = {row.pk: row for row in rows.annotate(read_at=Now())}
     told = [cases.case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
+    shown = _on_operations() if shell.may_look(request) else None
     return [
-        DiscrepancyRow(case, badges.of_discrepancy(case.discrepancy, case.age, is_old=case.is_old))
+        DiscrepancyRow(
+            case,
+            badges.of_discrepancy(case.discrepancy, case.age, is_old=case.is_old),
+            "" if shown is None or case.discrepancy.closed_at else _decided_at(case, shown),
+        )
         for case in told
     ]
+
+
+def _on_operations() -> set[UUID]:
+    """Return the keys of the open discrepancies that the page of all that needs a person has, in one statement."""
+    rows = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
+    return set(rows.values_list("pk", flat=True)[: cases.LISTED])
+
+
+def _decided_at(case: Case, shown: set[UUID]) -> str:
+    """Return where a discrepancy is decided: beside all others, or on its own page where it is too new for that."""
+    row = case.discrepancy
+    return case.decided_at if row.pk in shown else columns.page_of(row._meta.label_lower, row.pk)
 
 
 def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:
@@ -93,9 +114,11 @@ def host_of(merchant: Any) -> str:
     return str(urlsplit(merchant.shop_url).hostname or "") or next(iter(merchant.return_hosts), "")
 
 
-def title_of(title: str) -> str:
+def title_of(spec: Any) -> str:
     """Return what a filter is called."""
-    return FILTERS.get(title, title[:1].upper() + title[1:])
+    title, field = str(spec.title), getattr(spec, "field", None)
+    of_field = f"{field.model._meta.label_lower}.{field.name}" if field else ""
+    return FILTERS.get(of_field) or FILTERS.get(title, title[:1].upper() + title[1:])
 
 
 def words_of(label: str, name: str, shown: str) -> str:

@@ -33,8 +33,8 @@ HOLDS = "The bank holds {amount}{card}. It can be captured until {until} UTC; th
 RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
 RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
 UNKNOWN: dict[str, str] = {
-    Operation.Kind.AUTHORIZE: "The bank may hold {amount}: it has not said so yet.",
-    Operation.Kind.CAPTURE: "The bank may have taken {amount}: it has not said so yet.",
+    Operation.Kind.AUTHORIZE: "The bank may hold {amount}. It has not said yet.",
+    Operation.Kind.CAPTURE: "The bank may have taken {amount}. It has not said yet.",
 }
 OR_WITH: dict[str, str] = {Operation.Kind.CAPTURE: "Or with the merchant: the bank has not said."}
 PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop", Status.REFUNDING: "shop"}
@@ -276,8 +276,17 @@ class Page:
 
     def _refund(self, row: Refund) -> Line:
         note = reasons.said(row.failure_reason)
-        what, at = f"Refund {row.merchant_refund_ref}", row.settled_at or row.created_at
+        what, at = (
+            f"Refund {row.merchant_refund_ref}",
+            row.settled_at or self._failed_at(row) or row.created_at,
+        )
         return Line(row, what, REFUND[row.status], self._money(row.amount), at, note=note)
+
+    def _failed_at(self, row: Refund) -> datetime | None:
+        """Return when the last part of a refund that failed was refused."""
+        parts = [part for part in self._operations if part.refund_uuid == row.pk and part.ended_at]
+        has_failed = row.status == Refund.Status.FAILED
+        return max((part.ended_at for part in parts if part.ended_at), default=None) if has_failed else None
 
     def _dispute(self, row: Dispute) -> Line:
         until = f"Answer by {utc(row.respond_by)}." if row.respond_by and not row.closed_at else ""

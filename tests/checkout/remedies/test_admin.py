@@ -68,6 +68,7 @@ class TestClosing:
         assert "<p>The bank said: the card’s account is closed.</p>" in page
         assert "<h1>Settle the refund of £20.00 otherwise?</h1>" in page and ">Book £20.00<" in page
         assert "How it was settled" in page and "A-20417" in page
+        assert "then reads settled and the order refunded, unless another part is still open." in page
 
     @pytest.mark.rule("operator.proof")
     def test_wants_a_note(self, admin: Client, stuck: Operation) -> None:
@@ -120,6 +121,19 @@ class TestTheOthers:
         page = act(admin, OPERATIONS, "send_again", stuck.pk, note="The account is open again")
         assert "Sent again: The account is open again. The ledger is proven." in page
         assert LogEntry.objects.get().change_message == "Sent again: The account is open again."
+
+    def test_what_sending_again_would_do_is_said_of_this_one(self, admin: Client, stuck: Operation) -> None:
+        def asked() -> str:
+            return act(admin, OPERATIONS, "send_again", stuck.pk, note=None)
+
+        at_once = "The refund goes to the provider at once."
+        assert f"{at_once} If the account is still closed, it is refused again." in asked()
+        Operation.objects.filter(pk=stuck.pk).update(reason="refused")
+        assert f"{at_once} If the bank’s reason still holds, it is refused again." in asked()
+        Operation.objects.filter(pk=stuck.pk).update(state="unknown", ended_at=None)
+        page = asked()
+        assert f"{at_once} It is sent only if the provider says that it failed or never arrived." in page
+        assert "(required)" in page and "since" in page
 
     def test_an_operation_in_doubt_is_given_up(
         self, admin: Client, unpaid: Checkout, pay: Callable[..., Checkout]

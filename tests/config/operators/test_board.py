@@ -88,6 +88,14 @@ class TestPage:
         assert f"/admin/checkout/checkout/{in_doubt.payment.checkout_uuid}/change/" in page
 
     @pytest.mark.rule("operator.page")
+    def test_says_of_a_try_whose_time_has_come_that_it_is_due(self, in_doubt: Operation) -> None:
+        soon = clock.now() + timedelta(minutes=1)
+        Operation.objects.filter(pk=in_doubt.pk).update(next_attempt_at=soon)
+        assert f"The next try is at\N{NO-BREAK SPACE}{soon:%H:%M:%S}." in board.read().unresolved[0].said
+        age(Operation.objects.filter(pk=in_doubt.pk), next_attempt_at=timedelta(seconds=1))
+        assert "The next try is due." in board.read().unresolved[0].said
+
+    @pytest.mark.rule("operator.page")
     def test_shows_what_a_person_must_see_to(self, operator: Client, acme: Merchant) -> None:
         told = subscribe()
         parked = emit(told)

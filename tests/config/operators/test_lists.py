@@ -143,6 +143,28 @@ class TestDiscrepancies:
         assert "another_amount</a>" not in page, "a filter's choice is a sentence too"
         assert table.count("_selected_action") == 1, "what is closed is not closed again"
 
+    def test_lead_each_to_where_it_is_decided(
+        self, client: Client, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("config.operators.cases.LISTED", 1)
+        capture = Operation.objects.get(kind="capture")
+        for kind in ("another_amount", "missing_there", "void_refused"):
+            discrepancies.report_operation(capture, kind)
+        Discrepancy.objects.filter(kind="void_refused").update(closed_at=clock.now())
+        first, second = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
+        people.operate(client)
+        page = shown(client, DISCREPANCIES)
+        assert f'href="/admin/operations/#case-{first.pk}">Decide<' in page
+        assert f'href="{DISCREPANCIES}{second.pk}/change/">Decide<' in page, (
+            "too new to stand beside the others"
+        )
+        assert page.count(">Decide<") == 2, "what is closed is decided"
+        assert ">What is wrong</h3>" in page and ">Kind</h3>" not in page
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_discrepancy"))
+        people.operate(client, person)
+        assert ">Decide<" not in shown(client, DISCREPANCIES), "nor may they see where"
+
     def test_say_which_filters_are_on(self, operator: Client, captured: Checkout) -> None:
         assert "Filters: open only" in shown(operator, f"{DISCREPANCIES}?state=open")
         both = shown(operator, f"{ORDERS}?status__exact=captured&merchant__exact={captured.merchant_id}")

@@ -1,6 +1,7 @@
 """One order's page: where the money is, what waits, what was done, and no more than this operator may see."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -88,11 +89,11 @@ class TestWhatWaits:
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
         sent = Operation.objects.get(kind="capture")
-        page = page_of(operator, held)
-        assert f"Sent at {sent.created_at:%H:%M:%S}. After 1 try: no clear answer." in page
+        page = page_of(operator, held).replace("\N{NO-BREAK SPACE}", " ")
+        assert f"Sent at {sent.created_at:%H:%M:%S} UTC. After 1 try: no clear answer." in page
         assert f"The hold ends at {held.capture_before:%H:%M:%S}." in page
         assert "Look it up now" in page and "In doubt</span>" in page
-        assert "The bank may have taken £90.00: it has not said so yet." in page
+        assert "The bank may have taken £90.00. It has not said yet." in page
         assert "Or with the merchant: the bank has not said." in page
         assert "Cancel the order" not in page and "The bank holds" not in page
 
@@ -120,6 +121,20 @@ class TestWhatWasDone:
         )
         page = page_of(operator, captured)
         assert "Refund failed</span>" in page and ">Refunds</h2>" in page and "Given back" not in page
+
+    def test_says_when_a_refund_failed_and_when_one_was_asked(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        order = at("refunding")
+        refund, part = Refund.objects.get(), Operation.objects.get(kind="refund")
+        asked, failed = (refund.created_at - timedelta(seconds=seconds) for seconds in (9, 5))
+        Refund.objects.update(created_at=asked)
+        page = page_of(operator, order)
+        assert utc(asked) in page[page.index(">Refunds</h2>") :]
+        Operation.objects.filter(pk=part.pk).update(state="failed", ended_at=failed)
+        Refund.objects.update(status="failed")
+        its = page_of(operator, order).partition(">Refunds</h2>")[2].partition("</table>")[0]
+        assert utc(failed) in its and utc(asked) not in its
 
     def test_counts_the_shares_and_names_nobody(
         self, operator: Client, at: Callable[[str], Checkout]
