@@ -144,6 +144,7 @@ class CheckoutAdmin(MoneyAdmin):
     unindexed = ("payment", "lead")  # a payment's page names its order by the uuid, a person's by `Lead`
     amounts = ("amount", "refunded_amount")
     panels = (("checkout.change", "checkout"),)
+    counts_records = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Read each with the time at which it was read, so that a page tells its age."""
@@ -294,6 +295,7 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     search_fields = ("id", "key")
     of_each_merchant = ("key",)
     references = {"checkout_uuid": "checkout.checkout"}
+    uncounted = ("checkout_uuid",)
     secret = ("body", "request_digest")
 
 

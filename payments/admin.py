@@ -276,6 +276,7 @@ class BalanceEntryAdmin(MoneyAdmin):
     search_fields = ("checkout_uuid", "operation", "reference", "payout")
     amounts = ("amount", "fee")
     references = {"checkout_uuid": "checkout.checkout", "operation": "payments.operation"}
+    uncounted = ("checkout_uuid",)
 
 
 @admin.register(Booking)

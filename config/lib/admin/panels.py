@@ -1,12 +1,13 @@
 """Panels on a row's page in the admin: the first rows that refer to it, and links to all others."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.contrib.admin.utils import display_for_field, display_for_value, label_for_field, lookup_field
-from django.db.models import ForeignKey, Model
+from django.db.models import ForeignKey, Model, QuerySet, Value
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -37,10 +38,11 @@ class Panel:
 
 
 class Link(NamedTuple):
-    """A link to a list."""
+    """A link to a list, with how many rows it has, if they were counted."""
 
     title: str
     address: str
+    count: str = ""
 
 
 def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
@@ -110,13 +112,20 @@ def referring(model: type[Model], shown: Any) -> Iterator[str]:
 
 
 def elsewhere(
-    registered: Sequence[Any], request: HttpRequest, row: Model, drawn: set[tuple[str, str]]
+    registered: Sequence[Any],
+    request: HttpRequest,
+    row: Model,
+    drawn: set[tuple[str, str]],
+    *,
+    is_counted: bool = False,
 ) -> list[Link]:
     """Return links to the lists of all that refers to a row, except what is drawn as a panel.
 
-    They name the merchant too where both have one, as `panel` does.
+    They name the merchant too where both have one, as `panel` does. If they are counted, empty lists are left out, but
+    for an admin's `uncounted` keys, which have no index.
     """
-    links = []
+    links: list[Link] = []
+    lists: dict[int, QuerySet[Any, Any]] = {}  # those that can be counted, by their links' places
     for shown in registered:
         label, title = shown.model._meta.label_lower, capfirst(shown.model._meta.verbose_name_plural)
         names = [name for name in referring(type(row), shown) if (label, name) not in drawn]
@@ -125,5 +134,21 @@ def elsewhere(
         for name in names:
             more = f" ({shown.model._meta.get_field(name).verbose_name})" if len(names) > 1 else ""
             lookups = {f"{name}__exact": row.pk} | _merchants(row, shown.model)
+            if name not in getattr(shown, "uncounted", ()):
+                lists[len(links)] = shown.model._default_manager.filter(**lookups)
             links.append(Link(f"{title}{more}", list_of(label, **lookups)))
-    return sorted(links)
+    return sorted(_counted(links, lists) if is_counted and lists else links)
+
+
+def _counted(links: Sequence[Link], lists: Mapping[int, QuerySet[Any, Any]]) -> list[Link]:
+    """Return the links with how many rows their lists have up to MAXIMUM, in one statement, but for empty lists."""
+    first, *others = (
+        rows.order_by().values_list(Value(place))[: MAXIMUM + 1] for place, rows in lists.items()
+    )
+    counts = Counter(place for (place,) in first.union(*others, all=True))
+    words = {place: f"over {MAXIMUM}" if count > MAXIMUM else str(count) for place, count in counts.items()}
+    return [
+        link._replace(count=words.get(place, ""))
+        for place, link in enumerate(links)
+        if place in words or place not in lists
+    ]

@@ -39,6 +39,10 @@ class OperatorAdmin(admin.ModelAdmin):
     secret: tuple[str, ...] = ()
     references: Mapping[str, str] = {}  # fields with the key of another row, and that row's model
     panels: tuple[tuple[str, str], ...] = ()  # on a row's page: models, and their fields that refer to it
+    counts_records = False  # whether a row's page says how many rows each list has that refers to it
+    uncounted: tuple[
+        str, ...
+    ] = ()  # keys in `references` that have no index: none of its rows are counted by them
     linked_by: tuple[str, ...] = ()  # lookups beside its foreign keys, by which pages link to its list
     of_each_merchant: tuple[str, ...] = ()  # searched columns whose index begins with the merchant
     merchants_order: tuple[str, ...] = ()  # the order of one merchant's rows that has an index
@@ -133,7 +137,9 @@ class OperatorAdmin(admin.ModelAdmin):
         actions: dict[str, Any] = dict(self.get_actions(request) or {})
         return {
             "panels": [panels.panel(registered[label], request, path, row) for label, path in drawn],
-            "elsewhere": panels.elsewhere(list(registered.values()), request, row, set(drawn)),
+            "elsewhere": panels.elsewhere(
+                list(registered.values()), request, row, set(drawn), is_counted=self.counts_records
+            ),
             "row_actions": [
                 (name, words) for name, (_, _, words) in actions.items() if self.offers(name, row)
             ],

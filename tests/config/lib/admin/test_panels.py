@@ -7,11 +7,12 @@ from django.contrib import admin
 from django.db import connection
 from django.db.models import ForeignKey
 from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
 from django.utils.html import format_html
 
 from checkout.models import Checkout
 from config.lib.admin import panels
-from payments.models import Payment
+from payments.models import Payment, Posting
 from portal.models import User
 
 pytestmark = pytest.mark.django_db
@@ -70,6 +71,41 @@ def test_a_link_to_a_list_names_the_merchant_where_its_index_begins_with_it(capt
     links = {link.title: link.address for link in panels.elsewhere(registered, request, captured, set())}
     assert f"merchant__exact={captured.merchant_id}" in links["Postings"]
     assert "merchant__exact" not in links["Changes"], "a change has no merchant of its own"
+
+
+def test_lists_are_counted_in_one_statement_and_empty_ones_left_out(captured: Checkout) -> None:
+    request = RequestFactory().get("/")
+    request.user = User.objects.create_superuser("operator@example.com")
+    registered = list(admin.site._registry.values())
+    with CaptureQueriesContext(connection) as asked:
+        links = panels.elsewhere(registered, request, captured, set(), is_counted=True)
+    counts = {link.title: link.count for link in links}
+    assert len(asked) == 1
+    assert (counts["Payments"], counts["Postings"]) == ("1", str(Posting.objects.count()))
+    assert "Disputes" not in counts, "it has none"
+    assert counts["Idempotency keys"] == "", "no index finds them, so they are not counted"
+
+
+def test_every_list_that_is_counted_has_an_index_for_it() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("""
+            SELECT DISTINCT i.indrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i
+            JOIN pg_class c ON c.oid = i.indrelid WHERE i.indpred IS NULL AND c.relkind IN ('r', 'p')
+        """)
+        found = cursor.fetchall()
+    unfound = [
+        f"{model._meta.label}.{name}"
+        for model, shown in admin.site._registry.items()
+        for name in panels.referring(Checkout, shown)
+        if name not in getattr(shown, "uncounted", ())
+        and not any(
+            table == model._meta.db_table
+            and definition.partition("(")[2].removeprefix("merchant_id, ").startswith(column)
+            for column in [model._meta.get_field(name).column]
+            for table, definition in found
+        )
+    ]
+    assert unfound == []
 
 
 class TestShortened:
