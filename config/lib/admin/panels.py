@@ -42,7 +42,7 @@ class Link(NamedTuple):
 
     title: str
     address: str
-    count: str = ""
+    rows: str = ""
 
 
 def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
@@ -148,7 +148,7 @@ def _counted(links: Sequence[Link], lists: Mapping[int, QuerySet[Any, Any]]) -> 
     counts = Counter(place for (place,) in first.union(*others, all=True))
     words = {place: f"over {MAXIMUM}" if count > MAXIMUM else str(count) for place, count in counts.items()}
     return [
-        link._replace(count=words.get(place, ""))
+        link._replace(rows=words.get(place, ""))
         for place, link in enumerate(links)
         if place in words or place not in lists
     ]

@@ -79,7 +79,7 @@ def test_lists_are_counted_in_one_statement_and_empty_ones_left_out(captured: Ch
     registered = list(admin.site._registry.values())
     with CaptureQueriesContext(connection) as asked:
         links = panels.elsewhere(registered, request, captured, set(), is_counted=True)
-    counts = {link.title: link.count for link in links}
+    counts = {link.title: link.rows for link in links}
     assert len(asked) == 1
     assert (counts["Payments"], counts["Postings"]) == ("1", str(Posting.objects.count()))
     assert "Disputes" not in counts, "it has none"
@@ -101,7 +101,7 @@ def test_every_list_that_is_counted_has_an_index_for_it() -> None:
         and not any(
             table == model._meta.db_table
             and definition.partition("(")[2].removeprefix("merchant_id, ").startswith(column)
-            for column in [model._meta.get_field(name).column]
+            for column in [field.column for field in model._meta.fields if field.name == name]
             for table, definition in found
         )
     ]
