@@ -358,7 +358,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
     list_filter = (OPENNESS, "kind")
     listed_as = "Open ones first, the oldest of them on top"
-    searched_by = "Kind, note or order"
+    searched_by = "What is wrong, note or order"
     search_help_text = "Any part of a kind or a note, or the whole id of an order."
     search_fields = ("kind", "note", "subject")
 

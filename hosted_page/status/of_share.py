@@ -64,7 +64,7 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
             heading = _("{name} no longer asks for this").format(**facts)
             told = [_("You are not charged, and there is nothing left to do.")]
             if target.checkout.status == Status.CAPTURED and not disputes.standing(target.checkout.pk):
-                told.append(_("Your <strong>{amount}</strong> stays with {name}."))
+                told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))
             return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
 
 

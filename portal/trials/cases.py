@@ -43,7 +43,7 @@ _TABLE = (
         "slow",
         "Survive a lost answer",
         "The sandbox drops your first answer, as if it had come too late, and sends the event again. "
-        "Capture once all the same.",
+        "Still capture only once.",
         "one capture, and your 2xx to the event that comes again",
         "once, and answer 2xx when the event comes again",
         takes_first=True,
@@ -60,8 +60,8 @@ _TABLE = (
     Case(
         "rotate",
         "Rotate the signing secret",
-        "Your sandbox secret is rotated, unless two sign already. The new one is shown here, once. An order follows "
-        "that both sign: accept it if either signature is right.",
+        "Your sandbox secret is rotated, unless two sign already. The new one is shown here, once. Then comes an "
+        "event that both sign: accept it if either signature is right.",
         "your capture, and your 2xx to the event",
         "and answer the event 2xx",
         begin_at="portal_rotate_and_run",
