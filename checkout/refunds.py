@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from checkout import refund_parts
+from checkout import expiry, refund_parts
 from checkout.models import Checkout, Refund
 from checkout.share_outcomes import FINISH_OPERATIONS
 from checkout.states import OperationInProgress, StateConflict, Status
@@ -64,16 +64,17 @@ def accept(
             checkout = Checkout.objects.locked(checkout_uuid, merchant)
             if amount is not None and amount != checkout.amount:
                 raise PartialRefundNotSupported(checkout.amount)
-            existing = _existing(checkout, ref)
-            if existing is not None:
+            if existing := _existing(checkout, ref):
                 return Accepted(existing, is_new=False)
-            _check_refundable(checkout)
-            return Accepted(_begin(checkout, ref, reason, cause), is_new=True)
+            if not expiry.expire_if_due(checkout, checkout.locked_at):
+                _check_refundable(checkout)
+                return Accepted(_begin(checkout, ref, reason, cause), is_new=True)
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
             raise
         # Another checkout, under another lock, has used the reference at the same moment.
         raise RefundRefConflict from error
+    raise NotRefundable(checkout.status)  # it was late: what its time has ended is kept
 
 
 def _existing(checkout: Checkout, ref: str) -> Refund | None:

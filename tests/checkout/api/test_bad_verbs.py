@@ -129,7 +129,7 @@ class TestConflict:
         assert answer.status_code == 200
         assert answer.json() == api.get(f"checkouts/{checkout.pk}").json()
 
-    @pytest.mark.rule("capture.deadline")
+    @pytest.mark.rule("capture.deadline", "lapse.whoever", "refund.refused")
     @pytest.mark.parametrize("status", ["created", "authorized"])
     @pytest.mark.parametrize(("verb", "code"), [("capture", "not_capturable"), ("refund", "not_refundable")])
     def test_finds_a_passed_deadline_before_any_sweep(
@@ -140,8 +140,8 @@ class TestConflict:
         error = refused(call(api, checkout, verb), 409, code)
         assert not Operation.objects.filter(kind="capture").exists() and not Refund.objects.exists()
         ended = {"created": "expired", "authorized": "voided"}[status]
-        if verb == "capture":
-            assert error["details"][0]["status"] == ended
+        assert error["details"] == [{"status": ended, "available_actions": []}]
+        assert Checkout.objects.get().status == ended
         assert api.get(f"checkouts/{checkout.pk}").json()["data"]["status"] == ended
 
     def test_of_a_late_cancel_leaves_the_lapse_as_it_is(self, api: Api, held: Checkout) -> None:
