@@ -26,11 +26,11 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = checkout.locked_at
+        expiry.expire_if_due(checkout, now)
         can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # else no waiting helps
         if can_end and open_operations.open_operation(checkout.pk) is not None:
             raise OperationInProgress
-        expiry.expire_if_due(checkout, now)
-        if checkout.status in (Status.CREATED, Status.AUTHORIZED):
+        if can_end:
             _void(checkout, note, now, cause)
     if checkout.status != Status.VOIDED:
         raise NotCancellable(checkout.status)

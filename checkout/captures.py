@@ -132,12 +132,12 @@ def _begin_capture(
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:
             return checkout, None
+        expiry.expire_if_due(checkout, now)  # before `live` is read: it may give up a silent card
         live = open_operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:
             raise _CaptureOpen(live.open_uuid)
         if live is not None and live.open_kind and checkout.status in (Status.CREATED, Status.AUTHORIZED):
             raise OperationInProgress
-        expiry.expire_if_due(checkout, now)
         if checkout.status == Status.AUTHORIZED and live is not None:
             switches.check(merchant)
             slot.take()

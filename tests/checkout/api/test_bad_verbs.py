@@ -15,6 +15,7 @@ from payments.models import Operation, Payment
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
+from tests.outages import InDoubt, pass_time
 from tests.refusals import MISSING, nothing_moves, refused, without
 from webhooks.models import Event
 
@@ -143,6 +144,23 @@ class TestConflict:
         assert error["details"] == [{"status": ended, "available_actions": []}]
         assert Checkout.objects.get().status == ended
         assert api.get(f"checkouts/{checkout.pk}").json()["data"]["status"] == ended
+
+    @pytest.mark.rule("expiry.open_operation")
+    @pytest.mark.parametrize(
+        ("verb", "code"),
+        [("capture", "not_capturable"), ("cancel", "not_cancellable"), ("refund", "not_refundable")],
+    )
+    def test_finds_a_passed_deadline_that_a_silent_bank_no_longer_holds_up(
+        self, api: Api, in_doubt: InDoubt, verb: str, code: str
+    ) -> None:
+        authorize = in_doubt("authorize")
+        checkout = Checkout.objects.get()
+        make_late(checkout)
+        refused(call(api, checkout, verb), 409, "operation_in_progress")
+        pass_time(authorize, seconds=61)
+        error = refused(call(api, checkout, verb), 409, code)
+        assert error["details"] == [{"status": "expired", "available_actions": []}]
+        assert Checkout.objects.get().status == "expired"
 
     def test_of_a_late_cancel_leaves_the_lapse_as_it_is(self, api: Api, held: Checkout) -> None:
         make_late(held)
