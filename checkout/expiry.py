@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from checkout import events, given_up_cards, share_outcomes, states
@@ -14,10 +15,11 @@ from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
 from config.lib.prepared import Prepared
-from payments import open_operations, opening, planning
+from payments import due, open_operations, opening, planning
 from payments.cause import PUMP, Cause
-from payments.models import Operation
+from payments.models import Merchant, Operation
 
+PAGE = 200  # the longest page of a list
 Kind = Operation.Kind
 
 
@@ -43,6 +45,31 @@ def expire_one_if_due(checkout_uuid: UUID) -> None:
         return
     with transaction.atomic(durable=True):
         expire_if_due(Checkout.objects.locked(checkout_uuid), clock.now())
+
+
+def expire_late_of(merchant: Merchant) -> None:
+    """Lapse or expire what is late of a merchant's, as `expire_one_if_due` does, one page of it at most.
+
+    For a list that what ends by it comes into: no row that matches already would lead there.
+    """
+    for late in _LATE_OF.all(merchant.pk):
+        expire_one_if_due(late.pk)
+
+
+def _late_of(merchant: Any) -> QuerySet[Checkout]:
+    held = Q(status=Status.AUTHORIZED, capture_before__lte=Now())
+    unpaid = Q(status=Status.CREATED, payable_until__lte=Now())
+    rows = Checkout.objects.filter(held | unpaid, merchant=merchant)
+    return not_held_up(rows).only("pk")[:PAGE]
+
+
+_LATE_OF = Prepared(_late_of, UUID)
+
+
+def not_held_up(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+    """Leave out what an open card operation holds up; one about which a bank is silent for a minute may not."""
+    silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
+    return rows.exclude(Exists(open_operations.open_on(OuterRef("pk")).exclude(silent)))
 
 
 def oldest(status: Status) -> datetime | None:

@@ -10,7 +10,7 @@ from uuid import UUID
 import structlog
 from celery import shared_task
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from checkout import doubt, expiry, share_outcomes, sharing, states
@@ -71,9 +71,8 @@ def _one_by_one(status: Status, is_done: bool) -> Prepared[Checkout]:
 
     With `is_done`, only those whose bank is silent.
     """
-    silent = Q(kind=Operation.Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
     open_on_it = open_operations.open_on(OuterRef("pk"))
-    rows = Checkout.objects.late(status).exclude(Exists(open_on_it.exclude(silent))).only("pk", "merchant")
+    rows = expiry.not_held_up(Checkout.objects.late(status)).only("pk", "merchant")
     return Prepared(lambda: (rows.filter(Exists(open_on_it)) if is_done else rows)[:BATCH])
 
 

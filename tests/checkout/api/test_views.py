@@ -16,8 +16,8 @@ from checkout.models import Checkout
 from config.lib import clock
 from tests import factories, mates
 from tests.conftest import Api
-from tests.factories import CAUSE, order
-from tests.outages import pump
+from tests.factories import CAUSE, make_late, order
+from tests.outages import leave_in_doubt, pump
 from tests.refusals import refused
 from webhooks.models import Subscription
 
@@ -82,6 +82,24 @@ class TestList:
         }.items():
             assert uuids(api.get(f"checkouts?{query}")) == [str(row.pk) for row in expected], query
 
+    @pytest.mark.rule("lapse.whoever", "list.filters")
+    @pytest.mark.parametrize(("status", "ended"), [("authorized", "voided"), ("created", "expired")])
+    @pytest.mark.parametrize("query", ["status={ended}", "updated_after={now}"])
+    def test_has_what_a_passed_deadline_brings_into_it(
+        self, api: Api, at: Bring, status: str, ended: str, query: str
+    ) -> None:
+        late = at(status)
+        make_late(late)
+        now = clock.iso(clock.now())
+        assert uuids(api.get(f"checkouts?{query.format(ended=ended, now=now)}")) == [str(late.pk)]
+        assert uuids(api.get(f"checkouts?status={status}")) == []
+
+    def test_leaves_what_a_card_operation_holds_up(self, api: Api, held: Checkout) -> None:
+        leave_in_doubt(held)
+        make_late(held)
+        assert uuids(api.get("checkouts?status=voided")) == []
+        assert uuids(api.get("checkouts?status=authorized")) == [str(held.pk)]
+
     @pytest.mark.rule("list.pages")
     def test_holds_fifty_unless_told_and_two_hundred_at_most(self, api: Api) -> None:
         for _ in range(51):
@@ -143,6 +161,13 @@ class TestStatements:
             factories.checkout(api.merchant)
         with at_most(3):
             assert len(uuids(api.get("checkouts"))) == 20
+
+    @pytest.mark.parametrize(
+        "query", ["status=voided", "status=expired", "updated_after=2026-01-01T00:00:00Z"]
+    )
+    def test_of_a_list_that_time_adds_to_are_one_more(self, api: Api, unpaid: Checkout, query: str) -> None:
+        with at_most(4):
+            api.get(f"checkouts?{query}")
 
     @pytest.mark.parametrize("items", [1, 5, 100])
     def test_of_a_creation_are_eight_at_most(self, api: Api, items: int) -> None:
