@@ -8,12 +8,13 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from checkout import expiry
+from checkout import expiry, states
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_ASKED, SHARE_PAID, Status
 from config.lib import clock
 from config.lib.database import replica
 from config.lib.prepared import Prepared
+from payments import switches
 from payments.models import Merchant
 
 SOON = timedelta(seconds=30)
@@ -39,6 +40,22 @@ def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
 def read_at(checkout: Any) -> datetime:
     """Return the database's time at which a checkout of a query `with_read_at` was read."""
     return cast("datetime", checkout.read_at)
+
+
+def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
+    """Return what the merchant may do now with a checkout of a query `with_read_at`, and nothing that is refused.
+
+    While a card operation is open, of `open_kind`, or decides about a hold past its deadline, that is nothing; while a
+    dispute is open or lost, no refund; while the merchant is stopped, no capture. Rule read.actions.
+    """
+    if open_kind or checkout.has_lapsed(read_at(checkout)):
+        return []
+    allowed = states.actions(checkout.status)
+    is_refused = {
+        "refund": is_disputed,
+        "capture": "capture" in allowed and switches.is_stopped(checkout.merchant_id),
+    }
+    return [action for action in allowed if not is_refused.get(action)]
 
 
 def shares(checkout: Checkout) -> list[PaymentRequest]:

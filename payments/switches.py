@@ -32,6 +32,11 @@ def check(merchant: Merchant) -> None:
         raise AllStopped
 
 
+def is_stopped(merchant_uuid: UUID) -> bool:
+    """Whether an operator has stopped new business of this merchant, or of all."""
+    return not _stopped().isdisjoint((merchant_uuid, None))
+
+
 def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
     """Stop a merchant's new business; return the switch, None if it was stopped already."""
     return _set(merchant, is_stopped=True, reason=reason)

@@ -130,14 +130,8 @@ def _of_status(checkout: Any) -> dict[str, Any]:
 
 
 def _actions(checkout: Any) -> list[str]:
-    """Return what the merchant may do now: nothing with a hold past its deadline, as its open operation decides.
-
-    While a dispute is open or lost, no refund. Rule read.actions.
-    """
-    if checkout.has_lapsed(checkout.read_at):
-        return []
     is_disputed = any(part["status"] in Dispute.STANDING for part in checkout.dispute_parts)
-    return [action for action in states.actions(checkout.status) if action != "refund" or not is_disputed]
+    return reading.actions(checkout, open_kind=checkout.pending_operation, is_disputed=is_disputed)
 
 
 def _money(checkout: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.conf import settings
 
-from checkout import reading, states
+from checkout import reading
 from checkout.models import Checkout, Refund
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from hosted_page import summary
@@ -41,7 +41,7 @@ def shown(order: Order) -> dict[str, Any]:
         "support": settings.SUPPORT_EMAIL,
         "notes": order.notes,
         **_held(order),
-        **_actions(checkout, is_taken_back=is_taken_back),
+        **_actions(order, is_disputed=is_taken_back),
     }
 
 
@@ -51,13 +51,14 @@ def _is_elsewhere(order: Order, came_back: int) -> bool:
     return has_come_back or any(row.kind == Booking.Kind.REFUNDED_OUTSIDE for row in order.bookings)
 
 
-def _actions(checkout: Checkout, *, is_taken_back: bool) -> dict[str, bool]:
+def _actions(order: Order, *, is_disputed: bool) -> dict[str, bool]:
     """Return what a person may do now, and whether the page updates itself."""
-    actions = states.actions(checkout.status)
+    actions = reading.actions(order.checkout, open_kind=order.open_kind, is_disputed=is_disputed)
+    is_asked = order.checkout.status == Status.CREATED and order.open_kind is not None
     return {
         "can_cancel": "cancel" in actions,
-        "can_refund": "refund" in actions and not is_taken_back,
-        "is_live": checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
+        "can_refund": "refund" in actions,
+        "is_live": is_asked or order.checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
     }
 
 

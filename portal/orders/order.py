@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404
@@ -9,6 +10,7 @@ from django.http import Http404
 from checkout import reading
 from checkout.models import Checkout, PaymentRequest
 from config.lib.prepared import Prepared
+from payments import open_operations
 from payments.models import Booking, Dispute, Merchant, Posting
 from portal.models import CheckoutNote
 from webhooks import lookup
@@ -16,7 +18,9 @@ from webhooks.models import Delivery
 
 _ONE = Prepared(
     lambda pk, merchant: reading.with_read_at(
-        Checkout.objects.filter(pk=pk, merchant=merchant).select_related("merchant", "payment")
+        open_operations.with_open_kind(
+            Checkout.objects.filter(pk=pk, merchant=merchant).select_related("merchant", "payment")
+        )
     ),
     UUID,
     UUID,
@@ -28,6 +32,13 @@ class Order:
     """A merchant's checkout, with its payment and merchant; the rest is read when it is first asked for."""
 
     checkout: Checkout
+
+    @property
+    def open_kind(self) -> str | None:
+        """The kind of the card operation that is open on it; None if none is."""
+        read: Any = self.checkout
+        kind: str | None = read.open_kind
+        return kind
 
     @cached_property
     def shares(self) -> list[PaymentRequest]:

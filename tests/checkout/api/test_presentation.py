@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from checkout import captures, refunds, tasks
+from checkout import captures, refunds, states, tasks
 from checkout.models import Checkout, Refund
 from payments import operations
 from payments.models import Operation, Payment
 from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late, order
-from tests.outages import break_down
+from tests.outages import break_down, leave_in_doubt
 from webhooks.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -47,16 +47,38 @@ REFUND = {
 
 @pytest.mark.rule("read.actions")
 class TestWhatMayBeDone:
-    def test_is_nothing_past_the_deadline_while_a_capture_is_in_doubt(self, api: Api, held: Checkout) -> None:
-        break_down("capture", "down")
+    def test_is_nothing_while_a_capture_is_in_doubt_nor_past_the_deadline(
+        self, api: Api, held: Checkout
+    ) -> None:
         break_down("look_up", "down", times=9)
-        with pytest.raises(captures.OutcomeUnknown):
-            captures.capture(held.merchant, held.pk, cause=CAUSE)
-        assert api.get(f"checkouts/{held.pk}").json()["data"]["available_actions"] == ["capture", "cancel"]
+        leave_in_doubt(held)
+        assert read(api, held)["available_actions"] == []
         make_late(held)
         (listed,) = api.get("checkouts").json()["data"]["checkouts"]
-        read = api.get(f"checkouts/{held.pk}").json()["data"]
-        assert read["available_actions"] == listed["available_actions"] == []
+        assert read(api, held)["available_actions"] == listed["available_actions"] == []
+
+    def test_is_nothing_while_the_payer_is_asked_by_their_bank(
+        self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        asked = pay(unpaid, "4000002500003155")
+        shown = read(api, asked)
+        assert (shown["status"], shown["pending_operation"]) == ("created", "authorize")
+        assert shown["available_actions"] == []
+
+    @pytest.mark.rule("operator.stop")
+    @pytest.mark.parametrize(
+        ("status", "actions"),
+        [("created", ["cancel"]), ("authorized", ["cancel"]), ("captured", ["refund"])],
+    )
+    @pytest.mark.parametrize("is_all", [False, True], ids=["the merchant", "all"])
+    def test_is_no_capture_once_an_operator_has_stopped(
+        self, api: Api, at: Bring, status: str, actions: list[str], is_all: bool
+    ) -> None:
+        checkout = at(status)
+        factories.stop(None if is_all else api.merchant)
+        assert read(api, checkout)["available_actions"] == actions
+        factories.stop(None if is_all else api.merchant, is_stopped=False)
+        assert read(api, checkout)["available_actions"] == states.actions(status)
 
 
 def read(api: Api, checkout: Checkout) -> dict[str, Any]:

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 from django.test import Client
 
@@ -6,6 +8,7 @@ from config.lib import clock
 from payments.models import Merchant
 from portal.models import Role
 from tests import factories
+from tests.outages import leave_in_doubt
 from tests.portal import stage
 from webhooks.models import Delivery
 
@@ -57,3 +60,21 @@ class TestHeldPage:
 
     def test_says_that_no_server_hears_of_it(self, client: Client, held: Checkout) -> None:
         assert "Your server does not hear of this hold" in client.get(page_of(held)).content.decode()
+
+
+@pytest.mark.rule("cancel.portal", "read.actions")
+class TestWhatMayBeDone:
+    @pytest.mark.parametrize("status", ["created", "authorized"])
+    def test_is_no_cancel_while_a_card_operation_is_open(
+        self, acme: Merchant, unpaid: Checkout, pay: Callable[..., Checkout], status: str
+    ) -> None:
+        owner = stage.browser(stage.person(acme, Role.OWNER))
+        assert "Cancel the order" in owner.get(page_of(unpaid)).content.decode()
+        if status == "created":
+            pay(unpaid, "4000002500003155")
+        else:
+            leave_in_doubt(pay(unpaid))
+        words = owner.get(page_of(unpaid)).content.decode()
+        assert "Cancel the order" not in words and 'hx-trigger="every 2s"' in words
+        asked = owner.get(f"{page_of(unpaid)}/cancel", follow=True).content.decode()
+        assert "A card payment on this order is under way" in asked
