@@ -69,9 +69,6 @@ def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispu
     """
     found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
     if found is not None:
-        Dispute.objects.filter(pk=found.pk).exclude(respond_by=told.respond_by).update(
-            respond_by=told.respond_by
-        )
         return found, False
     if not _fits(payment, told):
         facts = {"reference": told.reference, "amount": told.amount, "currency": told.currency}
@@ -91,6 +88,15 @@ def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispu
     ledger.post(dispute.pk, payment, {Account.PROVIDER: -dispute.amount, Account.DISPUTED: dispute.amount})
     _report(dispute, "disputed")
     return dispute, True
+
+
+def keep_term(dispute: Dispute, told: DisputeRecord) -> bool:
+    """Keep until when evidence may be sent, as the provider says it now; return whether that is another time."""
+    if dispute.respond_by == told.respond_by:
+        return False
+    dispute.respond_by = told.respond_by
+    dispute.save(update_fields=["respond_by"])
+    return True
 
 
 def _fits(payment: Payment, told: DisputeRecord) -> bool:

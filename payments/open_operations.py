@@ -32,14 +32,21 @@ def _of_card(prefix: str = "") -> Q:
     return Q(**{f"{prefix}is_open": True}) & ~Q(**{f"{prefix}purpose": Operation.Purpose.REIMBURSEMENT})
 
 
-def open_kind_of(subject: str) -> Subquery:
-    """Return a subquery for the kind of the operation that is open on the subject in a column, null if none is."""
-    return Subquery(open_on(OuterRef(subject)).values("kind")[:1])
+def pending_kind_of(subject: str) -> Subquery:
+    """Return a subquery for the kind that a read of the subject in a column names, null if none.
+
+    It names the open operation, and a planned release or refund from its beginning on: no change of the order tells
+    when the pump sends that, or tries again.
+    """
+    rows = Operation.objects.filter(payment__subject=OuterRef(subject), payment__is_live=True, ended_at=None)
+    is_planned = Q(state=Operation.State.PLANNED, kind__in=[Operation.Kind.VOID, Operation.Kind.REFUND])
+    of_card = rows.exclude(purpose=Operation.Purpose.REIMBURSEMENT).filter(Q(is_open=True) | is_planned)
+    return Subquery(of_card.order_by("-is_open").values("kind")[:1])
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
     """Add `open_kind` to rows whose key is a subject: the kind of the operation that is open on it, null if none is."""
-    found: QuerySet[Any, Any] = rows.annotate(open_kind=open_kind_of("pk"))
+    found: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(open_on(OuterRef("pk")).values("kind")[:1]))
     return found
 
 

@@ -50,12 +50,12 @@ _PARTS = {
     "refund_parts": _list_of("checkout_refund", _REFUND, "created_at DESC"),
     "share_parts": _list_of("checkout_paymentrequest", ("amount", "status"), "id"),
     "dispute_parts": _list_of("payments_dispute", _DISPUTE, "created_at", of="checkout_uuid"),
-    "pending_operation": open_operations.open_kind_of("pk"),
+    "pending_operation": open_operations.pending_kind_of("pk"),
 }
 
 
 def with_parts(rows: CheckoutQuerySet) -> CheckoutQuerySet:
-    """Add items, refunds, shares, disputes and the open operation to each row, in the same statement."""
+    """Add items, refunds, shares, disputes and the pending operation to each row, in the same statement."""
     return rows.with_bill().annotate(**_PARTS)
 
 

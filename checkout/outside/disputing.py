@@ -41,18 +41,21 @@ def _again_at(checkout: Checkout, answers: Sequence[RefundStatus]) -> datetime |
 
 
 def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -> None:
-    """Book each new dispute and each new decision."""
+    """Book each new dispute, each new decision, and until when to answer."""
     now, has_changed = clock.now(), False
     for record in told:
         dispute, is_new = disputes.book(payment, record, now=now)
         if is_new:
             _pause(checkout, now)
-        if dispute is None or disputes.contradicts(dispute, record):
+        if dispute is None:
+            continue
+        has_changed |= is_new or disputes.keep_term(dispute, record)
+        if disputes.contradicts(dispute, record):
             continue
         is_decided = dispute.status != record.status
         if is_decided:
             _decide(checkout, dispute, record.status, now)
-        has_changed |= is_new or is_decided
+        has_changed |= is_decided
     if has_changed:
         checkout.touch()
 

@@ -43,6 +43,7 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
             _advance(operation, asked, now)
         else:
             _send_anew(operation, cause, now)
+            checkout.touch()
         wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
     return checkout_uuid
 

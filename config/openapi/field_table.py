@@ -137,7 +137,11 @@ FIELDS = {
     "merchant_processor_fee": _FEE,
     "merchant_service_fee": _FEE,
     "refunds": Field("Newest first, failed ones too.", _list(refer("Refund"), minItems=1)),
-    "pending_operation": Field("The card operation that is open at this moment.", _one_of(*Operation.Kind)),
+    "pending_operation": Field(
+        "The card operation that is open at this moment, or about to be sent: while the checkout is created or "
+        "authorized, nothing can be done with it until this is gone.",
+        _one_of(*Operation.Kind),
+    ),
     "shares": Field(
         "How far the customer's mates have paid their parts. `amount` and refunds do not depend on it.",
         refer("Shares"),

@@ -13,10 +13,12 @@ from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import feed
+from payments import due
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.journeys import polling
+from tests.outages import pump
 from tests.refusals import refused
 
 
@@ -129,6 +131,24 @@ class TestTheTimeOfTheLastChange:
         assert while_open["pending_operation"] == "capture"
         assert while_open["updated_at"] >= before["updated_at"]
         assert Checkout.objects.get().updated_at > begun[0] > held.updated_at
+
+    @pytest.mark.rule("read.actions")
+    @pytest.mark.parametrize(
+        ("status", "verb", "kind"), [("authorized", "cancel", "void"), ("captured", "refund", "refund")]
+    )
+    def test_stands_while_a_planned_operation_is_sent_which_is_named_from_its_beginning_on(
+        self, api: Api, at: Callable[[str], Checkout], status: str, verb: str, kind: str
+    ) -> None:
+        order = at(status)
+        api.post(f"checkouts/{order.pk}/{verb}", {"merchant_refund_ref": "r"})
+        planned = api.get(f"checkouts/{order.pk}").json()["data"]
+        assert planned["pending_operation"] == kind
+        (claimed,) = due.claim()
+        sent = api.get(f"checkouts/{order.pk}").json()["data"]
+        assert claimed.kind == kind and sent == planned
+        pump()
+        done = api.get(f"checkouts/{order.pk}").json()["data"]
+        assert "pending_operation" not in done and done["updated_at"] > planned["updated_at"]
 
     def test_of_a_creation_is_the_databases(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         made = factories.checkout(api.merchant)

@@ -33,10 +33,10 @@ SHOWN = {
     "created": ALWAYS | {"payable_until"},
     "expired": ALWAYS | {"payable_until", "expired_at"},
     "authorized": ALWAYS | HELD,
-    "voided": ALWAYS | HELD | VOIDED,
-    "lapsed": ALWAYS | HELD | VOIDED,
+    "voided": ALWAYS | HELD | VOIDED | {"pending_operation"},  # the release
+    "lapsed": ALWAYS | HELD | VOIDED | {"pending_operation"},
     "captured": ALWAYS | HELD | PAID,
-    "refunding": ALWAYS | HELD | PAID | {"refunds"},
+    "refunding": ALWAYS | HELD | PAID | {"refunds", "pending_operation"},
     "refunded": ALWAYS | HELD | PAID | {"refunds"},
 }
 REFUND = {

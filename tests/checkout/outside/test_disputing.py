@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils.html import strip_tags
@@ -12,6 +13,7 @@ from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments import discrepancies
 from payments.models import Discrepancy, Dispute, Operation, Payment
+from payments.outside import inquiries
 from payments.provider import CardUse
 from payments.providers.sandbox import bank, client, fault_injection, settling
 from payments.providers.sandbox.models import Call
@@ -55,6 +57,25 @@ class TestARefundWhileItStands:
         assert (refund.state, refund.reason) == ("failed", "charge_disputed")
         captured.refresh_from_db()
         assert captured.status == "captured"
+
+
+@pytest.mark.rule("dispute.booked", "list.filters")
+def test_another_time_to_answer_by_is_a_change_of_the_order(captured: Checkout, api: Api) -> None:
+    found = dispute(captured.payment)
+
+    def heard() -> dict[str, Any]:
+        inquiries.open_about([found.payment_id])
+        tasks.answer_inquiries()
+        read: dict[str, Any] = api.get(f"checkouts/{captured.pk}").json()["data"]
+        return read
+
+    before = heard()
+    assert heard() == before, "the same word once more changes nothing"
+    later = clock.now() + timedelta(days=30)
+    BankDispute.objects.update(respond_by=later)
+    after = heard()
+    assert after["disputes"][0]["respond_by"] == clock.iso(later)
+    assert after["updated_at"] > before["updated_at"]
 
 
 @pytest.fixture
