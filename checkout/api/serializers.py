@@ -208,10 +208,17 @@ def _is_in_use(currency: Any) -> bool:
     return isinstance(currency, str) and currency in money.currencies()
 
 
+class FullAmount(fields.Integer):
+    """The checkout's amount: the verb, which knows it, refuses any other integer (rules capture.full, refund.full)."""
+
+    def check(self, number: int) -> None:
+        """Leave that to the verb."""
+
+
 class CaptureIn(fields.Body):
     """`{}` captures the full amount."""
 
-    amount = fields.Integer(required=False, minimum=1, maximum=MAXIMUM)
+    amount = FullAmount(required=False, minimum=1, maximum=MAXIMUM)
 
 
 class CancelIn(fields.Body):
@@ -225,7 +232,7 @@ class RefundIn(fields.Body):
 
     merchant_refund_ref = fields.Text()
     reason = fields.Text(required=False, allow_null=True, minimum=0, maximum=500)
-    amount = fields.Integer(required=False, minimum=1, maximum=MAXIMUM)
+    amount = FullAmount(required=False, minimum=1, maximum=MAXIMUM)
 
 
 class CheckoutListQuery(fields.Query):

@@ -68,9 +68,13 @@ class Integer(Field[int, Any, int, Any]):
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
             raise ValidationError("Must be an integer, written without quotes or decimals.")
-        if not self.minimum <= data <= self.maximum:
-            raise ValidationError(f"Must be between {self.minimum} and {self.maximum}.")
+        self.check(data)
         return data
+
+    def check(self, number: int) -> None:
+        """Raise ValidationError if the number is out of bounds."""
+        if not self.minimum <= number <= self.maximum:
+            raise ValidationError(f"Must be between {self.minimum} and {self.maximum}.")
 
     def to_representation(self, value: Any) -> int:
         return int(value)

@@ -20,6 +20,7 @@ from tests.refusals import MISSING, nothing_moves, refused, without
 from webhooks.models import Event
 
 Bring = Callable[[str], Checkout]
+OTHER_AMOUNTS = [-(2**63), -1, 0, 1, 8_999, 9_001, 99_999_999, 10**8, 2**63 - 1]
 VERBS = ("capture", "cancel", "refund")
 REF = {"merchant_refund_ref": "r-2"}
 ACTIONS = {"created": ["cancel"], "authorized": ["capture", "cancel"], "captured": ["refund"]}
@@ -232,7 +233,7 @@ class TestConflict:
 
 @pytest.mark.rule("capture.full")
 class TestCaptureBody:
-    @pytest.mark.parametrize("amount", [1, 8_999, 9_001, 99_999_999])
+    @pytest.mark.parametrize("amount", OTHER_AMOUNTS)
     def test_of_another_amount_is_refused(self, api: Api, held: Checkout, amount: int) -> None:
         with nothing_moves():
             error = refused(
@@ -240,10 +241,14 @@ class TestCaptureBody:
             )
         assert error["details"] == [{"param": "amount", "expected": 9_000}]
 
-    @pytest.mark.parametrize("amount", [-1, 0, 10**9, "9000", 9000.0, 9e3, True, None, [], {}], ids=repr)
+    @pytest.mark.parametrize("amount", ["9000", 9000.0, 9e3, True, None, [], {}], ids=repr)
     def test_of_no_amount_is_refused(self, api: Api, held: Checkout, amount: Any) -> None:
         with nothing_moves():
             refused(call(api, held, "capture", amount=amount), 422, "validation_failed", "amount")
+
+    def test_of_an_endless_number_is_no_json(self, api: Api, held: Checkout) -> None:
+        with nothing_moves():
+            refused(call(api, held, "capture", amount=10**400), 400, "invalid_json")
 
     @pytest.mark.parametrize("body", [b"", b"{}", b'{"amount": 9000}', b'{"x": 1}'])
     def test_of_the_full_amount_is_taken(self, api: Api, held: Checkout, body: bytes) -> None:
@@ -291,7 +296,7 @@ class TestRefundBody:
             refused(call(api, captured, "refund", reason=reason), 422, "validation_failed", "reason")
 
     @pytest.mark.rule("refund.full")
-    @pytest.mark.parametrize("amount", [1, 8_999, 9_001])
+    @pytest.mark.parametrize("amount", OTHER_AMOUNTS)
     def test_of_a_part_is_refused(self, api: Api, captured: Checkout, amount: int) -> None:
         with nothing_moves():
             error = refused(
@@ -299,7 +304,7 @@ class TestRefundBody:
             )
         assert error["details"] == [{"param": "amount", "expected": 9_000}]
 
-    @pytest.mark.parametrize("amount", [-1, 0, "9000", 9000.0, True, None], ids=repr)
+    @pytest.mark.parametrize("amount", ["9000", 9000.0, True, None], ids=repr)
     def test_of_no_amount_is_refused(self, api: Api, captured: Checkout, amount: Any) -> None:
         with nothing_moves():
             refused(call(api, captured, "refund", amount=amount), 422, "validation_failed", "amount")
