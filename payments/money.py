@@ -52,6 +52,11 @@ GROUPED_FROM = {
 _LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between them
 
 
+# Where ISO 4217's list is another than Babel's data: Bulgaria's lev gave way to the euro on 1 January 2026, and
+# Venezuela's VED, which CLDR calls no tender, is listed beside VES.
+GONE, LISTED = frozenset({"BGN"}), frozenset({"VED"})
+
+
 @cache
 def currencies() -> frozenset[str]:
     """Return the ISO 4217 codes that some territory uses as money today."""
@@ -61,7 +66,7 @@ def currencies() -> frozenset[str]:
         for code, _start, end, tender in history
         if end is None and tender
     }
-    return frozenset(in_use & list_currencies())
+    return frozenset(in_use & list_currencies()) - GONE | LISTED
 
 
 def minor_digits(currency: str) -> int:
