@@ -29,7 +29,7 @@ class FromEvent:
 
         Rule delivery.last_word.
         """
-        return http_status is None or http_status >= 500 or http_status in RETRYABLE_CLIENT_ERRORS
+        return http_status is None or 500 <= http_status < 600 or http_status in RETRYABLE_CLIENT_ERRORS
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,7 @@ def arrived(event: dict[str, Any], service_time: float) -> Delivery:
 def after_failure(delivery: Delivery, status: int | None, now: float) -> Delivery | None:
     """Return the delivery as it goes on after a failure, None if that was its end: the service's policy in small."""
     if delivery.event["type"] == URGENT:
-        may_change = status is None or status in (408, 429) or status >= 500
+        may_change = status is None or status in (408, 429) or 500 <= status < 600
         if not may_change or delivery.attempt >= len(URGENT_STARTS):
             return None
         due_at = max(delivery.came_at + URGENT_STARTS[delivery.attempt], now + MIN_GAP)

@@ -84,7 +84,9 @@ class TestAuthorized:
         )
 
     @pytest.mark.rule("delivery.last_word")
-    @pytest.mark.parametrize("http_status", [101, 301, 302, 307, 400, 401, 403, 404, 407, 409, 410, 428, 430])
+    @pytest.mark.parametrize(
+        "http_status", [101, 301, 302, 307, 400, 401, 403, 404, 407, 409, 410, 428, 430, 600, 999]
+    )
     def test_parks_at_once_on_any_other_answer(self, http_status: int) -> None:
         assert seconds_to_next("checkout.authorized", attempts=1, ended=1, http_status=http_status) is None
 

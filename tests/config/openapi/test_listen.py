@@ -181,7 +181,7 @@ class TestPolicy:
         hold = event("checkout.authorized")
         for may_change in (None, 408, 429, 500, 503):
             assert self.starts(hold, may_change) == [0, 5, 25, 75]
-        for final in (301, 400, 404, 410):
+        for final in (301, 400, 404, 410, 600):
             assert self.starts(hold, final) == [0]
             assert self.starts(event(), final) == [0, 5, 35, 155, 755]
         assert self.starts(event("checkout.authorized", ago=100), 500) == [0, 5], "none at the hold's end"
