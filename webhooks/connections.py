@@ -15,8 +15,9 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-HEAD_BYTES = 32 * 1024  # interim answers, status line and headers together
-BODY_BYTES = 16 * 1024  # on the wire, besides what comes with the head: chunk sizes and trailers too
+ANSWER_BYTES = (
+    16 * 1024
+)  # interim answers, head and body together, as they come: chunk sizes and trailers too
 STALE_SECONDS = 0.5  # a receiver's close that crosses our request arrives sooner
 # From its beginning (rule target.each_connection), and without a request.
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0
@@ -26,7 +27,7 @@ LONGEST_OVERLAP = 4  # of a blank line that comes in two packets
 
 
 class HeadTooLong(aiohttp.ClientError):
-    """32 KiB came, and no complete head of a final answer."""
+    """16 KiB came, and no complete head of a final answer."""
 
 
 class KeptConnectionLost(aiohttp.ServerDisconnectedError):
@@ -55,7 +56,7 @@ class Connection(ResponseHandler):
         """Reset the bounds for a request that is about to be sent."""
         self._requests += 1
         self._asked_at = self._loop.time()
-        self._bytes_left, self._awaits_head, self._overlap = HEAD_BYTES, True, b""
+        self._bytes_left, self._awaits_head, self._overlap = ANSWER_BYTES, True, b""
         super().set_response_params(**params)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -85,13 +86,13 @@ class Connection(ResponseHandler):
             self._cut(KeptConnectionLost())
             return
         if head.code >= 200 or head.code == 101:
-            self._awaits_head, self._bytes_left = False, BODY_BYTES
+            self._awaits_head = False
             self._should_close = head.code == 101 or self._should_close
         super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         """End without an answer; a kept connection that ends before an answer's first byte had ended before."""
-        is_untouched = self._awaits_head and self._bytes_left == HEAD_BYTES
+        is_untouched = self._awaits_head and self._bytes_left == ANSWER_BYTES
         super().set_exception(KeptConnectionLost() if is_untouched and self._is_stale() else exc, *cause)
 
     def connection_lost(self, exc: BaseException | None) -> None:

@@ -35,7 +35,7 @@ FAILURES: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
     (aiohttp.ClientConnectorError, "could not connect"),
     (aiohttp.ClientConnectionError, "the connection was closed before an answer"),
-    (connections.HeadTooLong, "the answer's headers are too long"),
+    (connections.HeadTooLong, "the answer's headers are longer than 16 KiB"),
     (aiohttp.InvalidURL, "the URL is not valid"),
     (aiohttp.ClientError, "the answer was not valid HTTP"),
 )
@@ -106,9 +106,9 @@ def _session(connector: connections.Connector) -> aiohttp.ClientSession:
         timeout=aiohttp.ClientTimeout(total=None),  # post() holds the one deadline
         auto_decompress=False,
         trust_env=False,
-        max_line_size=connections.HEAD_BYTES,
-        max_field_size=connections.HEAD_BYTES,
-        max_headers=connections.HEAD_BYTES,
+        max_line_size=connections.ANSWER_BYTES,
+        max_field_size=connections.ANSWER_BYTES,
+        max_headers=connections.ANSWER_BYTES,
     )
 
 

@@ -63,6 +63,11 @@ def late(seconds: float) -> Behaviour:
     return behave
 
 
+def filled(head: bytes) -> bytes:
+    """An answer of 16 KiB in all, the most that is read."""
+    return head.ljust(connections.ANSWER_BYTES, b"a")
+
+
 class SlowNames(Names):
     async def resolve(self, *arguments: Any) -> Any:
         await asyncio.sleep(1.0)
@@ -193,10 +198,11 @@ class TestKeeping:
             (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 6\r\n\r\nthanks", True),
             (b"HTTP/1.1 101 Yes\r\n\r\n", False),
             (b"HTTP/1.1 101 Yes\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n", False),
-            (b"HTTP/1.1 200 OK\r\nContent-Length: 16384\r\n\r\n" + b"a" * 16384, True),
+            (filled(b"HTTP/1.1 200 OK\r\nContent-Length: 16342\r\n\r\n"), True),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 16384\r\n\r\n" + b"a" * 16384, False),
             (b"HTTP/1.1 200 OK\r\nContent-Length: 131072\r\n\r\n" + b"a" * 131072, False),
         ],
-        ids=["1.1", "close", "1.0", "1.0 kept alive", "101", "upgrade", "16 KiB", "128 KiB"],
+        ids=["1.1", "close", "1.0", "1.0 kept alive", "101", "upgrade", "16 KiB", "more", "128 KiB"],
     )
     def test_is_as_the_answer_says(self, head: bytes, is_kept: bool) -> None:
         async def scenario() -> int:

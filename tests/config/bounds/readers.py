@@ -252,7 +252,7 @@ READERS = {
     "our signature": Reader(_signature),
     "our envelope": Reader(_envelope),
     "a receiver's answer": Reader(_answer, ANSWER, ANSWERS),
-    "a receiver's words": Reader(lambda text: transport._safe_text(text.encode()), connections.BODY_BYTES),
+    "a receiver's words": Reader(lambda text: transport._safe_text(text.encode()), connections.ANSWER_BYTES),
     "a provider's words": Reader(_said),
     "a cell of a file": Reader(lambda text: files.written([[text]])),
     "an event in the portal's log": Reader(_in_the_log),

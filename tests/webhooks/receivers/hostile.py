@@ -12,7 +12,7 @@ from tests.webhooks.receivers.receiving import Behaviour, answering
 TIMEOUT = "timeout"  # followed by the deadline
 CLOSED = "the connection was closed before an answer"
 INVALID = "the answer was not valid HTTP"
-TOO_LONG = "the answer's headers are too long"
+TOO_LONG = "the answer's headers are longer than 16 KiB"
 RECEIVED = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = RECEIVED + b"Transfer-Encoding: chunked\r\n\r\n"
 LONG = RECEIVED + b"Content-Length: 314572800\r\n\r\n"

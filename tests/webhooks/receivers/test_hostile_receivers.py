@@ -131,6 +131,15 @@ class TestHostile:
         assert (answer.http_status, answer.excerpt) == (200, "a" * 1024)
         assert sent < 20_000_000
 
+    @pytest.mark.rule("delivery.bounded")
+    @pytest.mark.parametrize(
+        ("length", "said"), [(16 * 1024, (200, None)), (16 * 1024 + 1, (None, hostile.TOO_LONG))]
+    )
+    def test_head_and_body_share_what_is_read(self, length: int, said: tuple[int | None, str | None]) -> None:
+        head = hostile.RECEIVED + b"Content-Length: 6\r\nX-A: "
+        answer, _ = posted(answering(head.ljust(length - 4, b"a") + b"\r\n\r\nthanks"))
+        assert verdict(answer) == said and not answer.excerpt
+
     def test_a_cut_body_is_kept_as_far_as_it_came(self) -> None:
         cut = hostile.closing(b"HTTP/1.1 500 No\r\nContent-Length: 99\r\n\r\nout of ord")
         answer, _ = posted(cut)
