@@ -1,6 +1,10 @@
 """The requests of the webhook API."""
 
+from django.conf import settings
+from rest_framework import serializers as drf
+
 from config.lib import fields
+from webhooks import targets
 from webhooks.models import EventType
 from webhooks.subscriptions import SUBSCRIBABLE
 
@@ -12,6 +16,13 @@ class SubscriptionIn(fields.Body):
 
     url = fields.Text(maximum=2048, format="uri")
     event_types = fields.List(child=fields.OneOf(SUBSCRIBABLE), allow_empty=False, max_length=100)
+
+    def validate_url(self, url: str) -> str:
+        """Refuse what is wrong in itself, beside the other fields; where its name leads is asked afterwards."""
+        try:
+            return targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
+        except targets.TargetRefused as refused:
+            raise drf.ValidationError(str(refused)) from None
 
 
 class RotateIn(fields.Body):

@@ -92,6 +92,12 @@ class TestUrl:
             error = refused(subscribe(api, url=url), 422, "validation_failed", "url")
         assert not re.search(r"\d+\.\d+\.\d+", error["details"][0]["message"])
 
+    @pytest.mark.rule("api.all_fields")
+    def test_is_named_beside_every_other_wrong_field(self, api: Api) -> None:
+        answer = subscribe(api, url="http://shop.example/x", event_types=["x"])
+        details = answer.json()["error"]["details"]
+        assert [detail["param"] for detail in details] == ["url", "event_types[0]"]
+
 
 class TestEventTypes:
     @pytest.mark.rule("subscription.types")
