@@ -61,7 +61,7 @@ def settle(lines: Iterable[Call]) -> None:
     now = clock.now()
     for line in waiting:
         if line.verdict == Verdict.PENDING and line.settles_at and line.settles_at <= now:
-            _carry_out(line, line.settles_at)
+            _carry_out(line, now)
         if line.returns_at and line.returns_at <= now:
             _come_back(line)
 
@@ -86,7 +86,8 @@ def carry_out(kind: str, charge: Charge) -> None:
         disputing.begin(charge, seconds=charge.token.card.disputed_in)
 
 
-def _carry_out(line: Call, at: datetime) -> None:
+def _carry_out(line: Call, now: datetime) -> None:
+    """Let a line succeed or fail. However late that is, a refund comes back only after it has been seen as settled."""
     charge, returns_at = line.charge, None
     if not line.fails_with and line.kind != "refund":
         carry_out(line.kind, charge)
@@ -94,7 +95,7 @@ def _carry_out(line: Call, at: datetime) -> None:
         charge.refunded_amount += line.amount
         charge.save(update_fields=["refunded_amount"])
         if charge.token.card.refund_returns_in:
-            returns_at = at + timedelta(seconds=charge.token.card.refund_returns_in)
+            returns_at = now + timedelta(seconds=charge.token.card.refund_returns_in)
     verdict = Verdict.FAILED if line.fails_with else Verdict.SUCCEEDED
     journal.change(line, verdict=verdict, reason=line.fails_with, returns_at=returns_at)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
+from pytest_django.fixtures import Settings
 
 from checkout.models import ApiCall, Checkout, IdempotencyKey
 from checkout.proof import proving
@@ -15,6 +16,7 @@ from payments.models import Operation, Posting
 from tests import factories
 from tests.conftest import Api
 from tests.hosted_page.sandbox.calls import post
+from tests.outside import RETURNS
 from webhooks.models import Delivery, Event, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -56,6 +58,16 @@ class TestAdvance:
     def test_settles_a_refund(self, api: Api, captured: Checkout) -> None:
         api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"})
         assert post(api, captured, "advance", {"seconds": 10}).json()["data"]["status"] == "refunded"
+
+    def test_settles_a_refund_before_it_comes_back(
+        self, api: Api, unpaid: Checkout, settings: Settings
+    ) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 2
+        post(api, unpaid, "pay", {"card": RETURNS})
+        api.post(f"checkouts/{unpaid.pk}/capture")
+        refund(api, unpaid)
+        shown = post(api, unpaid, "advance", {"seconds": 5}).json()["data"]
+        assert (shown["status"], shown["refunds"][0]["status"]) == ("refunded", "settled")
 
     @pytest.mark.rule("sandbox.advance")
     def test_lets_what_has_happened_lie_earlier(self, api: Api, captured: Checkout) -> None:

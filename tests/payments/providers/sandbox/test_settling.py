@@ -45,3 +45,14 @@ class TestTheCardsThatEndLater:
         told = BankNotification.objects.order_by("id").values_list("verdict", flat=True)
         assert list(told) == ["succeeded", "failed"]
         assert teller.ask("refund").verdict == Verdict.PENDING, "it can be sent again"
+
+    def test_7726_has_settled_it_first_however_late_that_is(self) -> None:
+        teller, key = Teller("4000000000007726"), uuid7()
+        teller.before("refund")
+        teller.ask("refund", key)
+        teller.later(60)
+        for _ in range(2):
+            settling.settle_due()
+            assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
+        teller.later(2)
+        assert teller.look_up("refund", key).verdict == Verdict.FAILED
