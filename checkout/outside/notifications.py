@@ -43,7 +43,7 @@ def take(request: HttpRequest) -> HttpResponse:
         log.warning("unreadable notification", error=type(error).__name__)
         return _refused("unreadable_notification", "This cannot be read.")
     for notification in told:
-        _hear(notification)
+        hear_message(notification)
     return HttpResponse(status=204)
 
 
@@ -52,7 +52,8 @@ def _refused(discrepancy: str, words: str) -> HttpResponse:
     return HttpResponse(words, status=400, content_type="text/plain")
 
 
-def _hear(told: Notification) -> None:
+def hear_message(told: Notification) -> None:
+    """Hear of a record or a dispute, whichever it is about."""
     if told.record is not None:
         log.info("notification", id=told.id, operation=str(told.record.key), verdict=told.record.verdict)
         hear(told.record)

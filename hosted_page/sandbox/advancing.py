@@ -13,10 +13,12 @@ from django.db.models import F, Model, QuerySet
 
 from checkout import doubt, expiry, sharing
 from checkout.models import ApiCall, Checkout, GroupLink, LeadTold, PaymentRequest, Refund
+from checkout.outside import disputing, notifications
 from checkout.states import OperationInProgress, ShareStatus
 from hosted_page.models import CardTry, SignInCode, SmsMessage
 from payments import due, open_operations
 from payments.models import Dispute, Merchant, Operation, Payment
+from payments.outside import inquiries
 from payments.providers.sandbox import client
 from webhooks import outbox
 
@@ -52,6 +54,7 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
     doubt.finish_all_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
     _let_pass(merchant, checkout_uuid, seconds)
+    _hear_the_bank(checkout_uuid)
     expiry.expire_one_if_due(checkout_uuid)
     for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
         sharing.expire(share.pk)
@@ -77,6 +80,15 @@ def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
         _move(operations.filter(ended_at=None, lease_token=None), ("next_attempt_at",), by)
         outbox.advance(checkout.pk, by)
     client.ask("advance", payments=payments, seconds=seconds)
+
+
+def _hear_the_bank(checkout_uuid: UUID) -> None:
+    """Let the bank do what is due on a checkout's payments, and take what it tells: beat would only later."""
+    payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
+    for told in client.ask("tell", payments=payments):
+        notifications.hear_message(told)
+    for claimed in inquiries.claim_about(payments):
+        disputing.look_into(claimed)
 
 
 def _check_open(checkout: Checkout) -> None:

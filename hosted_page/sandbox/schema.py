@@ -42,8 +42,9 @@ ENDPOINTS: DescribedOperations = {
         "sandbox_advance",
         "Let time pass",
         "Lets `seconds` pass for this checkout: all its times, past and due, lie so much earlier, its history, "
-        "deliveries, pay links and pending refunds too, and whatever is due by then happens. What events have told "
-        "stays, and `updated_at` is now. A delivery is tried once more at most in each call.",
+        "deliveries, pay links and pending refunds too, and whatever is due by then happens, at the bank too: a "
+        "dispute is open. What events have told stays, and `updated_at` is now. In each call a delivery is tried once "
+        "more at most, and a refund that is settled does not come back yet.",
         {200: DescribedResponse("The checkout as it is then.", "Checkout")},
         takes=views.AdvanceIn,
         codes=("operation_in_progress",),

@@ -1,9 +1,11 @@
 """Inquiries: about which payments the provider is to be asked, and when, as others may have moved their money."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
+
+from django.db import transaction
 
 from config.lib import clock
 from config.lib.leases import Queue
@@ -40,6 +42,16 @@ def claim() -> Claim | None:
         return None
     of = found.payment
     return Claim(of.pk, of.merchant_id, of.checkout_uuid, found.due_at)
+
+
+def claim_about(payments: Iterable[UUID]) -> Sequence[Claim]:
+    """Lease what inquiries there are about these payments, due or not, and overtake whoever has one."""
+    with transaction.atomic():
+        rows = Inquiry.objects.select_for_update(of=("self",)).filter(payment__in=list(payments))
+        found = list(rows.select_related("payment").order_by("pk"))
+        until = clock.now() + LEASE
+        Inquiry.objects.filter(pk__in=[row.pk for row in found]).update(due_at=until)
+    return [Claim(row.payment.pk, row.payment.merchant_id, row.payment.checkout_uuid, until) for row in found]
 
 
 _WAITING = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")

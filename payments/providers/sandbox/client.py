@@ -8,7 +8,7 @@ from django.conf import settings
 
 from config.lib import idle
 from payments.provider import SERVER_ERROR, Outcome, Verdict
-from payments.providers.sandbox import bank, disputing, fault_injection, journal, settling
+from payments.providers.sandbox import bank, disputing, fault_injection, journal, notifications, settling
 from payments.providers.sandbox.models import Fault
 
 OTHERS: dict[str, Callable[..., Any]] = {
@@ -24,6 +24,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "payments": journal.payments,
     "records": journal.records,
     "set_fault": fault_injection.set_fault,
+    "tell": notifications.tell,
 }
 
 

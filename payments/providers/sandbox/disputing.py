@@ -41,12 +41,16 @@ def decide(*, payment: UUID, is_won: bool) -> None:
         _notify(found)
 
 
-def tell_due() -> None:
-    """Notify the caller of the disputes whose time has come."""
+def tell_due(payments: Sequence[UUID] | None = None) -> None:
+    """Notify the caller of the disputes whose time has come; with `payments`, of theirs, whoever is at it too."""
+    due = Dispute.objects.filter(is_told=False, opens_at__lte=Now())
     with transaction.atomic():
-        due = Dispute.objects.select_for_update(skip_locked=True).filter(is_told=False, opens_at__lte=Now())
-        for found in due:
-            _notify(found)
+        if payments is None:
+            found = due.select_for_update(skip_locked=True)
+        else:
+            found = due.filter(charge__payment__in=payments).select_for_update(of=("self",))
+        for dispute in found:
+            _notify(dispute)
 
 
 def holds_back(charge: Charge) -> bool:

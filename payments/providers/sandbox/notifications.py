@@ -2,12 +2,15 @@
 
 import hmac
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import orjson
 from django.conf import settings
+from django.db.models import Q
 
 from config.lib import clock, crypto
 from config.lib.leases import Queue
@@ -33,6 +36,21 @@ def send_due() -> None:
     settling.settle_due()
     while notification := _claim():
         send(notification)
+
+
+def tell(*, payments: Sequence[UUID]) -> Sequence[Notification]:
+    """Settle what is due on these payments, and return what their caller has not heard yet. It is sent all the same."""
+    settling.settle_due(payments)
+    of_these = Q(call__charge__payment__in=payments) | Q(dispute__charge__payment__in=payments)
+    rows = BankNotification.objects.select_related("call__charge", "dispute__charge")
+    return [_told(row) for row in rows.filter(of_these, due_at__isnull=False).order_by("pk")]
+
+
+def _told(notification: BankNotification) -> Notification:
+    name, verdict = str(notification.pk), notification.verdict
+    if notification.call is not None:
+        return Notification(name, replace(journal.record(notification.call), verdict=Verdict(verdict)))
+    return Notification(name, disputed=notification.dispute.charge.payment if notification.dispute else None)
 
 
 def _claim() -> BankNotification | None:

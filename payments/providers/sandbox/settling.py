@@ -28,16 +28,21 @@ class Later(NamedTuple):
         return None if self.seconds is None else now + timedelta(seconds=self.seconds)
 
 
-def settle_due() -> None:
-    """Settle what is due on any charge, and notify the caller of it and of disputes that have opened."""
+def settle_due(payments: Sequence[UUID] | None = None) -> None:
+    """Settle what is due on any charge, and notify the caller of it and of disputes that have opened.
+
+    With `payments`, on their charges alone.
+    """
     now = clock.now()
     due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
-    for payment in set(Call.objects.filter(due).values_list("charge__payment", flat=True)):
+    calls = Call.objects.filter(due)
+    calls = calls if payments is None else calls.filter(charge__payment__in=payments)
+    for payment in set(calls.values_list("charge__payment", flat=True)):
         with transaction.atomic():
             charge = locked(payment)
             if charge is not None:
                 settle(journal.lines(charge))
-    disputing.tell_due()
+    disputing.tell_due(payments)
 
 
 def locked(payment: UUID) -> Charge | None:

@@ -9,14 +9,17 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from pytest_django.fixtures import Settings
 
+from checkout import tasks
 from checkout.models import ApiCall, Checkout, IdempotencyKey
 from checkout.proof import proving
 from config.lib import clock
-from payments.models import Operation, Posting
+from payments.models import Discrepancy, Operation, Payment, Posting
+from payments.providers.sandbox import client, notifications
+from payments.providers.sandbox.models import BankNotification
 from tests import factories
 from tests.conftest import Api
 from tests.hosted_page.sandbox.calls import post
-from tests.outside import RETURNS
+from tests.outside import DISPUTED, RETURNS
 from webhooks.models import Delivery, Event, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +62,7 @@ class TestAdvance:
         api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"})
         assert post(api, captured, "advance", {"seconds": 10}).json()["data"]["status"] == "refunded"
 
+    @pytest.mark.usefixtures("posted")
     def test_settles_a_refund_before_it_comes_back(
         self, api: Api, unpaid: Checkout, settings: Settings
     ) -> None:
@@ -68,6 +72,33 @@ class TestAdvance:
         refund(api, unpaid)
         shown = post(api, unpaid, "advance", {"seconds": 5}).json()["data"]
         assert (shown["status"], shown["refunds"][0]["status"]) == ("refunded", "settled")
+        shown = post(api, unpaid, "advance", {"seconds": 5}).json()["data"]
+        assert (shown["status"], shown["refunds"][0]["status"]) == ("refunded", "failed")
+        assert shown["refunds"][0]["failure_reason"] == "card_account_closed" and proving.breaches() == []
+        notifications.send_due()
+        tasks.answer_inquiries()
+        assert not Discrepancy.objects.exclude(kind="refund_returned").exists(), "what it says again is known"
+
+    @pytest.mark.rule("sandbox.advance")
+    def test_lets_the_bank_tell_of_a_dispute(self, api: Api, unpaid: Checkout) -> None:
+        post(api, unpaid, "pay", {"card": DISPUTED})
+        api.post(f"checkouts/{unpaid.pk}/capture")
+        shown = post(api, unpaid, "advance", {"seconds": 30}).json()["data"]
+        assert [(row["status"], row["amount"]) for row in shown["disputes"]] == [("open", 9000)]
+        answer = api.post(f"checkouts/{unpaid.pk}/refund", {"merchant_refund_ref": "r"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "not_refundable")
+
+    @pytest.mark.rule("sandbox.advance")
+    def test_lets_the_bank_do_nothing_about_another_order(self, api: Api, unpaid: Checkout) -> None:
+        other = factories.checkout(api.merchant)
+        for checkout in (unpaid, other):
+            post(api, checkout, "pay", {"card": DISPUTED})
+            api.post(f"checkouts/{checkout.pk}/capture")
+        (payment,) = Payment.objects.filter(checkout_uuid=other.pk)
+        client.ask("advance", payments=[payment.pk], seconds=30)
+        post(api, unpaid, "advance", {"seconds": 30})
+        assert "disputes" not in api.get(f"checkouts/{other.pk}").json()["data"]
+        assert not BankNotification.objects.filter(dispute__charge__payment=payment.pk).exists()
 
     @pytest.mark.rule("sandbox.advance")
     def test_lets_what_has_happened_lie_earlier(self, api: Api, captured: Checkout) -> None:
