@@ -108,16 +108,27 @@ def resend_selected(
 
 
 def resend_parked(
-    merchant: Merchant, since: datetime, *, cause: Cause, although_over: bool = False
+    merchant: Merchant,
+    since: datetime,
+    until: datetime | None = None,
+    *,
+    cause: Cause,
+    although_over: bool = False,
 ) -> Resent:
-    """Send again what was parked at `since` or later and is not closed, 10,000 at most. Raises SubscriptionNotFound."""
-    parked = waiting(merchant).filter(ended_at__gte=since)
-    return _resend_all(merchant, parked.order_by("ended_at"), cause, although_over)
+    """Send again what was parked from `since` to `until` and is not closed, 10,000 at most.
+
+    Raises SubscriptionNotFound.
+    """
+    return _resend_all(merchant, waiting(merchant, since, until).order_by("ended_at"), cause, although_over)
 
 
-def waiting(merchant: Merchant) -> QuerySet[Delivery]:
-    """Return the merchant's parked deliveries that nobody has closed."""
-    return Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, closed_at=None)
+def waiting(
+    merchant: Merchant, since: datetime | None = None, until: datetime | None = None
+) -> QuerySet[Delivery]:
+    """Return the merchant's parked deliveries that nobody has closed; if asked, those of a time span."""
+    rows = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, closed_at=None)
+    rows = rows.filter(ended_at__gte=since) if since else rows
+    return rows.filter(ended_at__lte=until) if until else rows
 
 
 def count_hopeless(merchant: Merchant) -> int:

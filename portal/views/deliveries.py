@@ -54,18 +54,27 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]) -> dict[str, Any]:
     lines = search.lines(merchant, found)
-    parked = resending.sendable(needs.parked(merchant).order_by("-ended_at")[: needs.MAXIMUM])
     return {
+        **_parked(merchant, asked),
         "chips": search.chips(asked),
         "none_of": search.none_of(asked),
         "none_says": search.none_says(asked),
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
-        "parked": parked.count(),
         "hopeless": resending.count_hopeless(merchant),
-        "parked_since": parked.order_by("ended_at").values_list("ended_at", flat=True).first(),
     }
+
+
+def _parked(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return how many parked deliveries can be sent again, and of which time: what is asked for, or the last days."""
+    since, until = asked.get("since"), asked.get("until")
+    rows, maximum = needs.parked(merchant), needs.MAXIMUM
+    if since or until:
+        rows, maximum = resending.waiting(merchant, since, until), resending.MAXIMUM
+    parked = resending.sendable(rows.order_by("-ended_at")[:maximum])
+    oldest = parked.order_by("ended_at").values_list("ended_at", flat=True).first()
+    return {"parked": parked.count(), "parked_since": since or oldest, "parked_until": until}
 
 
 def _has_endpoint(merchant: Merchant) -> bool:
@@ -107,7 +116,7 @@ def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) ->
 
 @requires("resend", form_of="portal_deliveries")
 def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Send again one delivery, the ticked ones, or all that were parked since a moment."""
+    """Send again one delivery, the ticked ones, or all that were parked in a time span."""
     chosen = [uuid for text in request.POST.getlist("delivery") if (uuid := parse_uuid(text))]
     try:
         if request.POST.get("which") == "one" and len(chosen) == 1:
@@ -155,10 +164,8 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
     confirmed = request.POST.get("confirm") == "yes"
     with transaction.atomic():
         if request.POST.get("which") == "parked":
-            since = _moment(request.POST.get("since", ""))
-            if since is None:
-                raise NothingChosen("Choose since when.")
-            resent = resending.resend_parked(merchant, since, cause=cause, although_over=confirmed)
+            since, until = _span(request)
+            resent = resending.resend_parked(merchant, since, until, cause=cause, although_over=confirmed)
         elif chosen:
             resent = resending.resend_selected(merchant, chosen, cause=cause, although_over=confirmed)
         else:
@@ -191,6 +198,15 @@ def _tell(request: HttpRequest, resent: resending.Resent) -> None:
             f" {resent.left_out:,} were left out: their hold is over, or they were delivered or are too old."
         )
     messages.success(request, words)
+
+
+def _span(request: HttpRequest) -> tuple[datetime, datetime | None]:
+    """Return from when to when; without an end, to now. Raises NothingChosen."""
+    ends = request.POST.get("until", "")
+    since, until = _moment(request.POST.get("since", "")), _moment(ends)
+    if since is None or (ends and until is None):
+        raise NothingChosen("Choose from when to when.")
+    return since, until
 
 
 def _moment(text: str) -> datetime | None:

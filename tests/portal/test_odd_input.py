@@ -31,7 +31,7 @@ PLACES = {
 FORMS = {
     "/portal/merchant": ("merchant",),
     "/portal/webhooks/endpoint": ("url", "event_types"),
-    "/portal/deliveries/resend": ("which", "delivery", "since", "confirm"),
+    "/portal/deliveries/resend": ("which", "delivery", "since", "until", "confirm"),
     "/portal/keys/new": ("name", "scopes"),
     "/portal/team/invite": ("email", "role"),
     "/portal/settings/opt-in": ("text", "language"),

@@ -1,9 +1,12 @@
 """Deliveries in the portal: sent again by people, and personal data masked."""
 
+import re
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from config.lib import clock
 from payments.models import Merchant
@@ -152,9 +155,32 @@ class TestResend:
         client.post("/portal/deliveries/resend", {"which": "parked", "since": since})
         assert not Delivery.objects.filter(status="parked").exists() and three
 
+    @pytest.mark.rule("resend.same_event")
+    def test_of_all_parked_in_the_span_that_the_list_shows(self, client: Client, acme: Merchant) -> None:
+        saved(acme)
+        newest, wanted, oldest = (stage.parked(acme) for _ in range(3))
+        parked_at = timezone.localtime(timezone=ZoneInfo(acme.time_zone)).replace(microsecond=0)
+        for hours, row in enumerate((newest, wanted, oldest), 1):
+            Delivery.objects.filter(pk=row.pk).update(ended_at=parked_at - timedelta(hours=24 * hours))
+        span = {
+            name: f"{parked_at - timedelta(hours=hours):%Y-%m-%dT%H:%M:%S}"
+            for name, hours in (("since", 60), ("until", 36))
+        }
+        words = client.get("/portal/deliveries", span).content.decode()
+        assert re.search(r"Send all parked from [^<]+, [0-9:]+\s+to [^<]+, [0-9:]+ again \(1\)", words)
+        form = dict(re.findall(r'type="hidden" name="(which|since|until)" value="([^"]+)"', words))
+        client.post("/portal/deliveries/resend", form)
+        assert set(Delivery.objects.filter(status="parked")) == {newest, oldest}
+
     @pytest.mark.parametrize(
         "form",
-        [{}, {"which": "parked"}, {"which": "parked", "since": "soon"}, {"which": "one", "delivery": "x"}],
+        [
+            {},
+            {"which": "parked"},
+            {"which": "parked", "since": "soon"},
+            {"which": "parked", "since": "2020-01-01T00:00:00Z", "until": "soon"},
+            {"which": "one", "delivery": "x"},
+        ],
     )
     def test_of_nothing_says_so(self, client: Client, acme: Merchant, form: dict[str, str]) -> None:
         saved(acme)
