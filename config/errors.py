@@ -66,6 +66,9 @@ ERRORS: dict[str, Error] = {
     "idempotency_in_progress": Error(409, "The first call with this key is not answered yet. Try again.", 1),
     "share_not_open": Error(409, "No mate can pay a share of this checkout now. Read where its shares are."),
     "not_payable": Error(409, "This checkout is paid, expired or cancelled. Create a new one."),
+    "too_many_ticks": Error(
+        409, "This order has had too many ticks; what was saved before stands. Tick on a new checkout."
+    ),
     "payload_too_large": Error(413, "The body is over 256 KiB. Send less."),
     "unsupported_media_type": Error(415, "Send JSON with content-type: application/json, not compressed."),
     "invalid_amount_arithmetic": Error(422, "The items do not add up to total_amount. See details."),
@@ -105,7 +108,8 @@ CODES: dict[str, tuple[type[Exception], ...]] = {
     "rotation_in_progress": (subscriptions.RotationInProgress,),
     "card_declined": (CardDeclined,),
     "share_not_open": (sharing.ShareNotOpen,),
-    "rate_limited": (consent.TooManyTicks, TooManyChecks, drf.Throttled),
+    "too_many_ticks": (consent.TooManyTicks,),
+    "rate_limited": (TooManyChecks, drf.Throttled),
     "invalid_cursor": (cursor.InvalidCursor,),
     "missing_token": (merchant_api.MissingToken,),
     "invalid_token": (merchant_api.InvalidToken,),

@@ -111,6 +111,11 @@ CAUSES = {
         "A helper call of the sandbox wants to pay a checkout that is paid, expired or cancelled.",
         "Create a new checkout. `details` says what may be done with this one.",
     ),
+    "too_many_ticks": Cause(
+        "A helper call of the sandbox ticks the opt-in box of an order, or of a mate's share, that has had 20 ticks. "
+        "More are never taken, however long you wait.",
+        "What was saved before stands, and its events have gone out. Tick the box of a new checkout.",
+    ),
     "payload_too_large": Cause(
         "The body is larger than 256 KiB. It was not read, and the connection ends.",
         "Send fewer items, or less `custom_data`.",

@@ -34,9 +34,10 @@ ENDPOINTS: DescribedOperations = {
         "sandbox_opt_in",
         "Tick the opt-in box",
         "Does what a customer does who ticks your marketing box: the event `marketing.opted_in` goes out, for every "
-        "tick. `event_id` is null while you have opt-in off.",
+        "tick. `event_id` is null while you have opt-in off. An order takes 20 ticks, and each share of it 20.",
         {200: DescribedResponse("Ticked.", "Ticked")},
         takes=views.OptInIn,
+        codes=("too_many_ticks",),
     ),
     (views.Advance, "POST"): DescribedOperation(
         "sandbox_advance",

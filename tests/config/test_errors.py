@@ -17,6 +17,7 @@ from checkout.models import Checkout
 from config import errors
 from config.lib.bulkhead import Busy
 from config.openapi import schema
+from hosted_page.opt_in.consent import TooManyTicks
 from payments import switches
 from payments.provider import ProviderUnreachable
 from tests.config import described, story
@@ -34,6 +35,7 @@ RAISED: dict[str, list[Exception]] = {
     "service_unavailable": [Busy(), ProviderUnreachable(), OperationalError("gone"), switches.AllStopped()],
     "outcome_unknown": [captures.OutcomeUnknown()],
     "not_payable": [authorizations.NotTheLead()],
+    "too_many_ticks": [TooManyTicks()],
 }
 WRONG: list[Any] = [None, True, 1, -1.5, "", "x", "x" * 3000, "\x00", [], [None], [{}], {}, {"x": {}}]
 # What frameworks and their libraries say.

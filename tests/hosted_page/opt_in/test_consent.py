@@ -314,11 +314,14 @@ class TestTheHelper:
         assert (leads["subject"], leads["opt_in"]["placement"]) == ("lead", "success_page")
         assert (friends["subject"], friends["opt_in"]["placement"]) == ("friend", "email_link")
 
+    @pytest.mark.rule("opt_in.link")
     def test_has_an_end_for_each_link(self, lea: Payer, finn: Mate, api: Api) -> None:
         for _ in range(consent.MAX_TICKS):
             assert self.post(api, lea.checkout, email="lea@example.com").status_code == 200
         refused = self.post(api, lea.checkout, email="lea@example.com")
-        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rate_limited")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "too_many_ticks")
+        assert "what was saved before stands" in refused.json()["error"]["message"]
+        assert "Retry-After" not in refused, "waiting never helps"
         answer = self.post(api, lea.checkout, email="finn@example.com", subject="friend")
         assert answer.status_code == 200, "Finn's link has its own"
 
