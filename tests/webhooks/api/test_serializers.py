@@ -70,6 +70,9 @@ NOT_PUBLIC = [
     "https://shop.example:0/hook",
     "https://%31%32%37.0.0.1/hook",
     "https://nobody.invalid/hook",
+    "https://☃.invalid/hook",
+    "https://١.invalid/hook",
+    "https://xn--a.invalid/hook",
 ]
 
 

@@ -117,12 +117,14 @@ class Names(AbstractResolver):
     def __init__(self, *answers: list[str] | None) -> None:
         self.answers = answers
         self.asked = 0
+        self.hosts: list[str] = []
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         addresses = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
+        self.hosts.append(host)
         if addresses is None:
             await asyncio.sleep(60)
         if not addresses:

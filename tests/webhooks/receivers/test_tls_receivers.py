@@ -66,6 +66,11 @@ class TestCertificate:
         answer = posted(trusted)
         assert (answer.http_status, answer.error_message) == (200, None)
 
+    @pytest.mark.parametrize("host", ["xn--n3h.example", "xn--zca.example", "xn--a.example"])
+    def test_is_asked_for_by_the_name_that_dns_knows(self, host: str, tmp_path: Path) -> None:
+        answer = posted(certificate(tmp_path, host=host), host=host)
+        assert (answer.http_status, answer.error_message) == (200, None)
+
     @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
     def test_is_taken_from_tls_1_2_on(
         self, version: ssl.TLSVersion, trusted: tuple[ssl.SSLContext, ssl.SSLContext]

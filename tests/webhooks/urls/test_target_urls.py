@@ -115,6 +115,11 @@ class TestVet:
         assert targets.vet("https://shop.example.com", allow_loopback=False) == "https://shop.example.com"
         assert names.asked == 1
 
+    @pytest.mark.parametrize("host", ["☃.example", "١.example", "ß.example", "xn--a.example"])
+    def test_asks_for_the_name_that_dns_knows(self, host: str, names: Names) -> None:
+        assert targets.vet(f"https://{host}/", allow_loopback=False).isascii()
+        assert names.hosts[0].startswith("xn--")
+
     @pytest.mark.rule("target.checks")
     @pytest.mark.parametrize("addresses", [["10.1.2.3"], ["1.1.1.1", "10.1.2.3"], ["::ffff:10.1.2.3"]])
     def test_refuses_a_name_that_leads_inside_without_naming_the_address(
