@@ -164,6 +164,8 @@ def too_large() -> HttpResponse:
 
 def _parameters(request: HttpRequest) -> dict[str, str]:
     """Return the parameters of body and Basic header; raises InvalidRequest."""
+    if request.META["QUERY_STRING"]:
+        raise InvalidRequest("Send the parameters in the body, not in the address.")
     found = _body(request)
     for name, value in _basic(request).items():
         if found.setdefault(name, value) != value:

@@ -186,10 +186,15 @@ class TestTokenEndpoint:
         refused_token(answer, 405, "invalid_request")
         assert answer["Allow"] == "POST"
 
-    def test_never_reads_the_address(self, caller: TokenCaller) -> None:
-        query = "&".join(f"{name}={value}" for name, value in caller.right.items())
-        answer = caller.client.generic("POST", f"/oauth/token?{query}", b"{}", JSON)
-        refused_token(answer, 400, "invalid_request")
+    @pytest.mark.rule("token.ways")
+    @pytest.mark.parametrize("query", ["", "a=%zz", "foo", "scope=checkouts:read", "="])
+    def test_takes_nothing_from_the_address(self, caller: TokenCaller, query: str) -> None:
+        query = query or "&".join(f"{name}={value}" for name, value in caller.right.items())
+        for body in (b"{}", json.dumps(caller.right)):
+            answer = caller.client.generic("POST", f"/oauth/token?{query}", body, JSON)
+            refused_token(answer, 400, "invalid_request")
+            words = "Send the parameters in the body, not in the address."
+            assert answer.json()["error_description"] == words
 
     @pytest.mark.rule("token.ways")
     def test_takes_json_form_and_basic(self, caller: TokenCaller) -> None:
