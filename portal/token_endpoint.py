@@ -176,6 +176,7 @@ def _parameters(request: HttpRequest) -> dict[str, str]:
 
 
 def _body(request: HttpRequest) -> dict[str, str]:
+    """Return the body's parameters; one without a value counts as omitted (RFC 6749, 3.2)."""
     try:
         if request.content_type == "application/json":
             return _strings(strict_json.parse(request.body or b"{}"))
@@ -193,7 +194,7 @@ def _body(request: HttpRequest) -> dict[str, str]:
 def _single(request: HttpRequest) -> dict[str, str]:
     if any(len(values) > 1 for _, values in request.POST.lists()):
         raise InvalidRequest("A parameter is repeated. Send each of them once.")
-    return {name: str(value) for name, value in request.POST.items() if name in KNOWN}
+    return {name: str(value) for name, value in request.POST.items() if name in KNOWN and value}
 
 
 def _strings(value: Any) -> dict[str, str]:
@@ -205,7 +206,7 @@ def _strings(value: Any) -> dict[str, str]:
     for name, part in known.items():
         if not isinstance(part, str):
             raise InvalidRequest(f"{name} is no string. Send it in quotes.")
-    return known
+    return {name: part for name, part in known.items() if part}
 
 
 def _basic(request: HttpRequest) -> dict[str, str]:

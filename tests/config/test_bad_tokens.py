@@ -3,6 +3,7 @@
 import base64
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -62,7 +63,7 @@ class TestTokenEndpoint:
             ({"grant_type": "authorization_code"}, 400, "unsupported_grant_type"),
             ({"grant_type": "refresh_token"}, 400, "unsupported_grant_type"),
             ({"grant_type": "magic"}, 400, "unsupported_grant_type"),
-            ({"grant_type": ""}, 400, "unsupported_grant_type"),
+            ({"grant_type": ""}, 400, "invalid_request"),
             ({"grant_type": 5}, 400, "invalid_request"),
             ({"client_id": MISSING}, 401, "invalid_client"),
             ({"client_id": "client_unknown"}, 401, "invalid_client"),
@@ -211,6 +212,21 @@ class TestTokenEndpoint:
     def test_gives_the_scopes_that_were_asked_for(self, caller: TokenCaller) -> None:
         assert caller.ask(scope="checkouts:read").json()["scope"] == "checkouts:read"
         assert len(caller.ask().json()["scope"].split()) == 5
+
+    @pytest.mark.rule("token.ways")
+    @pytest.mark.parametrize("kind", [JSON, FORM])
+    def test_takes_a_parameter_without_a_value_as_omitted(self, caller: TokenCaller, kind: str) -> None:
+        def answer(**changes: str) -> Any:
+            parts = caller.right | changes
+            return caller.send(json.dumps(parts) if kind == JSON else urlencode(parts), kind)
+
+        assert len(answer(scope="").json()["scope"].split()) == 5
+        refused_token(answer(grant_type=""), 400, "invalid_request")
+        refused_token(answer(client_id=""), 401, "invalid_client")
+        refused_token(answer(client_secret=""), 401, "invalid_client")
+        key = caller.right["client_id"], caller.right["client_secret"]
+        empty = {"grant_type": "client_credentials", "client_id": "", "client_secret": ""}
+        assert caller.basic(empty, *key).status_code == 200
 
     def test_ignores_unknown_parameters(self, caller: TokenCaller) -> None:
         assert caller.ask(colour="green", number=5).status_code == 200
