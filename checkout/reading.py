@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from checkout import expiry, states
@@ -15,7 +15,7 @@ from config.lib import clock
 from config.lib.database import replica
 from config.lib.prepared import Prepared
 from payments import switches
-from payments.models import Merchant
+from payments.models import Merchant, Operation
 
 SOON = timedelta(seconds=30)
 
@@ -104,7 +104,8 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
     ]
 
 
-def ends_soon(merchant: Merchant, checkout_uuid: UUID) -> bool:
-    """Whether the checkout is held and its hold ends within 30 seconds."""
+def needs_its_capture(merchant: Merchant, checkout_uuid: UUID) -> bool:
+    """Whether the checkout is held, and nobody has begun to capture it or its hold ends within 30 seconds."""
     held = Checkout.objects.filter(pk=checkout_uuid, merchant=merchant, status=Status.AUTHORIZED)
-    return held.filter(capture_before__lte=clock.now() + SOON).exists()
+    begun = Operation.objects.filter(payment__subject=OuterRef("pk"), kind=Operation.Kind.CAPTURE)
+    return held.filter(Q(capture_before__lte=clock.now() + SOON) | ~Exists(begun)).exists()

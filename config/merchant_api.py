@@ -117,7 +117,7 @@ class HasScope(BasePermission):
 
 
 class ClientLimits(BaseThrottle):
-    """Counts each API client's calls in buckets; a capture whose hold is about to end always passes.
+    """Counts each API client's calls in buckets; a hold's first capture, and one at its end, always pass.
 
     Rules limit.buckets, limit.last_capture.
     """

@@ -98,8 +98,8 @@ class Capture(RecordedView):
     limit = "verbs"
 
     def is_urgent(self, request: Request, checkout_uuid: UUID) -> bool:
-        """Whether the hold ends so soon that no limit may refuse its capture (rule limit.last_capture)."""
-        return reading.ends_soon(caller_of(request).merchant, checkout_uuid)
+        """Whether no limit may refuse this capture: the hold's first, or one at its end (rule limit.last_capture)."""
+        return reading.needs_its_capture(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         asked = self.body(serializers.CaptureIn)

@@ -1,3 +1,5 @@
+from uuid import UUID
+
 import pytest
 from pytest_django.fixtures import Settings
 
@@ -6,6 +8,7 @@ from config.lib import limits
 from tests import factories
 from tests.conftest import Api
 from tests.factories import make_late
+from tests.outages import InDoubt
 from tests.portal.test_token_endpoint import ask, credentials
 
 pytestmark = pytest.mark.django_db
@@ -47,15 +50,27 @@ class TestBuckets:
 @pytest.mark.rule("limit.buckets", "limit.last_capture")
 class TestCapture:
     def test_has_a_bucket_of_its_own_and_is_never_refused_at_the_end_of_a_hold(
-        self, api: Api, held: Checkout
+        self, api: Api, unpaid: Checkout, in_doubt: InDoubt
     ) -> None:
-        path = f"checkouts/{held.pk}/capture"
+        in_doubt("capture")
+        path = f"checkouts/{unpaid.pk}/capture"
         for _ in range(2):
             api.post("checkouts", factories.order())
         answers = [api.post(path, {"amount": 1}).status_code for _ in range(3)]
         assert answers == [422, 422, 429]
-        make_late(held)
-        assert api.post(path).status_code == 409
+        unpaid.refresh_from_db()
+        make_late(unpaid)
+        assert api.post(path, {"amount": 1}).status_code == 422
+
+    def test_is_not_refused_before_anybody_has_begun_to_capture_the_hold(
+        self, api: Api, rival_api: Api, held: Checkout
+    ) -> None:
+        empty = f"checkouts/{UUID(int=1)}/capture"
+        assert [api.post(empty).status_code for _ in range(3)] == [404, 404, 429]
+        path = f"checkouts/{held.pk}/capture"
+        assert [rival_api.post(path).status_code for _ in range(3)] == [404, 404, 429]
+        assert api.post(f"checkouts/{held.pk}/cancel").status_code == 429
+        assert [api.post(path).status_code for _ in range(2)] == [200, 429]
 
 
 @pytest.mark.rule("token.failures")
