@@ -6,7 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from rest_framework.fields import empty
 from rest_framework.serializers import Field, ListField, Serializer, ValidationError
+from rest_framework.settings import api_settings
 
 from config.lib.web import hosts, origins
 
@@ -27,6 +29,12 @@ class Body(Serializer[Any]):
     """The base of what a request, or an object in it, holds."""
 
     default_error_messages = {**SAID, "invalid": "Must be an object."}
+
+    def run_validation(self, data: Any = empty) -> Any:
+        """Answer a body that is null as any other that is no object, instead of in the library's words."""
+        if data is None and self.parent is None:
+            raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [self.error_messages["invalid"]]})
+        return super().run_validation(data)
 
 
 class Text(Field[str, Any, str, Any]):

@@ -221,7 +221,7 @@ def _wrong_bodies(
 ) -> Iterator[Any]:
     for kind in ("", "text/plain", "multipart/form-data; boundary=x", "application/xml", "a/b/c"):
         yield ask("POST", b"x", kind=kind)
-    for raw in (b"{", b"[]", b'"x"', b"\xff", b'{"a":1,"a":2}', b" " * (256 * 1024 + 1)):
+    for raw in (b"{", b"[]", b"null", b'"x"', b"\xff", b'{"a":1,"a":2}', b" " * (256 * 1024 + 1)):
         yield ask("POST", raw)
     sample = operation.get("requestBody", {}).get("content", {}).get(JSON, {})
     for body in _wrongly_filled(document, sample.get("schema", {}), sample.get("example", {})):
