@@ -251,8 +251,12 @@ class ApiErrorMiddleware(MiddlewareMixin):
         html = response.get("Content-Type", "").startswith("text/html")
         if not (html and response.status_code >= 400 and is_api(request.path_info)):
             return response
-        code = self.CODES.get(response.status_code, "internal_error")
-        return json_answer(code) if _is_for_us(request) else _other_host()
+        if not _is_for_us(request):
+            return _other_host()
+        answer = json_answer(self.CODES.get(response.status_code, "internal_error"))
+        if answer.status_code == 405:
+            answer["Allow"] = response.get("Allow", "GET, HEAD")
+        return answer
 
 
 def _is_for_us(request: HttpRequest) -> bool:
@@ -270,8 +274,8 @@ def _other_host() -> HttpResponse:
 
 
 def is_api(path: str) -> bool:
-    """Return whether this address answers machines."""
-    return path.startswith(("/api/", "/oauth/")) and not path.startswith("/api/docs")
+    """Return whether this address answers machines: the documentation's page does not, but its files do."""
+    return f"{path}/".startswith(("/api/", "/oauth/")) and path != "/api/docs"
 
 
 def json_answer(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:

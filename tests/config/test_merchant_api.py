@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
@@ -196,9 +197,13 @@ class TestAddress:
         refused(api.post(path.format(uuid=held.pk), {}), 405, "method_not_allowed")
 
     @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-    def test_of_the_schema_is_only_read(self, api: Api, method: str) -> None:
-        answer = api.client.generic(method, "/api/schema", b"{}", JSON)
-        refused(answer, 405, "method_not_allowed")
+    def test_of_the_schema_and_of_files_is_only_read(self, api: Api, method: str) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        for client in (api.client, strict):
+            for path in ("/api/schema", "/api/docs/receiver.py", "/api/docs/postman.json"):
+                answer = client.generic(method, path, b"{}", JSON)
+                refused(answer, 405, "method_not_allowed")
+                assert answer["Allow"] == "GET, HEAD"
 
     @pytest.mark.parametrize("path", [path for path in POSTS if path.count("/") > 1])
     def test_refuses_a_get_of_a_verb(self, api: Api, held: Checkout, path: str) -> None:
@@ -209,7 +214,12 @@ class TestAddress:
     @pytest.mark.parametrize(
         "path",
         [
+            "/api",
+            "/oauth",
             "/api/",
+            "/api/docs/",
+            "/api/docs/nope",
+            "/api/docs/nope/nope",
             "/api/merchant/v1/",
             "/api/merchant/v2/checkouts",
             "/api/merchant/v1/Checkouts",
