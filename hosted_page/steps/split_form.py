@@ -17,6 +17,7 @@ from payments import money
 ALL, EQUAL, OWN = "all", "equal", "own"
 REDRAWS = frozenset(("add", "names", "show"))  # buttons that only show the form anew
 ROWS = 2  # lines for own amounts at first
+MAX_MATES = split_amounts.MAX_PEOPLE - 1
 MAX_NAME = 60
 MAX_CALLED = 30  # letters of the name by which somebody at the table knows another
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -62,7 +63,9 @@ class SplitForm:
         self.your_name = clean_call(typed.get("your_name", ""))
         self.wants_names = "names" in typed or any(typed.getlist("name"))
         self.errors: dict[str, str] = {}
-        self.rows = _rows(typed.getlist("name"), typed.getlist("amount"), more="add" in typed)
+        names, amounts = typed.getlist("name"), typed.getlist("amount")
+        self.rows = _rows(names, amounts, more="add" in typed)
+        self.has_too_many = any(text.strip() for text in [*names[MAX_MATES:], *amounts[MAX_MATES:]])
 
     @classmethod
     def of(cls, checkout: Checkout) -> SplitForm:
@@ -149,7 +152,11 @@ class SplitForm:
             Row(row.position, row.name, row.amount, self._trouble(row, amounts.get(row.position)))
             for row in self.rows
         ]
-        if not amounts:
+        if self.has_too_many:
+            self.errors["rows"] = _(
+                "At most {maximum} mates can share the cost. Those after them are left out here: check the amounts."
+            ).format(maximum=MAX_MATES)
+        elif not amounts:
             self.errors["rows"] = _("Enter an amount for at least one mate, or tap “All mine”.")
             self._blame(self.rows[0].position)
         elif any(row.error for row in self.rows):
@@ -191,7 +198,7 @@ class SplitForm:
 
 def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
     """Return the typed lines, filled up to at least two, at most nineteen."""
-    count = min(split_amounts.MAX_PEOPLE - 1, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
+    count = min(MAX_MATES, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
     filled = [
         (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")
         for index in range(count)

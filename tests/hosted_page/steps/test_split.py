@@ -152,6 +152,17 @@ class TestOwnAmounts:
         page = words(own(lea, name=[""] * 30, amount=["1"] * 30, add=["1"]))
         assert page.count("<li data-row") == 19 and "data-add hidden" in page
 
+    @pytest.mark.rule("split.shares")
+    def test_of_more_than_nineteen_mates_are_refused_whole(self, lea: Payer) -> None:
+        for more in ({"amount": ["1"] * 25, "name": []}, {"amount": ["1"] * 19, "name": [""] * 19 + ["Tom"]}):
+            answer = own(lea, **more)
+            page = words(answer)
+            assert answer.status_code == 422 and page.count("<li data-row") == 19
+            assert "At most 19 mates can share the cost. Those after them are left out here" in page
+            assert shares(lea.checkout) == []
+        assert own(lea, name=["Finn", *[""] * 24], amount=["1"] * 19 + [""] * 6).status_code == 303
+        assert len(shares(lea.checkout)) == 19
+
     def test_replace_an_equal_split(self, lea: Payer) -> None:
         equally(lea, 4)
         own(lea, name=["Finn"], amount=["24"])
