@@ -15,9 +15,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-ANSWER_BYTES = (
-    16 * 1024
-)  # interim answers, head and body together, as they come: chunk sizes and trailers too
+ANSWER_BYTES = 16 * 1024  # interim answers, head and body, as they come: chunk sizes and trailers too
 STALE_SECONDS = 0.5  # a receiver's close that crosses our request arrives sooner
 # From its beginning (rule target.each_connection), and without a request.
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0

@@ -165,9 +165,8 @@ def asks_names(url: str) -> bool:
 
 
 def _host(url: str) -> str:
-    return (
-        yarl.URL(url).raw_host or ""
-    )  # in ASCII: not every name that DNS may have can be written in letters
+    """Return the host in ASCII: not every name that DNS may have can be written in letters."""
+    return yarl.URL(url).raw_host or ""
 
 
 async def _vet_name(host: str, *, allow_loopback: bool) -> None:
