@@ -107,6 +107,6 @@ def _move(rows: QuerySet[Any], names: Sequence[str], by: timedelta) -> None:
 
 
 def _move_history(checkout: Checkout, seconds: int) -> None:
-    """Let the lines of history lie earlier, by the function that may: history is only appended to."""
+    """Let the lines of history and the notes lie earlier, by the function that may: they are only appended to."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT advance_history(%s, %s)", [checkout.pk, seconds])

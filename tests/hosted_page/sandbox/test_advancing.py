@@ -16,10 +16,12 @@ from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment, Posting
 from payments.providers.sandbox import client, notifications
 from payments.providers.sandbox.models import BankNotification
+from portal.models import CheckoutNote, Role
 from tests import factories
 from tests.conftest import Api
 from tests.hosted_page.sandbox.calls import post
 from tests.outside import DISPUTED, RETURNS
+from tests.portal import stage
 from webhooks.models import Delivery, Event, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -138,6 +140,17 @@ class TestAdvance:
         assert unpaid.payment_requests.get().expires_at == ends - timedelta(seconds=1000)
 
     @pytest.mark.rule("sandbox.advance")
+    def test_lets_the_notes_on_it_lie_earlier(self, api: Api, unpaid: Checkout) -> None:
+        user = stage.person(api.merchant, Role.OWNER).user
+        own, others = (
+            CheckoutNote.objects.create(merchant=api.merchant, user=user, checkout_uuid=uuid, text="Called.")
+            for uuid in (unpaid.pk, factories.checkout(api.merchant).pk)
+        )
+        post(api, unpaid, "advance", {"seconds": 60})
+        moved = {note.pk: note.created_at for note in CheckoutNote.objects.all()}
+        assert moved == {own.pk: own.created_at - timedelta(seconds=60), others.pk: others.created_at}
+
+    @pytest.mark.rule("sandbox.advance")
     def test_leaves_what_was_told_and_the_books(self, api: Api, captured: Checkout) -> None:
         api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r"}, idempotency_key="k")
         told = list(Event.objects.order_by("pk").values_list("pk", "body", "created_at"))
@@ -193,9 +206,13 @@ class TestAdvance:
         post(api, unpaid, "advance", {"seconds": 60})
         assert before == (list(Checkout.objects.filter(pk=other.pk).values()), list(other.changes.values()))
 
-    def test_is_all_that_moves_a_line_of_history(self, unpaid: Checkout) -> None:
+    def test_is_all_that_moves_a_line_of_history_or_a_note(self, unpaid: Checkout) -> None:
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
             unpaid.changes.update(created_at=F("created_at") - timedelta(days=1))
+        user = stage.person(unpaid.merchant, Role.OWNER).user
+        CheckoutNote.objects.create(merchant=unpaid.merchant, user=user, checkout_uuid=unpaid.pk, text="A")
+        with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+            CheckoutNote.objects.update(created_at=F("created_at") - timedelta(days=1))
         with connection.cursor() as cursor, pytest.raises(IntegrityError), transaction.atomic():
             cursor.execute("SELECT advance_history(%s, %s)", [unpaid.pk, 864_001])
 
