@@ -7,6 +7,10 @@ from zoneinfo import available_timezones
 
 from django.db import connection
 
+NO_ZONES = frozenset(
+    {"localtime", "Factory"}
+)  # files beside the zones: the machine's own, and one for "not set yet"
+
 
 def now() -> datetime:
     """Return the database's wall clock, aware, in UTC.
@@ -54,5 +58,8 @@ def iso(at: datetime | None) -> str | None:
 
 @cache
 def zones() -> frozenset[str]:
-    """Return the IANA time zone names, read once: listing them opens hundreds of files."""
-    return frozenset(available_timezones())
+    """Return the IANA time zone names, read once: listing them opens hundreds of files.
+
+    Where the machine has none, they are those of the package `tzdata`.
+    """
+    return frozenset(available_timezones()) - NO_ZONES
