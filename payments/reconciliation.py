@@ -3,8 +3,8 @@
 Rules money.reconciled, money.late.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -38,6 +38,7 @@ class Difference:
     theirs: str
     operation: Operation | None = None
     merchant: Merchant | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,15 +93,17 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
     released = _released(given_up, asked_at)
     merchants = Merchant.objects.in_bulk({row.account for row in records if row.key not in known})
     strangers = [record for record in records if record.key not in known]
-    owners, booked = acts.owners(strangers), acts.booked(strangers)
+    payments, booked = acts.payments_of(strangers), acts.booked(strangers)
     reported = acts.of_unknown_orders(strangers)
     for record in records:
         operation = known.get(record.key)
         if record.key in booked or record.payment in reported:
             continue
         if operation is None:
-            kind = acts.kind_of(record, owners, otherwise="missing_here")
-            yield Difference(kind, record.key, "", _theirs(record), merchant=merchants.get(record.account))
+            kind = acts.kind_of(record, payments, otherwise="missing_here")
+            facts = acts.facts_of(record, payments) if kind in acts.KINDS.values() else {}
+            merchant = merchants.get(record.account)
+            yield Difference(kind, record.key, "", _theirs(record), merchant=merchant, facts=facts)
         else:
             yield from _differences_of(operation, record, asked_at, operation.payment_id in released)
 
@@ -155,7 +158,7 @@ def _missing_there(missing: Iterable[UUID]) -> Iterator[Difference]:
 
 
 def _report(difference: Difference) -> None:
-    facts: dict[str, Any] = {"ours": difference.ours, "theirs": difference.theirs}
+    facts: dict[str, Any] = {"ours": difference.ours, "theirs": difference.theirs, **difference.facts}
     if difference.operation is None:
         discrepancies.report(difference.kind, difference.subject, merchant=difference.merchant, **facts)
     else:

@@ -88,12 +88,11 @@ def _report_stranger(record: Record) -> None:
     """Report a record that we never asked for: made in the provider's own dashboard, or of no payment of ours."""
     if acts.booked([record]):
         return
-    owners = acts.owners([record])
-    kind = acts.kind_of(record, owners, otherwise="notification_of_nothing")
+    payments = acts.payments_of([record])
+    kind = acts.kind_of(record, payments, otherwise="notification_of_nothing")
     is_ours = kind != "notification_of_nothing"
-    facts = {"amount": record.amount, "currency": record.currency} if is_ours else {}
-    merchant = record.account if is_ours else None
-    discrepancies.report(kind, record.key, merchant=merchant, payment=str(record.payment), **facts)
+    facts = acts.facts_of(record, payments) if is_ours else {"payment": str(record.payment)}
+    discrepancies.report(kind, record.key, merchant=record.account if is_ours else None, **facts)
 
 
 def hear_of_dispute(payment_uuid: UUID) -> None:

@@ -1,7 +1,13 @@
 """Acts in the provider's own dashboard that moved a payment of ours, told apart from unknown records."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 from uuid import UUID
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, JSONObject
 
 from payments.models import Booking, Discrepancy, Payment
 from payments.provider import Record, Verdict
@@ -12,10 +18,9 @@ UNKNOWN_ORDER = "unknown_order"
 MOVES = (Verdict.SUCCEEDED, Verdict.PENDING)
 
 
-def owners(records: Iterable[Record]) -> Mapping[UUID, UUID]:
-    """Return the merchant of each payment of ours that the records name."""
-    known = Payment.objects.filter(pk__in=[record.payment for record in records])
-    return dict(known.values_list("pk", "merchant"))
+def payments_of(records: Iterable[Record]) -> Mapping[UUID, Payment]:
+    """Return the payments of ours that the records name, by their ids."""
+    return Payment.objects.in_bulk({record.payment for record in records})
 
 
 def booked(records: Iterable[Record]) -> set[UUID]:
@@ -32,7 +37,24 @@ def of_unknown_orders(records: Iterable[Record]) -> set[UUID]:
     return {subject for subject in reported.values_list("subject", flat=True) if subject is not None}
 
 
-def kind_of(record: Record, owners: Mapping[UUID, UUID], *, otherwise: str) -> str:
+def kind_of(record: Record, payments: Mapping[UUID, Payment], *, otherwise: str) -> str:
     """Return the discrepancy for a record under no key of ours: `otherwise` unless it moved a payment of ours."""
-    is_ours = owners.get(record.payment) == record.account
+    payment = payments.get(record.payment)
+    is_ours = payment is not None and payment.merchant_id == record.account
     return KINDS.get(record.kind, otherwise) if is_ours and record.verdict in MOVES else otherwise
+
+
+def facts_of(record: Record, payments: Mapping[UUID, Payment]) -> dict[str, Any]:
+    """Return what such a discrepancy says of the record, and of whose order it is; nothing of no payment of ours."""
+    payment = payments.get(record.payment)
+    if payment is None:
+        return {}
+    facts = {"payment": str(payment.pk), "checkout": str(payment.checkout_uuid)}
+    return facts | {"amount": record.amount, "currency": record.currency}
+
+
+def open_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
+    """Return a subquery for the kinds and facts of the acts on an order that no operator has booked or closed yet."""
+    rows = Discrepancy.objects.filter(kind__in=KINDS.values(), closed_at=None, merchant=merchant)
+    of_order = rows.annotate(of=KeyTextTransform("checkout", "facts")).filter(of=Cast(checkout, TextField()))
+    return ArraySubquery(of_order.order_by("created_at").values(told=JSONObject(kind="kind", facts="facts")))

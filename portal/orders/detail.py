@@ -11,7 +11,7 @@ from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Posting
 from portal import badges
-from portal.orders import disputed, reasons, telling
+from portal.orders import disputed, outside, reasons, telling
 from portal.orders.order import Order
 
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
@@ -37,11 +37,19 @@ def shown(order: Order) -> dict[str, Any]:
         "refunds": [_refund(checkout, refund) for refund in refunds],
         "failed_refund": _failed(checkout, refunds),
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
-        "disputes": [disputed.shown(row) for row in order.disputes],
-        "support": settings.SUPPORT_EMAIL,
         "notes": order.notes,
+        **_at_the_bank(order),
         **_held(order),
         **_actions(order, is_disputed=is_taken_back),
+    }
+
+
+def _at_the_bank(order: Order) -> dict[str, Any]:
+    """Return what payers and others did with the money without us, and who helps."""
+    return {
+        "disputes": [disputed.shown(row) for row in order.disputes],
+        "outside": outside.told(order),
+        "support": settings.SUPPORT_EMAIL,
     }
 
 

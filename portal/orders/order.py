@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from django.db.models import OuterRef
 from django.http import Http404
 
 from checkout import reading
@@ -12,6 +13,7 @@ from checkout.models import Checkout, PaymentRequest
 from config.lib.prepared import Prepared
 from payments import open_operations
 from payments.models import Booking, Dispute, Merchant, Posting
+from payments.outside import acts
 from portal.models import CheckoutNote
 from webhooks import lookup
 from webhooks.models import Delivery
@@ -20,7 +22,7 @@ _ONE = Prepared(
     lambda pk, merchant: reading.with_read_at(
         open_operations.with_open_kind(
             Checkout.objects.filter(pk=pk, merchant=merchant).select_related("merchant", "payment")
-        )
+        ).annotate(acts=acts.open_on(OuterRef("pk"), OuterRef("merchant")))
     ),
     UUID,
     UUID,
@@ -39,6 +41,13 @@ class Order:
         read: Any = self.checkout
         kind: str | None = read.open_kind
         return kind
+
+    @property
+    def acts(self) -> list[dict[str, Any]]:
+        """The kinds and facts of what was done with it in the provider's own dashboard, and is open."""
+        read: Any = self.checkout
+        acts: list[dict[str, Any]] = read.acts
+        return acts
 
     @cached_property
     def shares(self) -> list[PaymentRequest]:

@@ -175,7 +175,15 @@ class TestADifference:
         assert kinds() == kinds() == [("outside_capture", call.pk)]
         left = Discrepancy.objects.get()
         assert left.merchant == capture_of.payment.merchant
-        assert left.facts == {"ours": "", "theirs": "capture succeeded 9000 GBP"}
+        payment = capture_of.payment
+        assert left.facts == {
+            "ours": "",
+            "theirs": "capture succeeded 9000 GBP",
+            "payment": str(payment.pk),
+            "checkout": str(payment.checkout_uuid),
+            "amount": 9000,
+            "currency": "GBP",
+        }
 
     @pytest.mark.parametrize("kind", ["refund", "void"])
     def test_is_told_once_of_what_was_done_in_the_dashboard_with_what_it_means(
