@@ -77,7 +77,8 @@ if settings.SANDBOX:
     urlpatterns += [path("api/sandbox/v1/", include("hosted_page.sandbox.urls"))]
 if settings.LOCAL:
     urlpatterns += [path("mail", include("config.local.mailbox"))]
-urlpatterns += [re_path(r"^(?:api|oauth)(?:/|$)", api_not_found)]
+urlpatterns += [path("api", api_not_found), path("oauth", api_not_found)]
+urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]
 handler403 = "config.lib.web.error_pages.refused"
 handler404 = "portal.views.frame.missing"
 handler500 = "config.lib.web.error_pages.broken"
