@@ -36,7 +36,7 @@ NEED_A_LOGIN = (
 )
 # Open, and there is nothing: the bank's line for who has no key, mails that nobody was sent, and what is not there.
 NOTHING_THERE = [
-    *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "(?:api|oauth)/"),
+    *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "api", "oauth", "(?:api|oauth)/"),
 ]
 # Here the resolver is not asked, or knows nothing.
 ELSEWHERE = ("/livez", "/readyz", "/static/css/tokens.css", "/nothing")
