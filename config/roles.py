@@ -27,6 +27,7 @@ _GRANTS = (
 _NO_CHANGES = "REVOKE UPDATE, DELETE ON {table} FROM {role}"
 _ALLOWED = (
     "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # encrypted anew: the trigger lets nothing else change
+    "GRANT DELETE ON portal_checkoutnote TO {role}",  # of people who are erased
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
     "GRANT EXECUTE ON FUNCTION make_partition(name, date, date) TO {role}",
     "GRANT EXECUTE ON FUNCTION drop_partition(name, timestamptz) TO {role}",
