@@ -201,3 +201,24 @@ class TestAMatesCapture:
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded" and proving.breaches() == []
         assert sum(row.amount - row.refunded_amount for row in Charge.objects.filter(state="captured")) == 0
+
+    @pytest.mark.rule("refund.waits")
+    def test_holds_up_the_end_of_the_refund_alone(
+        self, unpaid: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        mates.pay(shares[0])
+        mates_charge = Charge.objects.filter(amount=shares[0].amount)
+        mates_charge.update(silent_until=clock.now() + timedelta(days=1))
+        mates.pump(unpaid.pk)
+        give_back(unpaid)
+        mates.pump(unpaid.pk, rounds=3)
+        Operation.objects.filter(kind="capture", ended_at=None).update(
+            created_at=clock.now() - timedelta(hours=3)
+        )
+        mates.pump(unpaid.pk, rounds=3)
+        unpaid.refresh_from_db()
+        assert borne(unpaid)["4242"] == 0 and unpaid.status == "refunding"
+        mates_charge.update(silent_until=clock.now())
+        assert mates.settled(shares[0]) == "cancelled"
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunded"
