@@ -17,7 +17,7 @@ from checkout.models import Checkout
 from config import merchant_api
 from config.lib import clock, cursor, locks, strict_json
 from config.lib.bulkhead import Busy
-from config.lib.web import request_id
+from config.lib.web import bodies, request_id
 from hosted_page.opt_in import consent
 from hosted_page.sandbox.paying import CardDeclined
 from payments import switches
@@ -69,6 +69,7 @@ ERRORS: dict[str, Error] = {
     "too_many_ticks": Error(
         409, "This order has had too many ticks; what was saved before stands. Tick on a new checkout."
     ),
+    "request_timeout": Error(408, bodies.TOO_SLOW),
     "payload_too_large": Error(413, "The body is over 256 KiB. Send less."),
     "unsupported_media_type": Error(415, "Send JSON with content-type: application/json, not compressed."),
     "invalid_amount_arithmetic": Error(422, "The items do not add up to total_amount. See details."),

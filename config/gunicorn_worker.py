@@ -10,6 +10,9 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from config.lib.web import bodies, malformed, request_id
 
+# No caller's doing, though gunicorn counts them among what is no HTTP.
+OURS = (errors.ConfigurationProblem, errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)
+
 
 class Worker(ThreadWorker):
     """Gunicorn's threads, with a bound on their waits for a request's head and for a peer to hang up."""
@@ -24,14 +27,17 @@ class Worker(ThreadWorker):
             return super().handle(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
-        """Answer what is no HTTP in our words: gunicorn repeats what was sent, a secret too, and logs it."""
-        if not isinstance(exc, errors.ParseException) or isinstance(exc, errors.ConfigurationProblem):
-            super().handle_error(req, client, addr, exc)
-            return
+        """Answer what is no HTTP, or broke, in our words: gunicorn repeats what was sent, a secret too, and logs it."""
         number = request_id.new()
-        self.log.warning("no_http kind=%s request_id=%s", type(exc).__name__, number)
+        if isinstance(exc, errors.ParseException) and not isinstance(exc, OURS):
+            self.log.warning("no_http kind=%s request_id=%s", type(exc).__name__, number)
+            answer = malformed.answer(_words_on(exc), number)
+        else:
+            self.log.error("broken request_id=%s", number, exc_info=exc)
+            status = "500 Internal Server Error"
+            answer = malformed.answer(malformed.BROKEN, number, code="internal_error", status=status)
         with contextlib.suppress(OSError):
-            write_nonblock(client, malformed.answer(_words_on(exc), number))
+            write_nonblock(client, answer)
 
     def finish_request(self, conn: Any, fs: "Future[Any]") -> None:
         """End a request without gunicorn's wait for the peer to hang up, in the thread that accepts all others."""
@@ -46,5 +52,5 @@ def _words_on(exc: errors.ParseException) -> str:
         case errors.LimitRequestLine():
             return malformed.LINE
         case errors.LimitRequestHeaders():
-            return malformed.HEADERS
+            return malformed.FIELDS
     return malformed.OTHER

@@ -116,6 +116,10 @@ CAUSES = {
         "More are never taken, however long you wait.",
         "What was saved before stands, and its events have gone out. Tick the box of a new checkout.",
     ),
+    "request_timeout": Cause(
+        "The body did not come within ten seconds, or broke off. It was not read, and the connection ends.",
+        "Send it again, whole, under the same `Idempotency-Key`.",
+    ),
     "payload_too_large": Cause(
         "The body is larger than 256 KiB. It was not read, and the connection ends.",
         "Send fewer items, or less `custom_data`.",

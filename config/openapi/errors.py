@@ -14,7 +14,7 @@ ANYWHERE = (
     "not_found",
     "method_not_allowed",
 )  # the answers of no operation: the address or the method is none
-WITH_BODY = ("invalid_json", "payload_too_large", "unsupported_media_type")
+WITH_BODY = ("invalid_json", "request_timeout", "payload_too_large", "unsupported_media_type")
 WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)
 WITH_CHECKOUT = ("checkout_not_found",)

@@ -56,6 +56,7 @@ TOKEN_REFUSALS = {
     "400": "The request cannot be used: `invalid_request`, `invalid_scope`, `unsupported_grant_type`.",
     "401": "`invalid_client`: the client is unknown, or its secret is wrong.",
     "405": "`invalid_request`: use POST.",
+    "408": "`invalid_request`: the body did not come in time, or not whole.",
     "413": "`invalid_request`: the body is too large.",
     "429": "`rate_limited`: too many failures. Wait for `Retry-After`.",
     "503": "`temporarily_unavailable`: we cannot answer just now. Ask again after `Retry-After`.",

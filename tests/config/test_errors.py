@@ -57,7 +57,7 @@ class TestTable:
                 row, answer = errors.ERRORS[code], api.get("checkouts")
                 refused(answer, row.status, code)
                 assert ("Retry-After" in answer) == (row.retry_after is not None)
-        assert told | set(RAISED) | {"internal_error"} == set(errors.ERRORS)
+        assert told | set(RAISED) | {"internal_error", "request_timeout"} == set(errors.ERRORS)
 
     @pytest.mark.rule("api.error_codes")
     def test_what_nobody_foresaw_is_answered_too(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

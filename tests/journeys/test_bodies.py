@@ -122,8 +122,10 @@ class TestSlow:
                 chunked.sendall(b"1\r\nx\r\n")
                 time.sleep(0.3)
             assert requests.get(f"{service.base_url}/livez", timeout=2).status_code == 200
-            refused(answer_of(counted), 408)
-            refused(answer_of(chunked), 408)
+            for connection in (counted, chunked):
+                answer = answer_of(connection)
+                refused(answer, 408)
+                assert '"code": "request_timeout"' in answer and "X-Request-Id: req_" in answer
         assert 9 < time.monotonic() - began < 15
 
 

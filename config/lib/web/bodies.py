@@ -5,6 +5,7 @@ Rules api.body_size, api.slow_body.
 
 import contextlib
 import io
+import json
 import socket
 import ssl
 import threading
@@ -13,13 +14,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import structlog
+
+from config.lib.web import malformed, request_id
+
+log = structlog.get_logger("request")
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 CLOSE = ("Connection", "close")
 SECONDS = 10.0  # within which the rest of a request must have come
 LONGEST_PARAMETERS = 256  # characters: a boundary has 70 at most
-TOO_SLOW = b"The body did not come in time, or not whole. Send it again.\n"
+TOO_SLOW = "The body did not come in time, or not whole. Send it again."
 
 
 class CountedBodies:
@@ -41,8 +47,7 @@ class CountedBodies:
         start = _closing(environ, start_response)
         if self._is_whole(environ):
             return self._application(environ, start)
-        start("408 Request Timeout", [("Content-Type", "text/plain"), CLOSE])
-        return [TOO_SLOW]
+        return [_too_slow(environ, start)]
 
     def _is_whole(self, environ: Environ) -> bool:
         """Read the body; return whether all of it came. One that is longer than allowed counts as whole."""
@@ -72,6 +77,17 @@ def length(environ: Environ) -> int:
         return int(environ.get("CONTENT_LENGTH") or 0)
     except ValueError:
         return 0
+
+
+def _too_slow(environ: Environ, start: StartResponse) -> bytes:
+    """Begin the answer to a body that did not come; return its body, which is the token endpoint's own there."""
+    number = request_id.kept(environ.get("HTTP_X_REQUEST_ID", ""))
+    log.warning("slow_body", request_id=number)
+    body = malformed.envelope("request_timeout", TOO_SLOW, number)
+    if environ.get("PATH_INFO") == "/oauth/token":
+        body = json.dumps({"error": "invalid_request", "error_description": TOO_SLOW}).encode()
+    start("408 Request Timeout", [*malformed.headers(body, number), CLOSE])
+    return body
 
 
 def _content_type(environ: Environ) -> str:

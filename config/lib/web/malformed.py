@@ -1,4 +1,7 @@
-"""The answer to what is no HTTP request, so that no server repeats it in words of its own (rule api.malformed)."""
+"""The answers that are made outside of Django, so that no server makes them in words of its own.
+
+Rules api.malformed, api.slow_body.
+"""
 
 import json
 from typing import Any
@@ -6,23 +9,39 @@ from typing import Any
 from django.conf import settings
 
 LINE = "The address is too long. Send what is long in the body."
-HEADERS = "The headers are too many or too long. Send fewer, or shorter ones."
+FIELDS = "The headers are too many or too long. Send fewer, or shorter ones."
 OTHER = "This is no valid HTTP request. Let an HTTP library write it: each header is one line of printable characters."
+BROKEN = "Something broke on our side. Tell support the request_id."
 
 
-def answer(words: str, request_id: str) -> bytes:
+def answer(
+    words: str, request_id: str, *, code: str = "invalid_header", status: str = "400 Bad Request"
+) -> bytes:
     """Return the whole answer, head and body, that says these words in the envelope of errors; the connection ends."""
+    body = envelope(code, words, request_id)
+    named = [*headers(body, request_id), ("Connection", "close")]
+    head = (f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in named), "", "")
+    return "\r\n".join(head).encode() + body
+
+
+def envelope(code: str, words: str, request_id: str) -> bytes:
+    """Return the body of an error."""
     error: dict[str, Any] = {
-        "code": "invalid_header",
+        "code": code,
         "message": words,
         "param": None,
         "details": [],
         "request_id": request_id,
-        "doc_url": f"{settings.BASE_URL}/api/docs#error-invalid_header",
+        "doc_url": f"{settings.BASE_URL}/api/docs#error-{code}",
     }
-    body = json.dumps({"error": error}).encode()
-    head = (
-        *("HTTP/1.1 400 Bad Request", "Content-Type: application/json", f"Content-Length: {len(body)}"),
-        *(f"X-Request-Id: {request_id}", "Cache-Control: no-store", "Connection: close", "", ""),
-    )
-    return "\r\n".join(head).encode() + body
+    return json.dumps({"error": error}).encode()
+
+
+def headers(body: bytes, request_id: str) -> list[tuple[str, str]]:
+    """Return the headers of such an answer."""
+    return [
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
+        ("X-Request-Id", request_id),
+        ("Cache-Control", "no-store"),
+    ]

@@ -32,6 +32,11 @@ def new() -> str:
     return f"req_{uuid7().hex}"
 
 
+def kept(given: str) -> str:
+    """Return a caller's own id if it is well formed, else a new one."""
+    return given if _ACCEPTABLE.fullmatch(given) else new()
+
+
 def current() -> str:
     """Return the id of the request being answered, "" outside of one."""
     return _current.get()[0]
@@ -52,8 +57,7 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get("X-Request-Id", "")
-        request_id = given if _ACCEPTABLE.fullmatch(given) else new()
+        request_id = kept(request.headers.get("X-Request-Id", ""))
         started = time.monotonic()
         token = _current.set((request_id, started))
         structlog.contextvars.bind_contextvars(request_id=request_id)
