@@ -43,7 +43,8 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         switches.check(checkout.merchant)
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         outbox.put(Asked(kind, to, target, f"{words(share)} {_way_to_stop(to)}", ends_at, address))
-        share.phone, share.next_reminder_at = to, now + BETWEEN
+        # Another number is written once its text has gone out: until then the link is with the earlier one alone.
+        share.phone, share.next_reminder_at = share.phone or to, now + BETWEEN
         share.save(update_fields=["phone", "next_reminder_at"])
 
 
@@ -66,12 +67,20 @@ def is_wanted(asked: SmsMessage) -> bool:
     return share.token in (asked.body or share.token)
 
 
-def take_back(asked: SmsMessage) -> None:
-    """Undo what `send` wrote on the share, so that the lead may ask again: as far as we know, nothing was sent."""
+def went_out(asked: SmsMessage) -> None:
+    """Write on the share whose number has its link now."""
+    is_invitation = asked.kind == SmsMessage.Kind.INVITATION
+    share = PaymentRequest.objects.filter(pk=asked.subject).first() if is_invitation else None
+    if share is not None and share.phone != asked.phone and share.token in (asked.body or ""):
+        PaymentRequest.objects.filter(pk=share.pk).update(phone=asked.phone)
+
+
+def take_back(asked: SmsMessage, *, may_be_out: bool) -> None:
+    """Let the lead ask again. The number stays if the text may be out, or it is an earlier one, which has the link."""
     share = PaymentRequest.objects.filter(pk=asked.subject)
-    if asked.kind == SmsMessage.Kind.INVITATION:
-        share.update(phone="", next_reminder_at=None)
-    elif asked.kind == SmsMessage.Kind.REMINDER:
+    if asked.kind == SmsMessage.Kind.INVITATION and not may_be_out:
+        share.filter(phone=asked.phone).update(phone="")
+    if asked.kind in (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER):
         share.update(next_reminder_at=None)
 
 

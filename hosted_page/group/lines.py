@@ -106,11 +106,16 @@ class Line:
         """Whether the lead can do anything with the share."""
         return self.may_be_asked_again or self.may_be_kept
 
-    def now(self, *, is_waiting: bool, disputed: str) -> "Line":
-        """Return the line with what else is so now: while a card of the order is disputed it offers no link."""
-        seen = f"{self.seen} {is_waiting} {disputed}"
+    def now(self, *, waits_for: str, disputed: str) -> "Line":
+        """Return the line with what else is so now: while a card of the order is disputed it offers no link.
+
+        `waits_for` is the number that a text is on its way to, "" if none is.
+        """
+        seen = f"{self.seen} {bool(waits_for)} {disputed}"
         if not disputed:
-            return replace(self, is_waiting=is_waiting, seen=seen)
+            return replace(
+                self, is_waiting=bool(waits_for), sent_to=_end_of(waits_for) or self.sent_to, seen=seen
+            )
         waits = self.status == ShareStatus.PAID and disputed == Dispute.Status.OPEN
         hint = _("waits for the bank") if waits else self.hint
         line = replace(self, disputed=disputed, hint=hint, seen=seen, url="", qr_url="", sent_to="")
@@ -144,16 +149,22 @@ def of(
     )
     back, texts = _reimbursements(shares), waiting(checkout, shares, now)
     found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
-    return [lead, *(line.now(is_waiting=line.id in texts, disputed=disputed) for line in found)]
+    return [lead, *(line.now(waits_for=texts.get(line.id, ""), disputed=disputed) for line in found)]
 
 
-def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> set[str]:
-    """Return the shares whose text is asked for and has not gone out yet."""
+def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
+    """Return the shares whose text is asked for and has not gone out yet, with the number that it goes to."""
     fresh = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
     if not fresh:
-        return set()
+        return {}
     texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, subject__in=fresh, ended_at=None)
-    return {str(subject) for subject in texts.filter(kind__in=TO_MATES).values_list("subject", flat=True)}
+    found = texts.filter(kind__in=TO_MATES).values_list("subject", "phone")
+    return {str(subject): phone or "" for subject, phone in found}
+
+
+def _end_of(phone: str) -> str:
+    """Return the end of a number, by which the lead knows it."""
+    return f"•••• {phone[-4:]}" if phone else ""
 
 
 def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
@@ -198,7 +209,7 @@ def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
     return {
         "url": target.absolute(),
         "qr_url": target.address("qr"),
-        "sent_to": f"•••• {share.phone[-4:]}" if share.phone else "",
+        "sent_to": _end_of(share.phone),
         "remind_from": summary.day(again_at, checkout) if again_at and again_at > clock.now() else "",
     }
 

@@ -102,7 +102,8 @@ def _record_failure(message: SmsMessage, error: Exception) -> None:
     if isinstance(error, NotTaken):
         _put_back(message)
     else:
-        end(message, is_sent=False, refusal=reason if isinstance(error, Refused) else "")
+        is_refused = isinstance(error, Refused)
+        end(message, is_sent=False, refusal=reason if is_refused else "", may_be_out=not is_refused)
 
 
 def _put_back(message: SmsMessage) -> None:
@@ -111,13 +112,18 @@ def _put_back(message: SmsMessage) -> None:
     open_one.update(due_at=clock.now() + AGAIN_AFTER, claimed_at=None)
 
 
-def end(message: SmsMessage, *, is_sent: bool, refusal: str = "") -> None:
-    """End a message that nobody sends any more, and delete its number and words."""
+def end(message: SmsMessage, *, is_sent: bool, refusal: str = "", may_be_out: bool = False) -> None:
+    """End a message that nobody sends any more, and delete its number and words.
+
+    One that is not known to be sent `may_be_out` all the same.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_END, {"id": message.pk, "is_sent": is_sent, "refusal": refusal})
         is_ended = bool(cursor.rowcount)
-    if is_ended and not is_sent:
-        invitations.take_back(message)
+    if is_ended and is_sent:
+        invitations.went_out(message)
+    elif is_ended:
+        invitations.take_back(message, may_be_out=may_be_out)
 
 
 _END = """
@@ -158,4 +164,4 @@ def end_late() -> None:
     """End messages that were not sent in time, or whose sender died after taking them."""
     now = clock.now()
     for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:LATE_AT_ONCE]:
-        end(message, is_sent=False)
+        end(message, is_sent=False, may_be_out=message.claimed_at is not None)

@@ -6,13 +6,14 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds, sharing
-from checkout.group import bending
+from checkout.group import bending, claims
 from checkout.models import Checkout, PaymentRequest
 from hosted_page.group import invitations
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox, senders, sending, stops
 from hosted_page.sms.outbox import Asked
+from hosted_page.sms.senders import InDoubt, Refused
 from hosted_page.steps import codes
 from payments.models import Merchant
 from tests import factories
@@ -31,10 +32,13 @@ class Network:
     def __init__(self) -> None:
         self.sent: dict[str, tuple[str, str]] = {}
         self.is_down = False
+        self.error: Exception | None = None
 
     def send(self, phone: str, text: str, *, key: str) -> None:
         if self.is_down:
             raise ConnectionResetError
+        if self.error is not None:
+            raise self.error
         self.sent[key] = (phone, text)
 
 
@@ -77,6 +81,10 @@ def send_all() -> None:
     """Send what waits, as the threads of a worker do."""
     while (text := sending.claim()) is not None:
         sending.send(text)
+
+
+def is_free(share: PaymentRequest) -> bool:
+    return claims.is_free(PaymentRequest.objects.get(pk=share.pk), timezone.now())
 
 
 def a_day_later() -> None:
@@ -216,21 +224,66 @@ class TestAReminder:
         assert [phone for phone, _ in network.sent.values()].count("+447700900456") == 2
 
 
+@pytest.mark.rule("group.own_link")
 class TestAnInvitationThatFails:
     def test_is_not_sent_again_and_may_be_asked_for_again(
         self, lea: Payer, finns: PaymentRequest, network: Network
     ) -> None:
         ask(lea, finns)
-        network.is_down = True
+        network.error = Refused("bad_number")
         send_all()
         assert "0456" not in words(lea.get()) and "Text it to a number" in words(lea.get())
-        network.is_down = False
+        assert is_free(finns)
+        network.error = None
         send_all()
         assert FINN_SENT not in [phone for phone, _ in network.sent.values()]
         assert ask(lea, finns).status_code == 303
         send_all()
         assert [phone for phone, _ in network.sent.values()].count(FINN_SENT) == 1
         assert "no text was sent to" in words(lea.get())
+
+    def test_in_doubt_keeps_its_number_since_that_may_have_the_link(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        for error in (ConnectionResetError(), InDoubt("no_answer")):
+            ask(lea, finns)
+            network.error = error
+            send_all()
+            assert not is_free(finns)
+            page = words(lea.get())
+            assert "text the link to" in page and "•••• 0456" in page, "it may be asked for again"
+        network.error = None
+        assert ask(lea, finns, "").status_code == 303
+        send_all()
+        assert [phone for phone, _ in network.sent.values()].count(FINN_SENT) == 1
+
+    def test_whose_sender_died_after_taking_it_is_in_doubt(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        for is_taken in (True, False):
+            ask(lea, finns)
+            if is_taken:
+                assert sending.claim() is not None
+            SmsMessage.objects.filter(ended_at=None).update(ends_at=timezone.now())
+            sending.end_late()
+            assert is_free(finns) is not is_taken
+            PaymentRequest.objects.update(phone="", next_reminder_at=None)
+
+    def test_to_another_number_leaves_the_link_with_the_earlier_one(
+        self, lea: Payer, finns: PaymentRequest, network: Network
+    ) -> None:
+        ask(lea, finns)
+        send_all()
+        a_day_later()
+        ask(lea, finns, "07700 900789")
+        assert "•••• 0789" in words(lea.get()), "it is on its way there"
+        network.error = Refused("bad_number")
+        send_all()
+        assert not is_free(finns) and "•••• 0456" in words(lea.get())
+        network.error = None
+        ask(lea, finns, "07700 900789")
+        send_all()
+        assert not is_free(finns) and "•••• 0789" in words(lea.get())
 
     def test_as_a_reminder_leaves_what_was_sent_before(
         self, lea: Payer, finns: PaymentRequest, network: Network
