@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import orjson
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.utils.deprecation import MiddlewareMixin
 from rest_framework import exceptions as drf
@@ -21,6 +21,7 @@ from config.lib.web import bodies, request_id
 from hosted_page.opt_in import consent
 from hosted_page.sandbox.paying import CardDeclined
 from payments import switches
+from payments.cause import caller_of
 from payments.provider import ProviderUnreachable
 from webhooks import subscriptions
 from webhooks.checks import TooManyChecks
@@ -53,6 +54,7 @@ ERRORS: dict[str, Error] = {
     "method_not_allowed": Error(
         405, "This address does not take this method. The header Allow names those it takes."
     ),
+    "request_timeout": Error(408, bodies.TOO_SLOW),
     "not_capturable": Error(409, "Only a held checkout can be captured, until capture_before."),
     "not_cancellable": Error(409, "Only an unpaid or held checkout can be cancelled. Refund a captured one."),
     "not_refundable": Error(
@@ -69,7 +71,6 @@ ERRORS: dict[str, Error] = {
     "too_many_ticks": Error(
         409, "This order has had too many ticks; what was saved before stands. Tick on a new checkout."
     ),
-    "request_timeout": Error(408, bodies.TOO_SLOW),
     "payload_too_large": Error(413, "The body is over 256 KiB. Send less."),
     "unsupported_media_type": Error(415, "Send JSON with content-type: application/json, not compressed."),
     "invalid_amount_arithmetic": Error(422, "The items do not add up to total_amount. See details."),
@@ -138,7 +139,7 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
         return None
     if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
         code = "service_unavailable"  # no card operation of a checkout
-    row, details = ERRORS[code], _details(exc)
+    row, details = ERRORS[code], _details(exc) or _standing(code, context)
     param = details[0].get("param") if details else None
     body = envelope(code, message=_message(exc, details), details=details, param=param)
     later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
@@ -214,6 +215,21 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
         case drf.ValidationError():
             return flatten(exc.detail)
     return []
+
+
+# What a checkout's state refuses without saying which it is.
+BY_STATE = ("operation_in_progress", "share_not_open", "not_payable")
+
+
+def _standing(code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return how the checkout of a call that its state refuses stands, if it can be read (rule api.conflict)."""
+    if code not in BY_STATE or "checkout_uuid" not in context["kwargs"]:
+        return []
+    merchant, checkout_uuid = caller_of(context["request"]).merchant, context["kwargs"]["checkout_uuid"]
+    try:
+        return [presentation.standing(merchant, checkout_uuid)]
+    except (Checkout.DoesNotExist, DatabaseError):
+        return []
 
 
 def flatten(detail: Any, param: str = "") -> list[dict[str, Any]]:

@@ -74,6 +74,15 @@ _ONE = Prepared(
 )
 
 
+def standing(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
+    """Return the status and the actions of a checkout, without a lock, also of one that is late.
+
+    Raises Checkout.DoesNotExist.
+    """
+    shown = whole(_ONE.get(checkout_uuid, merchant.pk))
+    return {name: shown[name] for name in ("status", "available_actions")}
+
+
 def created(checkout: Checkout) -> dict[str, Any]:
     """Return the answer to a creation (rule create.answer)."""
     return {

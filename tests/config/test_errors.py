@@ -22,6 +22,8 @@ from payments import switches
 from payments.provider import ProviderUnreachable
 from tests.config import described, story
 from tests.conftest import Api
+from tests.factories import make_late
+from tests.outages import InDoubt
 from tests.refusals import nothing_moves, refused
 from webhooks.checks import TooManyChecks
 
@@ -93,6 +95,34 @@ class TestHeader:
     def test_that_names_another_host_is_named(self, api: Api) -> None:
         error = refused(api.get("checkouts", host="evil.example"), 400, "invalid_header", "Host")
         assert error["message"].startswith("Host: Must be the service's own")
+
+
+@pytest.mark.rule("api.conflict")
+class TestConflict:
+    def test_with_an_open_operation_says_how_the_checkout_stands(
+        self, api: Api, unpaid: Checkout, in_doubt: InDoubt
+    ) -> None:
+        in_doubt("capture")
+        path = f"checkouts/{unpaid.pk}"
+        told = refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")["details"]
+        assert told == [_stands(api, unpaid)] and told[0]["status"] == "authorized"
+        make_late(Checkout.objects.get(pk=unpaid.pk))
+        late = refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")["details"]
+        assert late == [{"status": "authorized", "available_actions": []}]
+
+    def test_of_a_share_says_how_the_checkout_stands(self, api: Api, captured: Checkout) -> None:
+        answer = api.client.post(
+            f"/api/sandbox/v1/checkouts/{captured.pk}/pay-share",
+            {},
+            content_type=JSON,
+            headers=api.headers({}),
+        )
+        assert refused(answer, 409, "share_not_open")["details"] == [_stands(api, captured)]
+
+
+def _stands(api: Api, checkout: Checkout) -> dict[str, Any]:
+    shown = api.get(f"checkouts/{checkout.pk}").json()["data"]
+    return {name: shown[name] for name in ("status", "available_actions")}
 
 
 class TestScope:
