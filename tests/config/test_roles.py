@@ -33,6 +33,7 @@ def test_the_service_deletes_notes_on_people_who_are_erased_and_changes_none(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are append-only, and the only such rows that the service removes itself."""
+    assert captured.lead_id is not None
     user = people.join(captured.merchant)
     CheckoutNote.objects.create(merchant=captured.merchant, checkout_uuid=captured.pk, user=user, text="Hm.")
     Customer.objects.filter(pk=captured.lead_id).update(phone=None, name="", erased_at=clock.now())
