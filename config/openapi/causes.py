@@ -71,6 +71,10 @@ CAUSES = {
         "The address is there, but does not take this method.",
         "Take one of those that the header `Allow` names.",
     ),
+    "request_timeout": Cause(
+        "The body did not come within ten seconds, or broke off. It was not read, and the connection ends.",
+        "Send it again, whole, under the same `Idempotency-Key`.",
+    ),
     "not_capturable": Cause(
         "The checkout is not held any more, or not yet: its two minutes have passed, it was cancelled, nobody has "
         "paid, or it was captured and refunded since. `details` has its `status`.",
@@ -115,10 +119,6 @@ CAUSES = {
         "A helper call of the sandbox ticks the opt-in box of an order, or of a mate's share, that has had 20 ticks. "
         "More are never taken, however long you wait.",
         "What was saved before stands, and its events have gone out. Tick the box of a new checkout.",
-    ),
-    "request_timeout": Cause(
-        "The body did not come within ten seconds, or broke off. It was not read, and the connection ends.",
-        "Send it again, whole, under the same `Idempotency-Key`.",
     ),
     "payload_too_large": Cause(
         "The body is larger than 256 KiB. It was not read, and the connection ends.",
