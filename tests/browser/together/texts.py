@@ -5,6 +5,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from tests.browser.gallery import Stage, at, numbers
+from tests.browser.together.table import until
 
 
 def _receipt_by_text(stage: Stage) -> Page:
@@ -41,9 +42,7 @@ def _paused(stage: Stage) -> Page:
     order = stage.order()
     page = stage.confirmed(order, mates=3)
     order.be_disputed()
-    expect(page.locator(".paused")).to_be_visible()
-    page.reload()
-    return page
+    return until(page, ".paused")
 
 
 STATES: dict[str, Callable[[Stage], Page]] = {
