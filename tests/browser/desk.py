@@ -27,6 +27,12 @@ payment = Payment.objects.get(checkout_uuid="{uuid}").pk
 client.ask("dispute", payment=payment)
 inquiries.open_about([payment])
 """
+GIVEN_BACK = """
+from payments.models import Payment
+from payments.providers.sandbox import client
+payment = Payment.objects.get(checkout_uuid="{uuid}").pk
+client.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000)
+"""
 
 
 @dataclass
@@ -158,20 +164,24 @@ def _cancel(desk: Desk, page: Page) -> Page:
     return page
 
 
-def _disputed(desk: Desk, page: Page) -> Page:
-    """An order whose payer has asked their bank for the money back."""
-    if "disputed" not in desk.uuids:
-        desk.receiver.answer = desk._capture
-        desk.merchant.awaited(desk.pay("disputed"), "captured", within=20)
-        desk.service.command("shell", "-c", DISPUTE.format(uuid=desk.uuids["disputed"]))
-    _checkout("disputed")(desk, page)
-    for _ in range(20):
-        if page.locator(".stages").count():
-            break
-        page.wait_for_timeout(500)
-        page.reload()
-    page.wait_for_selector(".stages", timeout=1000)
-    return page
+def _happened(name: str, what: str, shows: str) -> Callable[[Desk, Page], Page]:
+    """A captured order about which the bank has something to say, once its page shows it."""
+
+    def bring(desk: Desk, page: Page) -> Page:
+        if name not in desk.uuids:
+            desk.receiver.answer = desk._capture
+            desk.merchant.awaited(desk.pay(name), "captured", within=20)
+            desk.service.command("shell", "-c", what.format(uuid=desk.uuids[name]))
+        _checkout(name)(desk, page)
+        for _ in range(20):
+            if page.locator(shows).count():
+                break
+            page.wait_for_timeout(500)
+            page.reload()
+        page.wait_for_selector(shows, timeout=1000)
+        return page
+
+    return bring
 
 
 def _first_day(desk: Desk, page: Page) -> Page:
@@ -255,7 +265,10 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "52 checkout, refund failed": _checkout("refund failed"),
     "52 checkout, cancelling": _cancel,
     "52 checkout, cancelled": _checkout("cancelled"),
-    "52 checkout, disputed": _disputed,
+    "52 checkout, disputed": _happened("disputed", DISPUTE, ".stages"),
+    "52 checkout, given back elsewhere": _happened(
+        "elsewhere", GIVEN_BACK, ".notice:has-text('in the bank’s own dashboard')"
+    ),
     "53 refund, step 1": _refund(1),
     "53 refund, step 2": _refund(2),
     "53 refunds": _path("/portal/refunds"),
