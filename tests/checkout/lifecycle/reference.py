@@ -43,7 +43,7 @@ def is_bound(seen: Seen) -> bool:
 
 
 def noticed(seen: Seen) -> str:
-    """Return the state of which a read tells: a passed deadline comes first."""
+    """Return the state of which reads and verbs tell: a passed deadline comes first."""
     deadlines = {"created": ("expire", seen.payable_for), "authorized": ("lapse", HOLD)}
     act, lasts = deadlines.get(seen.state, ("", 0.0))
     return MOVES[seen.state, act] if act and seen.age >= lasts and not is_bound(seen) else seen.state
@@ -51,10 +51,10 @@ def noticed(seen: Seen) -> str:
 
 def answer(seen: Seen, verb: str) -> tuple[str, bool]:
     """Return the state in which the verb finds the checkout, and whether it is let in."""
+    found = noticed(seen)
     if verb == "read":
-        return noticed(seen), True
+        return found, True
     if verb != "authorize" and seen.open_kind and (seen.state, verb) not in REPEATED:
-        return seen.state, False
-    found = seen.state if verb == "refund" else noticed(seen)
+        return found, False
     is_free = verb != "authorize" or seen.is_asked or not is_bound(seen)
     return found, is_free and ((found, verb) in MOVES or (found, verb) in REPEATED)
