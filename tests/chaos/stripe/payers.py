@@ -8,7 +8,7 @@ from uuid import UUID
 
 from hosted_page.sandbox import paying
 from payments.models import Operation
-from payments.provider import CardUse
+from payments.provider import CardUse, Notification
 from payments.providers.sandbox import client
 from tests.payments.stripe_peer.remote import Remote
 
@@ -45,10 +45,16 @@ def _advance(peer: Remote, payments: list[UUID], seconds: int) -> None:
     """The peer settles refunds at once."""
 
 
+def _tell(peer: Remote, payments: list[UUID]) -> list[Notification]:
+    """The peer tells by notifications alone."""
+    return []
+
+
 _DOES: dict[str, Callable[..., Any]] = {
     "tokenise": _tokenise,
     "answer_challenge": _answer,
     "advance": _advance,
+    "tell": _tell,
 }
 
 
