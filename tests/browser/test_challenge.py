@@ -226,6 +226,7 @@ class TestTwice:
         return [] if "challenged" in charges else charges
 
 
+@pytest.mark.long
 class TestASilentBank:
     @pytest.fixture
     def silent(self, order: Order) -> Iterator[None]:

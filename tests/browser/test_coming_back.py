@@ -127,6 +127,7 @@ def test_two_taps_on_pay_are_one_payment(order: Order, open_page: Callable[..., 
     order.comes_to("held")
 
 
+@pytest.mark.long
 def test_the_link_on_another_phone(order: Order, open_page: Callable[..., Page]) -> None:
     lea, finn = open_page(), open_page()
     lea.goto(order.url)

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.office import Office
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.long]
 PAGE = "/admin/operations/"
 ORDERS = "/admin/checkout/checkout/"
 ROW = "li:has-text('The provider speaks of another amount') >> nth=0"

@@ -46,6 +46,7 @@ class TestRefund:
         expect(page.locator(".timeline")).to_contain_text("By " + desk.merchant.owner[0])
 
 
+@pytest.mark.long
 class TestFinding:
     def test_keeps_the_address_and_history_while_pages_are_turned(
         self, desk: Desk, owner: Callable[..., Page]
@@ -142,6 +143,7 @@ class TestWebhooks:
         expect(page.locator("#answer")).to_contain_text("webhook.test")
 
 
+@pytest.mark.long
 class TestSettings:
     def test_that_are_refused_show_where_the_focus_is(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(may_fail=True), "/portal/settings")

@@ -22,6 +22,7 @@ def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
     return Stage(service, lambda **options: open_page(**{"timezone_id": "Europe/London"} | options))
 
 
+@pytest.mark.long
 def test_a_receipt_stands_below_the_way_back_and_before_the_box(stage: Stage, accessible: Visit) -> None:
     page = stage.confirmed()
     tops = [page.evaluate(TOP, it) for it in ("#return", ".receipt", ".offers")]
@@ -65,6 +66,7 @@ def test_the_box_stands_open_without_script(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("zone", "shown"), [("Europe/London", ""), ("America/New_York", "GMT|BST")])
+@pytest.mark.long
 def test_a_time_names_its_zone_to_who_lives_in_another(
     service: Service, open_page: Callable[..., Page], zone: str, shown: str
 ) -> None:

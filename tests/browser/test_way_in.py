@@ -220,6 +220,7 @@ WIDTH = "document.documentElement.scrollWidth"
 BAND = "document.querySelector('.band').getBoundingClientRect().height"
 
 
+@pytest.mark.long
 def test_letters_twice_as_large_fit_a_phone_at_every_step(
     order: Order, open_page: Callable[..., Page]
 ) -> None:

@@ -124,6 +124,7 @@ def test_a_bank_that_looks_into_it_takes_the_link_away_and_gives_it_back(
     expect(lea.locator(".paused")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_of_many_is_one_line_that_opens_downwards_and_takes_nothing_away(stage: Stage) -> None:
     lea = stage.confirmed(stage.order(), mates=9)
     finns, fold = lea.locator(".group-line:has-text('Finn')"), lea.locator("#fold-out")

@@ -84,6 +84,7 @@ def test_shows_nothing_else(client: Client, folder: Path, name: str) -> None:
     assert client.get(f"/mail/{name}").status_code == 404
 
 
+@pytest.mark.long
 def test_is_nowhere_but_in_local() -> None:
     variables = dict(os.environ) | PRODUCTION | {"DJANGO_SETTINGS_MODULE": "config.settings"}
     for absent in ("PROVIDER", "SMS_SENDER", "FAIL_POINTS"):
