@@ -105,6 +105,7 @@ class TestTimeline:
         page.wait_for_url("**/timeline.json")
 
 
+@pytest.mark.long
 class TestDeliveries:
     @pytest.mark.long
     def test_row_opens_and_closes_in_place(self, desk: Desk, owner: Callable[..., Page]) -> None:

@@ -43,6 +43,7 @@ def say_no(stage: Stage, link: str) -> None:
     mate.context.close()
 
 
+@pytest.mark.long
 def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: Visit) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     expect(lea.locator("h1")).to_have_text("You bear £95.50 now")

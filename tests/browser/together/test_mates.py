@@ -15,6 +15,7 @@ FINNS_CARD = "5555555555554444"
 
 
 @pytest.mark.parametrize("script", WITH_AND_WITHOUT)
+@pytest.mark.long
 def test_shares_are_asked_for_paid_and_declined(
     service: Service, open_page: Callable[..., Page], accessible: Visit, script: bool
 ) -> None:
