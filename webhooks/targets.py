@@ -11,11 +11,10 @@ import re
 import socket
 from collections.abc import Iterable
 
-import aiohttp
 import yarl
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from config.lib.web import hosts
+from config.lib.web import hosts, http
 
 URL_LENGTH = 2048
 NAME_LENGTH = 253
@@ -134,7 +133,7 @@ class GuardedResolver(AbstractResolver):
 
     def __init__(self, *, allow_loopback: bool, names: AbstractResolver | None = None) -> None:
         self._allow_loopback = allow_loopback
-        self._names = names or aiohttp.AsyncResolver()
+        self._names = names or http.resolver()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC

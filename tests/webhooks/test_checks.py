@@ -11,6 +11,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from config.lib.bulkhead import Busy
+from config.lib.web import http
 from payments.models import Merchant
 from portal.models import AuditEntry, Role
 from tests.conftest import Api
@@ -45,7 +46,7 @@ class SilentNames(Names):
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> SilentNames:
     silent = SilentNames()
-    monkeypatch.setattr("aiohttp.AsyncResolver", lambda: silent)
+    monkeypatch.setattr(http, "resolver", lambda: silent)
     monkeypatch.setattr(targets, "RESOLVE_SECONDS", 60.0)
     return silent
 

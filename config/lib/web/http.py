@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
 
 
 class NoAnswer(Exception):
@@ -24,6 +25,14 @@ class Response(NamedTuple):
         return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
 
 
+def resolver() -> AbstractResolver:
+    """Return a resolver of the running loop's own, which is to be closed; it asks as the system's settings say.
+
+    Made without any argument, all loops share it, and for two threads that begin at once it is broken.
+    """
+    return aiohttp.AsyncResolver(tries=None)
+
+
 def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Response:
     """Send a POST as `request` does."""
     return request("POST", url, body, headers, seconds=seconds)
@@ -39,11 +48,16 @@ def request(method: str, url: str, body: bytes, headers: Mapping[str, str], *, s
 async def _request(
     method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float
 ) -> Response:
+    names = resolver()
     try:
         async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as session,
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(resolver=names), timeout=aiohttp.ClientTimeout(total=seconds)
+            ) as session,
             session.request(method, url, data=body, headers=headers, allow_redirects=False) as response,
         ):
             return Response(response.status, await response.read(), response.headers)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise NoAnswer(type(error).__name__) from error
+    finally:
+        await names.close()

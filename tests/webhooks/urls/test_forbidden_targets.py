@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
+from config.lib.web import http
 from tests.conftest import Api
 from tests.refusals import nothing_moves, refused
 from tests.webhooks.receivers.canary import LITERALS, ODD, Canary, listening
@@ -31,7 +32,7 @@ def names(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Names:
     """Everybody's name servers; webhooks may not go to this machine, as in sandbox and production."""
     settings.WEBHOOK_LOOPBACK = False
     names = Names(["1.1.1.1"])
-    monkeypatch.setattr("aiohttp.AsyncResolver", lambda: names)
+    monkeypatch.setattr(http, "resolver", lambda: names)
     return names
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.lib.web import http
 from tests.webhooks.receivers.receiving import Names
 from tests.webhooks.urls import forbidden
 from webhooks import targets
@@ -104,7 +105,7 @@ class TestVet:
     @pytest.fixture
     def names(self, monkeypatch: pytest.MonkeyPatch) -> Names:
         names = Names(["1.1.1.1", "2606:4700:4700::1111"])
-        monkeypatch.setattr("aiohttp.AsyncResolver", lambda: names)
+        monkeypatch.setattr(http, "resolver", lambda: names)
         return names
 
     def test_takes_loopback_where_it_is_allowed(self) -> None:

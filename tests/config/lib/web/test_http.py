@@ -2,10 +2,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import aiohttp.resolver
 import pytest
 
 from checkout import captures
@@ -112,6 +114,24 @@ class TestPost:
                 http.post(url, b"late", {}, seconds=seconds)
             assert heard == [] and http.post(url, b"in time", {}, seconds=5).is_success
         assert len(heard) == 1
+
+    def test_of_two_threads_that_begin_at_once_both_have_their_answer(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What aiohttp shares between loops is made at its first use: here that takes a while, as on a busy machine."""
+        shared = aiohttp.resolver._DNSResolverManager
+        make = shared._init
+
+        def make_slowly(own: Any) -> None:
+            time.sleep(0.5)
+            make(own)
+
+        monkeypatch.setattr(shared, "_instance", None)
+        monkeypatch.setattr(shared, "_init", make_slowly)
+        with peer(says(ANSWER % b"200 OK")) as (one, _), peer(says(ANSWER % b"200 OK")) as (other, _):
+            with ThreadPoolExecutor(2) as pool:
+                answers = list(pool.map(lambda url: http.post(url, b"", {}, seconds=5), [one, other]))
+        assert [answer.status for answer in answers] == [200, 200]
 
     def test_nobody_there_is_no_answer(self) -> None:
         with pytest.raises(http.NoAnswer):
