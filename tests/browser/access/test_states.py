@@ -16,6 +16,7 @@ SIZES = (375, 1280)
 
 
 def all_is_well(page: Page) -> None:
+    page.wait_for_load_state("load")  # of a page that a click has led to there may be no body yet
     for width in SIZES:
         page.set_viewport_size({"width": width, "height": 812})
         found = {check: run(page) for check, run in checks.ALL.items()}
