@@ -9,7 +9,7 @@ from checkout import captures
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments.models import Discrepancy, Operation
-from payments.providers.sandbox.models import CardToken
+from payments.providers.sandbox.models import Charge
 from tests import mates
 from tests.factories import CAUSE
 from tests.mates import ACCOUNT_CLOSED
@@ -38,7 +38,7 @@ class TestTheLeadsShare:
         mates.pump(unpaid.pk, rounds=2)
         told = Discrepancy.objects.get()
         assert (told.kind, told.closed_at) == ("share_not_reimbursed", None)
-        CardToken.objects.filter(last4="5126").update(last4="4242")
+        Charge.objects.filter(last4="5126").update(last4="4242")
         mates.pump(unpaid.pk, rounds=2)
         told.refresh_from_db()
         assert told.closed_at is not None and told.note == "The lead has got it."

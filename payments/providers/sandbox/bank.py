@@ -14,7 +14,7 @@ from config.lib import clock, crypto
 from config.lib.prepared import Prepared
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import disputing, journal, settling
-from payments.providers.sandbox.cards import CARDS
+from payments.providers.sandbox.cards import BY_LAST4, CARDS, TestCard
 from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge
 from payments.providers.sandbox.settling import CARRIED_OUT, Later
 
@@ -61,9 +61,9 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
             return Outcome(Verdict.DECLINED, reason="invalid_token")
         token.used_at = token.read_at
         token.save(update_fields=["used_at"])
-        state, verdict = _first_state(token)
-        made = Charge.objects.create(token=token, state=state, **charge)
-        return journal.write(made, "authorize", key, verdict, reason=token.card.decline_reason)
+        state, verdict = _first_state(BY_LAST4[token.last4])
+        made = Charge.objects.create(token=token, subject=subject, last4=token.last4, state=state, **charge)
+        return journal.write(made, "authorize", key, verdict, reason=made.card.decline_reason)
 
 
 _TOKEN = Prepared(
@@ -74,10 +74,10 @@ _TOKEN = Prepared(
 )
 
 
-def _first_state(token: CardToken) -> tuple[Charge.State, Verdict]:
-    if token.card.decline_reason:
+def _first_state(card: TestCard) -> tuple[Charge.State, Verdict]:
+    if card.decline_reason:
         return Charge.State.DECLINED, Verdict.DECLINED
-    if token.card.asks_payer:
+    if card.asks_payer:
         return Charge.State.CHALLENGED, Verdict.NEEDS_ACTION
     return Charge.State.HELD, Verdict.SUCCEEDED
 
@@ -141,7 +141,7 @@ def _why_not(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
 
 
 def _later_by_card(kind: str, charge: Charge) -> Later | None:
-    seconds = charge.token.card.capture_settles_in
+    seconds = charge.card.capture_settles_in
     return Later(seconds) if kind == "capture" and seconds else None
 
 
@@ -166,7 +166,7 @@ def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
             facts = {"reason": "nothing_to_refund", "amount": amount}
             return journal.write(charge, "refund", key, Verdict.FAILED, **facts)
         facts = {"settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)}
-        facts["fails_with"] = settling.CLOSED if charge.token.card.refund_fails else ""
+        facts["fails_with"] = settling.CLOSED if charge.card.refund_fails else ""
         return journal.write(charge, "refund", key, Verdict.PENDING, amount=amount, **facts)
 
 

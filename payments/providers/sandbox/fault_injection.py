@@ -54,7 +54,7 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     """Carry out a call, with the faults of its card and of the switch that is set. Raises Broken."""
     charge = _charge_of(arguments)
     is_broken, is_faulty, card = _set_for(verb, arguments)
-    _as_the_card_does(verb, charge.token.card if charge else card, charge)
+    _as_the_card_does(verb, charge.card if charge else card, charge)
     if is_broken and verb != "look_up":
         raise Broken(Mode.ERROR)
     fault = _next_fault(verb) if is_faulty else None
@@ -67,7 +67,7 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
         _notify(arguments["key"], fault)
     elif fault in DONE:
         raise Broken(fault)
-    if verb == "capture" and charge is not None and charge.token.card.loses_capture_answer:
+    if verb == "capture" and charge is not None and charge.card.loses_capture_answer:
         _lose_first_answer(charge)
     return outcome
 
@@ -102,7 +102,7 @@ def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
     elif fault == Mode.ALREADY_CAPTURED:
         bank.act_in_dashboard(kind="capture", payment=arguments["payment"])
     elif fault == Mode.FORGETS_KEYS:
-        journal.stop_remembering(key)
+        journal.stop_remembering(key, _payment_of(arguments))
     elif fault == Mode.NOT_VOUCHED:
         changed["is_vouched"] = False
     elif fault == Mode.PARTIAL_HOLD:
@@ -129,8 +129,12 @@ def set_fault(*, verb: str, mode: str, times: int) -> None:
 
 
 def _charge_of(arguments: dict[str, Any]) -> Charge | None:
-    payment = arguments["payment"] if "payment" in arguments else arguments["charge"]["payment"]
-    return journal.CHARGE.first(payment)
+    return journal.CHARGE.first(_payment_of(arguments))
+
+
+def _payment_of(arguments: dict[str, Any]) -> UUID:
+    payment: UUID = arguments["payment"] if "payment" in arguments else arguments["charge"]["payment"]
+    return payment
 
 
 def _as_the_card_does(verb: str, card: TestCard | None, charge: Charge | None) -> None:
@@ -139,11 +143,11 @@ def _as_the_card_does(verb: str, card: TestCard | None, charge: Charge | None) -
         time.sleep(card.seconds_a_call)
     if charge is None:
         return
-    if verb == "capture" and charge.token.card.gets_no_capture:
+    if verb == "capture" and charge.card.gets_no_capture:
         raise Broken(Mode.DOWN)
     if charge.silent_until is not None and charge.silent_until > clock.now():
         raise Broken(Mode.DOWN)
-    if verb == "void" and charge.voids_failed < charge.token.card.void_failures:
+    if verb == "void" and charge.voids_failed < charge.card.void_failures:
         charge.voids_failed += 1
         charge.save(update_fields=["voids_failed"])
         raise Broken(Mode.ERROR)

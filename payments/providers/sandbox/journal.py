@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib import clock
 from config.lib.prepared import Prepared
-from payments.provider import Card, Outcome, PaymentRecord, Record, Verdict
+from payments.provider import Outcome, PaymentRecord, Record, Verdict
 from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
@@ -23,8 +23,7 @@ def lines(charge: Charge) -> Sequence[Call]:
 
 
 _LINES = Prepared(lambda charge: Call.objects.filter(charge=charge).order_by("created_at"), UUID)
-# The charge of a payment, with its card.
-CHARGE = Prepared(lambda payment: Charge.objects.select_related("token").filter(payment=payment), UUID)
+CHARGE = Prepared(lambda payment: Charge.objects.filter(payment=payment), UUID)
 
 
 def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
@@ -64,9 +63,9 @@ def change(line: Call, **facts: Any) -> None:
     tell(line)
 
 
-def stop_remembering(key: UUID) -> None:
-    """Stop remembering a key: the next call under it is a new one. Its lines stay."""
-    Call.objects.filter(reference=key).update(is_remembered=False)
+def stop_remembering(key: UUID, payment: UUID) -> None:
+    """Stop remembering the key of calls about a payment: the next one under it is a new one. Its lines stay."""
+    Call.objects.filter(charge__payment=payment, reference=key).update(is_remembered=False)
 
 
 def tell(call: Call) -> BankNotification:
@@ -82,21 +81,19 @@ def records(*, since: datetime) -> list[Record]:
 
 def payments(*, since: datetime) -> list[PaymentRecord]:
     """Return the charges that were made after `since`."""
-    charges = Charge.objects.filter(pk__gte=clock.first_id(since)).select_related("token").order_by("pk")
-    return [payment(charge) for charge in charges]
+    return [payment(charge) for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")]
 
 
 def payment(charge: Charge) -> PaymentRecord:
     """Return a charge as the caller's payment."""
-    token = charge.token
     return PaymentRecord(
         payment=charge.payment,
         account=charge.account,
-        subject=token.subject,
+        subject=charge.payer,
         amount=charge.amount,
         currency=charge.currency,
         is_moved=charge.state not in (Charge.State.DECLINED, Charge.State.CHALLENGED),
-        card=Card(token.brand, token.last4, token.fingerprint),
+        card=charge.shown_card,
     )
 
 
@@ -116,13 +113,12 @@ def record(call: Call) -> Record:
 
 def outcome(call: Call) -> Outcome:
     """Return a line as the answer to its call."""
-    token = call.charge.token
     asks = call.verdict == Verdict.NEEDS_ACTION
     return Outcome(
         Verdict(call.verdict),
         reference=str(call.key),
         reason=call.reason,
         action_url=f"/bank/challenge/{call.key}" if asks else "",
-        card=Card(token.brand, token.last4, token.fingerprint),
+        card=call.charge.shown_card,
         amount=call.amount,
     )

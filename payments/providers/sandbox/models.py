@@ -2,14 +2,17 @@
 
 from datetime import datetime
 from typing import ClassVar
+from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from config.lib import crypto
 from config.lib.prepared import PreparedModel
 from payments import money
+from payments.provider import Card
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
 
 
@@ -30,7 +33,7 @@ class CardSession(PreparedModel):
 
 
 class CardToken(PreparedModel):
-    """A card entered once for one subject. The number itself is never stored."""
+    """A card entered once for one subject, good for one charge. The number itself is never stored."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     digest = models.CharField(max_length=64, unique=True)
@@ -44,11 +47,6 @@ class CardToken(PreparedModel):
 
     def __str__(self) -> str:
         return f"{self.brand} {self.last4}"
-
-    @property
-    def card(self) -> TestCard:
-        """What this card does."""
-        return BY_LAST4[self.last4]
 
 
 class Charge(PreparedModel):
@@ -65,6 +63,8 @@ class Charge(PreparedModel):
     payment = models.UUIDField(unique=True, help_text="The caller's id of the payment.")
     account = models.UUIDField(help_text="The caller's id of the merchant.")
     token = models.OneToOneField(CardToken, on_delete=models.PROTECT)
+    subject = models.UUIDField(null=True, blank=True, help_text="The one its card was entered for.")
+    last4 = models.CharField(max_length=4, blank=True, default="", db_default="", help_text="Of its card.")
     amount = models.BigIntegerField()
     refunded_amount = models.BigIntegerField(default=0)
     currency = models.CharField(max_length=3)
@@ -83,6 +83,21 @@ class Charge(PreparedModel):
 
     def __str__(self) -> str:
         return f"{money.display(self.amount, self.currency)} {self.state}"
+
+    @property
+    def card(self) -> TestCard:
+        """What its card does. Of a charge that the release before has made, the token knows."""
+        return BY_LAST4[self.last4 or self.token.last4]
+
+    @property
+    def payer(self) -> UUID:
+        """Return the subject that its card was entered for."""
+        return self.subject or self.token.subject
+
+    @property
+    def shown_card(self) -> Card:
+        """Its card as callers are told."""
+        return Card(self.card.brand, self.card.last4, crypto.keyed_digest("card", self.card.number))
 
 
 class Call(PreparedModel):
@@ -115,7 +130,6 @@ class Call(PreparedModel):
         indexes: ClassVar = [
             models.Index("settles_at", name="bank_call_settles", condition=Q(verdict="pending")),
             models.Index("returns_at", name="bank_call_returns", condition=Q(returns_at__isnull=False)),
-            models.Index("reference", name="bank_call_reference"),
         ]
 
     def __str__(self) -> str:

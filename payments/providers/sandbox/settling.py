@@ -46,16 +46,11 @@ def settle_due(payments: Sequence[UUID] | None = None) -> None:
 
 
 def locked(payment: UUID) -> Charge | None:
-    """Return a payment's charge locked, with its card. Its lines are read and written only under this lock."""
+    """Return a payment's charge locked. Its lines are read and written only under this lock."""
     return _LOCKED.first(payment)
 
 
-_LOCKED = Prepared(
-    lambda payment: (
-        Charge.objects.select_for_update(of=("self",)).select_related("token").filter(payment=payment)
-    ),
-    UUID,
-)
+_LOCKED = Prepared(lambda payment: Charge.objects.select_for_update().filter(payment=payment), UUID)
 
 
 def settle(lines: Iterable[Call]) -> None:
@@ -87,8 +82,8 @@ def carry_out(kind: str, charge: Charge) -> None:
     """Take or release the money of a locked charge."""
     charge.state = CARRIED_OUT[kind]
     charge.save(update_fields=["state"])
-    if kind == "capture" and charge.token.card.disputed_in:
-        disputing.begin(charge, seconds=charge.token.card.disputed_in)
+    if kind == "capture" and charge.card.disputed_in:
+        disputing.begin(charge, seconds=charge.card.disputed_in)
 
 
 def _carry_out(line: Call, now: datetime) -> None:
@@ -99,8 +94,8 @@ def _carry_out(line: Call, now: datetime) -> None:
     elif not line.fails_with:
         charge.refunded_amount += line.amount
         charge.save(update_fields=["refunded_amount"])
-        if charge.token.card.refund_returns_in:
-            returns_at = now + timedelta(seconds=charge.token.card.refund_returns_in)
+        if charge.card.refund_returns_in:
+            returns_at = now + timedelta(seconds=charge.card.refund_returns_in)
     verdict = Verdict.FAILED if line.fails_with else Verdict.SUCCEEDED
     journal.change(line, verdict=verdict, reason=line.fails_with, returns_at=returns_at)
 

@@ -92,7 +92,7 @@ def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
 
     If it was answered before, or has been given up, the page leads back at once.
     """
-    call = Call.objects.filter(pk=key, kind="authorize").select_related("charge__token").first()
+    call = Call.objects.filter(pk=key, kind="authorize").select_related("charge").first()
     if call is None:
         raise Http404
     charge, answer = call.charge, request.POST.get("answer")
@@ -115,7 +115,7 @@ def _ask(request: HttpRequest, charge: Charge) -> HttpResponse:
 
 def _question(charge: Charge) -> dict[str, Any]:
     """Return what the bank knows of the payment; shop's name and language come from the session of the card page."""
-    sessions = CardSession.objects.filter(subject=charge.token.subject)
+    sessions = CardSession.objects.filter(subject=charge.payer)
     session = sessions.order_by("-created_at").first()
     order = session.page.get("order", {}) if session else {}
     if session:
@@ -124,5 +124,5 @@ def _question(charge: Charge) -> dict[str, Any]:
         "is_answered": False,
         "shop": order.get("merchant_name", ""),
         "amount": money.for_payer(charge.amount, charge.currency),
-        "card": _("{brand} ending {last4}").format(brand=charge.token.brand, last4=charge.token.last4),
+        "card": _("{brand} ending {last4}").format(brand=charge.card.brand, last4=charge.card.last4),
     }

@@ -12,7 +12,7 @@ from payments import planning
 from payments.models import Discrepancy, Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank, fault_injection
-from payments.providers.sandbox.models import Call, CardToken, Charge
+from payments.providers.sandbox.models import Call, Charge
 from tests import mates
 from tests.checkout.remedies.remedy import close, refuses, said, send
 from tests.factories import CAUSE, CustomerFactory
@@ -35,7 +35,7 @@ class TestSendingAgain:
             2000,
             "merchant",
         )
-        CardToken.objects.filter(last4="5126").update(last4="4242")
+        Charge.objects.filter(last4="5126").update(last4="4242")
         mates.pump(unpaid.pk, rounds=2)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded"

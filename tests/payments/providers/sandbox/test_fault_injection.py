@@ -142,7 +142,7 @@ class TestFaults:
         teller, key = Teller(), uuid7()
         teller.before("refund")
         teller.ask("refund", key)
-        journal.stop_remembering(key)
+        journal.stop_remembering(key, teller.payment.pk)
         fault_injection.set_fault(verb="look_up", mode="not_vouched", times=1)
         missing = teller.look_up("refund", key)
         assert (missing.verdict, missing.is_vouched) == (Verdict.NOT_FOUND, False)

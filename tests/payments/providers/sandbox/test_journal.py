@@ -27,7 +27,7 @@ def test_a_key_is_answered_until_it_is_forgotten(charge: Charge) -> None:
     key = uuid7()
     said = journal.write(charge, "capture", key, Verdict.SUCCEEDED)
     assert journal.answered(journal.lines(charge), key) == said
-    journal.stop_remembering(key)
+    journal.stop_remembering(key, charge.payment)
     assert journal.answered(journal.lines(charge), key) is None
 
 
@@ -45,7 +45,7 @@ def test_a_reference_leads_to_what_was_carried_out_though_it_was_refused_later(
 ) -> None:
     key = uuid7()
     said = journal.write(charge, "refund", key, done)
-    journal.stop_remembering(key)
+    journal.stop_remembering(key, charge.payment)
     journal.write(charge, "refund", key, Verdict.FAILED, reason="nothing_to_refund")
     assert journal.by_reference(journal.lines(charge), key) == said
 
@@ -53,7 +53,7 @@ def test_a_reference_leads_to_what_was_carried_out_though_it_was_refused_later(
 def test_a_reference_leads_to_the_newest_refusal_if_nothing_was_carried_out(charge: Charge) -> None:
     key = uuid7()
     journal.write(charge, "refund", key, Verdict.FAILED, reason="charge_disputed")
-    journal.stop_remembering(key)
+    journal.stop_remembering(key, charge.payment)
     said = journal.write(charge, "refund", key, Verdict.FAILED, reason="nothing_to_refund")
     assert journal.by_reference(journal.lines(charge), key) == said
     assert journal.by_reference(journal.lines(charge), uuid7()) is None
