@@ -44,7 +44,7 @@ class DisputeAdmin(MoneyAdmin):
 
 
 @admin.register(CardToken)
-class CardTokenAdmin(ReadOnlyAdmin):
+class CardTokenAdmin(UnloggedAdmin):
     list_display = ("id", "subject", "brand", "last4", "created_at", "used_at")
     search_fields = ("id",)
     secret = ("digest",)

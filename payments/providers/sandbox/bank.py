@@ -62,7 +62,9 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
         token.used_at = token.read_at
         token.save(update_fields=["used_at"])
         state, verdict = _first_state(BY_LAST4[token.last4])
-        made = Charge.objects.create(token=token, subject=subject, last4=token.last4, state=state, **charge)
+        made = Charge.objects.create(
+            token=token.pk, subject=subject, last4=token.last4, state=state, **charge
+        )
         return journal.write(made, "authorize", key, verdict, reason=made.card.decline_reason)
 
 

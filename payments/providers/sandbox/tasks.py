@@ -22,10 +22,10 @@ def send_notifications() -> None:
 
 @shared_task
 def delete_old_visits() -> None:
-    """Delete visits to the card page and unused card tokens after a day, finished notifications after thirty."""
+    """Delete visits to the card page and card tokens after a day, finished notifications after thirty."""
     a_day_ago = clock.first_id(clock.now() - VISITS_KEPT)
     batches.delete(CardSession.objects.filter(pk__lt=a_day_ago))
-    batches.delete(CardToken.objects.filter(pk__lt=a_day_ago, used_at=None))
+    batches.delete(CardToken.objects.filter(pk__lt=a_day_ago))
     batches.delete(
         BankNotification.objects.filter(pk__lt=clock.first_id(clock.now() - NOTIFICATIONS_KEPT), due_at=None)
     )

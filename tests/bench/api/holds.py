@@ -7,10 +7,10 @@ from django.db import connection
 from uuid_utils.compat import uuid7
 
 from checkout.models import Bill, Change, Checkout
-from config.lib import clock, crypto
+from config.lib import clock
 from payments.models import Merchant, Operation, Payment
 from payments.provider import Verdict
-from payments.providers.sandbox.models import Call, CardToken, Charge
+from payments.providers.sandbox.models import Call, Charge
 from tests import factories
 from webhooks.models import Event, EventType
 
@@ -135,26 +135,18 @@ def _make_orders(merchant: Merchant, ids: list[UUID], now: datetime) -> None:
 
 
 def _make_charges(merchant: Merchant, ids: list[tuple[UUID, UUID]], operations: list[Operation]) -> None:
-    tokens = CardToken.objects.bulk_create(
-        CardToken(
-            digest=crypto.digest(payment_uuid.hex),
-            subject=checkout_uuid,
-            last4="4242",
-            brand="Visa",
-            fingerprint="4242",
-        )
-        for checkout_uuid, payment_uuid in ids
-    )
     charges = Charge.objects.bulk_create(
         Charge(
             payment=payment_uuid,
             account=merchant.pk,
-            token=token,
+            token=uuid7(),
+            subject=checkout_uuid,
+            last4="4242",
             amount=AMOUNT,
             currency="GBP",
             state="held",
         )
-        for (_, payment_uuid), token in zip(ids, tokens, strict=True)
+        for checkout_uuid, payment_uuid in ids
     )
     Call.objects.bulk_create(
         Call(key=operation.pk, kind="authorize", charge=charge, amount=AMOUNT, verdict=Verdict.SUCCEEDED)

@@ -12,7 +12,7 @@ from tests.bench.sale.stage import Stage
 from tests.chaos.world import World
 from tests.journeys.service import ROOT
 
-_BOOKS = ("bank_cardtoken", "bank_charge", "bank_call")  # each names the one before it
+_BOOKS = ("bank_charge", "bank_call")  # a call names its charge
 _MERCHANT = "SELECT id::text FROM payments_merchant ORDER BY created_at DESC LIMIT 1"
 _HELD = "SELECT count(*)::int FROM checkout_checkout WHERE merchant_order_id = %s AND status = 'authorized'"
 _UNRELEASED = """

@@ -22,6 +22,7 @@ ALLOWED: dict[str, str] = {
     "UPDATE payments_discrepancy SET kind = replace(": "one row a day and merchant at most, written once",
     "ALTER TABLE bank_cardsession SET UNLOGGED": "a day of visits, at the sandbox bank alone",
     "LOCK TABLE checkout_checkout IN": "for a moment, which dropping a table that refers to it asks for anyway",
+    "LOCK TABLE bank_cardtoken, bank_charge IN": "for a moment, and in an authorization's order",
     "LOCK TABLE checkout_item IN": "for the same moment",
     "ALTER VIEW checkout_item_of_bill RENAME": "the name is given away in the transaction that made the view",
     'DROP TABLE "checkout_item" CASCADE': "a view of its name takes its place in the same transaction",

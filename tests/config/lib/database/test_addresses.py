@@ -18,7 +18,7 @@ from config.lib.admin import columns
 from config.lib.database import replica
 from hosted_page.models import CardTry, SignInCode, SmsMessage
 from payments.models import Merchant
-from payments.providers.sandbox.models import CardSession
+from payments.providers.sandbox.models import CardSession, CardToken
 from portal import urls
 from portal.models import Role, User
 from tests.config import addresses
@@ -28,7 +28,7 @@ from tests.portal.matrix import ROWS
 from tests.portal.stage import Stage
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("replica.pages")]
-UNLOGGED = {CardSession, CardTry, SignInCode, SmsMessage}
+UNLOGGED = {CardSession, CardToken, CardTry, SignInCode, SmsMessage}
 FORM = "application/x-www-form-urlencoded"
 LISTS = {
     f"portal_{name}"
