@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from django.contrib.postgres.indexes import OpClass
 from django.db import connection, models
 from django.db.models import F, Q
 from django.db.models.functions import Now, Upper
+from django.utils.functional import cached_property
 from uuid_utils.compat import uuid7
 
 from checkout import states

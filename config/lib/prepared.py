@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from django.db.models import Model, QuerySet
 from django.db.models.expressions import DatabaseDefault
 from django.db.models.functions import Now
 from django.db.models.query import RelatedPopulator, get_related_populators
+from django.utils.functional import cached_property
 from psycopg import Binary
 
 M = TypeVar("M", bound=Model)

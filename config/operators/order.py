@@ -6,12 +6,12 @@ Rule operator.page.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Min, Model
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 
 from checkout import reading
 from checkout.models import Bill, Checkout, PaymentRequest, Refund

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
 from typing import Any
 
 from django.conf import settings
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.db.models.functions import Now
+from django.utils.functional import cached_property
 
 from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason

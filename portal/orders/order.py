@@ -1,12 +1,12 @@
 """An order as the portal reads it: its checkout as it is now, and what several parts of its page show, read once."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 from uuid import UUID
 
 from django.db.models import OuterRef
 from django.http import Http404
+from django.utils.functional import cached_property
 
 from checkout import reading
 from checkout.models import Checkout, PaymentRequest

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.utils.functional import cached_property
 
 from checkout.models import Checkout
 from checkout.states import Status

@@ -1,10 +1,14 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
 from checkout import states
-from checkout.models import Bill, Change, Checkout
+from checkout.models import Bill, Change, Checkout, orders
 from checkout.states import MoveRefused, Status
 from config.lib import clock
 from payments.models import Merchant
@@ -43,6 +47,18 @@ def test_a_bill_that_is_read_with_its_order_is_the_whole_bill(acme: Merchant) ->
         assert bill == expected
     assert not queries.captured_queries
     assert bill == made.bill and bill[0].custom_data == {"seat": ["A1", 1.5, None]}
+
+
+def test_orders_that_are_read_at_once_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each asks the database, and may wait for a connection that the other has."""
+    both_ask = threading.Barrier(2)
+
+    def first(_: object) -> None:
+        both_ask.wait(5)
+
+    monkeypatch.setattr(orders, "_BILL", SimpleNamespace(first=first))
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda found: found.bill, [Checkout(), Checkout()])) == [[], []]
 
 
 @pytest.mark.django_db

@@ -1,7 +1,6 @@
 """Lists of the admin that cost the same however long their tables are: nothing counts or reads a whole one."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 
 MAXIMUM = 1000  # rows that a list shows in all its pages, and that a search finds
 LOOKED_THROUGH = 10_000  # rows that a filter searches
