@@ -3,6 +3,7 @@
 Rule limit.no_redis.
 """
 
+import threading
 import time
 from functools import cache
 
@@ -16,6 +17,7 @@ from redis.exceptions import RedisError
 log = structlog.get_logger("limits")
 PAUSE = 5.0  # seconds in which a Redis that failed is not asked again
 _out_until = 0.0
+_counting = threading.Lock()  # the library's own counts are not made for several threads
 
 
 def spend(name: str, *key: str) -> bool:
@@ -37,7 +39,8 @@ def _ask(question: str, name: str, key: tuple[str, ...]) -> bool:
         except RedisError as error:
             _out_until = time.monotonic() + PAUSE
             log.warning("limits are counted per process", error=type(error).__name__)
-    return bool(getattr(_own(), question)(rate, name, *key))
+    with _counting:
+        return bool(getattr(_own(), question)(rate, name, *key))
 
 
 @cache

@@ -149,7 +149,7 @@ class TestWhenItIsEffective:
         moment = [time.monotonic()]
         monkeypatch.setattr(fresh, "time", SimpleNamespace(monotonic=lambda: moment[0]))
         switches.check(acme)
-        moment[0] += 4
+        moment[0] += 3.5
         with switches._stopped._reading, django_assert_num_queries(0):
             switches.check(acme)
 

@@ -8,30 +8,43 @@ from typing import Generic, TypeVar
 from config.lib.database import replica
 
 Read = TypeVar("Read")
+GRACE = 1.0  # in seconds: for so long others use the old value while one reads it anew
 
 
 class Fresh(Generic[Read]):
-    """A function without arguments whose value is at most `seconds` old.
+    """A function without arguments whose value is at most `seconds` and GRACE old.
 
-    One thread reads it anew, while the others use what was read before; the first read is waited for.
+    From `seconds` on one thread reads it anew. Once it is too old each caller reads it: nobody waits for another's
+    reading, which may itself wait for a connection.
     """
 
     def __init__(self, read: Callable[[], Read], *, seconds: float) -> None:
         self._read, self._seconds = read, seconds
         self._reading = threading.Lock()
-        self._read_at = float("-inf")
+        self._read_at = self._wanted_at = float("-inf")
         self._value: Read
 
     def __call__(self) -> Read:
-        is_stale = time.monotonic() - self._read_at >= self._seconds
-        if is_stale and self._reading.acquire(blocking=self._read_at < 0):
+        age = time.monotonic() - self._read_at
+        if age >= self._seconds + GRACE:
+            return self._anew()
+        if age >= self._seconds and self._reading.acquire(blocking=False):
             try:
-                with replica.primary():  # what all threads go by
-                    self._value, self._read_at = self._read(), time.monotonic()
+                return self._anew()
             finally:
                 self._reading.release()
         return self._value
 
+    def _anew(self) -> Read:
+        began = time.monotonic()
+        with replica.primary():  # what all threads go by
+            value = self._read()
+        if began >= max(
+            self._read_at, self._wanted_at
+        ):  # else another's is newer, or `read_anew` came meanwhile
+            self._value, self._read_at = value, began
+        return value
+
     def read_anew(self) -> None:
         """Make the next call read."""
-        self._read_at = float("-inf")
+        self._wanted_at, self._read_at = time.monotonic(), float("-inf")

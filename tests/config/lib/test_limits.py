@@ -1,3 +1,7 @@
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
@@ -33,6 +37,22 @@ class TestBuckets:
         for _ in range(3):
             api.get("checkouts")
         assert rival_api.get("checkouts").status_code == 200
+
+    @pytest.mark.rule("limit.no_redis")
+    def test_of_a_process_are_counted_by_one_thread_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The library starts a thread of its own unless one is alive, and a thread starts once."""
+        counting = threading.Semaphore()
+
+        def hit(*_: object) -> bool:
+            assert counting.acquire(blocking=False), "another thread counts"
+            time.sleep(0.01)
+            counting.release()
+            return True
+
+        monkeypatch.setattr(limits, "_out_until", float("inf"))
+        monkeypatch.setattr(limits, "_own", lambda: SimpleNamespace(hit=hit))
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(lambda key: limits.spend("reads", key), "abcdefgh"))
 
     @pytest.mark.rule("limit.no_redis")
     def test_count_in_this_process_while_redis_is_out(
