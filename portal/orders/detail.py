@@ -65,7 +65,7 @@ def _actions(order: Order, *, is_disputed: bool) -> dict[str, bool]:
     is_asked = order.checkout.status == Status.CREATED and order.open_kind is not None
     return {
         "can_cancel": "cancel" in actions,
-        "can_refund": "refund" in actions,
+        "can_refund": "refund" in actions and not outside.is_given_back(order),
         "is_live": is_asked or order.checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
     }
 

@@ -43,6 +43,9 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
 }
+NOT_BEFORE = (
+    "Money was given back in the bank’s own dashboard. We book that first; then you can refund the rest."
+)
 OF_A_MATE = "It was a mate’s card: the order stays as it is. We are looking into it; you need do nothing."
 
 
@@ -58,9 +61,17 @@ def told(order: Order) -> list[Told]:
     return [_told(order, **act) for act in order.acts]
 
 
+def is_given_back(order: Order) -> bool:
+    """Whether the card that paid the order has got money back and nobody has booked it: a refund would be refused."""
+    return any(act["kind"] == GIVEN_BACK and not _is_mates(order, act["facts"]) for act in order.acts)
+
+
 def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
     amount = money.display(facts["amount"], facts["currency"])
     of_statuses, otherwise = MEANINGS[kind]
     text = of_statuses.get(order.checkout.status, otherwise)
-    is_mates = facts["payment"] in {str(share.payment_id) for share in order.shares}
-    return Told(TITLES[kind].format(amount=amount), OF_A_MATE if is_mates else text)
+    return Told(TITLES[kind].format(amount=amount), OF_A_MATE if _is_mates(order, facts) else text)
+
+
+def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:
+    return facts["payment"] in {str(share.payment_id) for share in order.shares}

@@ -11,14 +11,14 @@ from django.shortcuts import redirect
 from checkout import refunds
 from checkout.models import Checkout, Refund
 from checkout.refunds import NotRefundable, RefundRefConflict
-from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
+from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
 from config.lib import locks
 from payments import money
 from payments.models import Merchant, Operation
 from portal import access, audit, pages
 from portal.access import requires
 from portal.models import AuditEntry, Membership
-from portal.orders import detail, order, timeline
+from portal.orders import detail, order, outside, timeline
 
 MAX_REASON = 500
 BUSY = "The bank is busy with this order. Try again in a moment."
@@ -43,7 +43,8 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
         return _do(request, membership, read.checkout, asked)
     shown = detail.shown(read)
     if not shown["can_refund"]:
-        pages.refuse(request, _not_now(read.checkout.status))
+        is_given_back = read.checkout.status == Status.CAPTURED and outside.is_given_back(read)
+        pages.refuse(request, outside.NOT_BEFORE if is_given_back else _not_now(read.checkout.status))
         return redirect("portal_checkout", checkout_uuid)
     context = shown | _step(read.checkout, form, asked) | {"story": timeline.of(read)}
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")

@@ -102,6 +102,22 @@ class TestTheOrdersPage:
         make_late(held)
         assert "Do not fulfil it. We see to it that the customer gets the money back." in words(held)
 
+    def test_offers_no_refund_until_what_was_given_back_is_booked(
+        self, acme: Merchant, captured: Checkout
+    ) -> None:
+        browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"
+
+        def is_offered() -> bool:
+            return f'href="{page}/refund"' in browser.get(page).content.decode()
+
+        assert is_offered()
+        act(captured, "refund", 1000)
+        assert not is_offered()
+        said = browser.get(f"{page}/refund", follow=True).content.decode()
+        assert "We book that first; then you can refund the rest." in said
+        discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
+        assert is_offered()
+
     def test_of_another_order_or_merchant_says_nothing(
         self, acme: Merchant, rival: Merchant, held: Checkout, pay: Callable[..., Checkout]
     ) -> None:
