@@ -12,11 +12,14 @@ function count() {
   }
 }
 
+// A verb that fits none of them waits: its count would say nothing.
 function said(ticked, buttons, fitting) {
   const counts = buttons.map(fitting);
-  if (counts.every((fits) => fits === ticked)) return `${ticked} ticked`;
+  if (counts.every((fits) => fits === 0)) return `${ticked} ticked, 0 fit`;
+  if (counts.every((fits) => fits === 0 || fits === ticked)) return `${ticked} ticked`;
   if (counts.length === 1) return `${ticked} ticked, ${counts[0]} fit${counts[0] === 1 ? "s" : ""}`;
-  return `${ticked} ticked: ${buttons.map((button, at) => `${button.textContent.trim()} ${counts[at]}`).join(", ")}`;
+  const named = buttons.map((button, at) => `${button.textContent.trim()} ${counts[at]}`);
+  return `${ticked} ticked: ${named.filter((_, at) => counts[at]).join(", ")}`;
 }
 
 document.addEventListener("change", count);
