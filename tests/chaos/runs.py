@@ -59,9 +59,13 @@ class Chaos:
     def run_all(self, runs: Iterable[Run]) -> list[Result]:
         """Return what came of each run. Their merchants are made before anything breaks."""
         planned = list(runs)
-        merchants = self._new_merchants(len(planned))
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(self._run_safely, planned, merchants))
+        merchants = iter(self._new_merchants(len(planned)))
+        results: list[Result] = []
+        for is_apart in (False, True):
+            own = [run for run in planned if self._faults[run.fault].is_apart == is_apart]
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                results += pool.map(self._run_safely, own, merchants)
+        return results
 
     def _run_safely(self, run: Run, merchant: NewMerchant) -> Result:
         try:

@@ -32,6 +32,7 @@ ZONELESS = r"""() => {
 
 def names_zones(page: Page) -> None:
     """Fail if no time of day is read on the page, or one whose zone the reader cannot know."""
+    page.wait_for_load_state("load")
     found = page.evaluate(ZONELESS)
     assert found["read"] and found["zoneless"] == [], (page.url, found)
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.gallery import Stage
 from tests.browser.test_buying import WITH_AND_WITHOUT, Visit, heading, nothing, pay, sign_in
+from tests.journeys import polling
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
@@ -51,7 +52,11 @@ def test_shares_are_asked_for_paid_and_declined(
     heading(amy, "You said no")
     look(amy)
 
-    lea.reload()
+    def has_got_it() -> bool:
+        lea.reload()
+        return "Back on your card" in lea.inner_text("main")
+
+    polling.until(has_got_it, within=15, what="what Finn has paid is on Lea's card")
     heading(lea, "You bear £66.00 now")
     for words in ("Said no", "Back on your card", "Amy is not charged."):
         expect(lea.locator("main")).to_contain_text(words)
