@@ -56,7 +56,8 @@ def _at_the_bank(order: Order) -> dict[str, Any]:
 def _is_elsewhere(order: Order, came_back: int) -> bool:
     """Return whether the money is in none of the three places: a refund came back, or was made outside."""
     has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
-    return has_come_back or any(row.kind == Booking.Kind.REFUNDED_OUTSIDE for row in order.bookings)
+    is_booked = any(row.kind == Booking.Kind.REFUNDED_OUTSIDE for row in order.bookings)
+    return has_come_back or is_booked or outside.is_given_back(order)
 
 
 def _actions(order: Order, *, is_disputed: bool) -> dict[str, bool]:

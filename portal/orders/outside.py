@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from checkout.states import Status
 from payments import money
 from payments.outside.acts import KINDS
+from portal.badges import Badge
 from portal.orders.order import Order
 
 RELEASED, TAKEN, GIVEN_BACK = KINDS["void"], KINDS["capture"], KINDS["refund"]
@@ -36,9 +37,9 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     GIVEN_BACK: (
         {
-            Status.CAPTURED: "The customer has that money, and the order still reads captured. We are looking into it"
-            " and book it. Do not refund the order before: the bank would refuse. After that a refund gives back the"
-            " rest alone.",
+            Status.CAPTURED: "It went back to the customer’s card and is not booked here yet: your balance still counts"
+            " it as yours. We see to it; you need do nothing. Do not refund this order until this notice is gone: the"
+            " bank would refuse it. After that, a refund gives back the rest.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
@@ -50,10 +51,11 @@ OF_A_MATE = "It was a mate’s card: the order stays as it is. We are looking in
 
 
 class Told(NamedTuple):
-    """An act in the words of the order's page."""
+    """An act in the words of the order's page, and its badge there, if it has one."""
 
     title: str
     text: str
+    badge: Badge | None
 
 
 def told(order: Order) -> list[Told]:
@@ -70,7 +72,9 @@ def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
     amount = money.display(facts["amount"], facts["currency"])
     of_statuses, otherwise = MEANINGS[kind]
     text = of_statuses.get(order.checkout.status, otherwise)
-    return Told(TITLES[kind].format(amount=amount), OF_A_MATE if _is_mates(order, facts) else text)
+    is_mates = _is_mates(order, facts)
+    badge = Badge("held", "alert", f"{amount} given back") if kind == GIVEN_BACK and not is_mates else None
+    return Told(TITLES[kind].format(amount=amount), OF_A_MATE if is_mates else text, badge)
 
 
 def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:

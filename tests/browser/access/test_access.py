@@ -40,8 +40,8 @@ form
   text: We text you a code to sign you in. No account, no password.
   textbox [required] "Your mobile number" (UK number. For another country, start with + and its code.)
   text: UK number. For another country, start with + and its code.
-  checkbox "Remember me here for 30 days" (No code next time on this device. Leave it out if others use it.)
-  text: No code next time on this device. Leave it out if others use it.
+  checkbox "Remember me here for 30 days" (No code next time on this device. Leave this empty if others use it.)
+  text: No code next time on this device. Leave this empty if others use it.
   button "Text me a code"
 form
   button "Back to Acme Tickets"
@@ -246,8 +246,8 @@ form
   textbox [required] "Your mobile number" (UK number. For another country, start with + and its code. \
 Lea does not see your number.)
   text: UK number. For another country, start with + and its code. Lea does not see your number.
-  checkbox "Remember me here for 30 days" (No code next time on this device. Leave it out if others use it.)
-  text: No code next time on this device. Leave it out if others use it.
+  checkbox "Remember me here for 30 days" (No code next time on this device. Leave this empty if others use it.)
+  text: No code next time on this device. Leave this empty if others use it.
   button "Text me a code"
 text: Open until {date}, {time}. Nothing is charged before you pay on the next page.
 form

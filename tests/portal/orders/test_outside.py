@@ -50,7 +50,7 @@ CASES = [
         "refund",
         1000,
         "£10.00 was given back in the bank’s own",
-        "Do not refund the order before",
+        "Do not refund this order until this notice is gone",
     ),
 ]
 
@@ -113,6 +113,8 @@ class TestTheOrdersPage:
         assert is_offered()
         act(captured, "refund", 1000)
         assert not is_offered()
+        shown = browser.get(page).content.decode()
+        assert "£10.00 given back" in shown and "Where the money is" not in shown
         said = browser.get(f"{page}/refund", follow=True).content.decode()
         assert "We book that first; then you can refund the rest." in said
         discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
