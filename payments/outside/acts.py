@@ -54,7 +54,8 @@ def facts_of(record: Record, payments: Mapping[UUID, Payment]) -> dict[str, Any]
 
 
 def open_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
-    """Return a subquery for the kinds and facts of the acts on an order that no operator has booked or closed yet."""
+    """Return a subquery for the acts on an order that no operator has booked or closed yet: kind, facts and `at`."""
     rows = Discrepancy.objects.filter(kind__in=KINDS.values(), closed_at=None, merchant=merchant)
     of_order = rows.annotate(of=KeyTextTransform("checkout", "facts")).filter(of=Cast(checkout, TextField()))
-    return ArraySubquery(of_order.order_by("created_at").values(told=JSONObject(kind="kind", facts="facts")))
+    told = JSONObject(kind="kind", facts="facts", at="created_at")
+    return ArraySubquery(of_order.order_by("created_at").values(told=told))

@@ -44,7 +44,7 @@ class Order:
 
     @property
     def acts(self) -> list[dict[str, Any]]:
-        """The kinds and facts of what was done with it in the provider's own dashboard, and is open."""
+        """What was done with it in the provider's own dashboard and is open: kind, facts, when we learned of it."""
         read: Any = self.checkout
         acts: list[dict[str, Any]] = read.acts
         return acts

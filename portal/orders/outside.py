@@ -1,12 +1,15 @@
 """What somebody did with an order in the bank's own dashboard: what it means, and what the merchant does now."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from checkout.states import Status
 from payments import money
+from payments.models import Booking
 from payments.outside.acts import KINDS
 from portal.badges import Badge
+from portal.orders.entries import Entry
 from portal.orders.order import Order
 
 RELEASED, TAKEN, GIVEN_BACK = KINDS["void"], KINDS["capture"], KINDS["refund"]
@@ -37,13 +40,13 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     GIVEN_BACK: (
         {
-            Status.CAPTURED: "It went back to the customer’s card and is not booked here yet: your balance still counts"
-            " it as yours. We see to it; you need do nothing. Do not refund this order until this notice is gone: the"
-            " bank would refuse it. After that, a refund gives back the rest.",
+            Status.CAPTURED: "It went back to the customer’s card. Your balance still counts it as yours until we book"
+            " it; you need do nothing.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
 }
+NOT_YET = "Do not refund this order yet, nor by the API: the bank would refuse."
 NOT_BEFORE = (
     "Money was given back in the bank’s own dashboard. We book that first; then you can refund the rest."
 )
@@ -51,16 +54,31 @@ OF_A_MATE = "It was a mate’s card: the order stays as it is. We are looking in
 
 
 class Told(NamedTuple):
-    """An act in the words of the order's page, and its badge there, if it has one."""
+    """An act in the words of the order's page: what it means, what to leave and what follows; its badge, if any."""
 
     title: str
     text: str
+    not_yet: str
+    then: str
     badge: Badge | None
 
 
 def told(order: Order) -> list[Told]:
     """Return the acts on an order that are still open, in words (rule portal.outside)."""
-    return [_told(order, **act) for act in order.acts]
+    return [_told(order, act["kind"], act["facts"]) for act in order.acts]
+
+
+def entries(order: Order) -> Iterator[Entry]:
+    """Yield the acts that are still open as entries of the timeline, at the times when we learned of them."""
+    for act in order.acts:
+        yield Entry(
+            at=datetime.fromisoformat(act["at"]),
+            kind="bank",
+            tone="held",
+            icon="alert",
+            title=_title(act["kind"], act["facts"]),
+            text="This is when we learned of it. It is not booked yet.",
+        )
 
 
 def is_given_back(order: Order) -> bool:
@@ -69,12 +87,38 @@ def is_given_back(order: Order) -> bool:
 
 
 def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
-    amount = money.display(facts["amount"], facts["currency"])
     of_statuses, otherwise = MEANINGS[kind]
-    text = of_statuses.get(order.checkout.status, otherwise)
-    is_mates = _is_mates(order, facts)
-    badge = Badge("held", "alert", f"{amount} given back") if kind == GIVEN_BACK and not is_mates else None
-    return Told(TITLES[kind].format(amount=amount), OF_A_MATE if is_mates else text, badge)
+    title, status = _title(kind, facts), order.checkout.status
+    if _is_mates(order, facts):
+        return Told(title, OF_A_MATE, "", "", None)
+    text = of_statuses.get(status, otherwise)
+    if kind != GIVEN_BACK:
+        return Told(title, text, "", "", None)
+    badge = Badge("held", "alert", f"{_amount(facts)} back, not booked")
+    is_refundable = status == Status.CAPTURED
+    return Told(title, text, NOT_YET if is_refundable else "", _then(order) if is_refundable else "", badge)
+
+
+def _title(kind: str, facts: Mapping[str, Any]) -> str:
+    return TITLES[kind].format(amount=_amount(facts))
+
+
+def _amount(facts: Mapping[str, Any]) -> str:
+    return money.display(facts["amount"], facts["currency"])
+
+
+def _then(order: Order) -> str:
+    """Return what can be refunded once all that was given back is booked."""
+    open_ones = (act["facts"] for act in order.acts if act["kind"] == GIVEN_BACK)
+    given_back = sum(facts["amount"] for facts in open_ones if not _is_mates(order, facts))
+    given_back += sum(row.amount for row in order.bookings if row.kind == Booking.Kind.REFUNDED_OUTSIDE)
+    rest = order.checkout.amount - given_back
+    left = (
+        f" and you can refund the remaining {money.display(rest, order.checkout.currency)}"
+        if rest > 0
+        else ""
+    )
+    return f"When we have booked it, this notice goes{left}."
 
 
 def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:

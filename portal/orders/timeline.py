@@ -17,7 +17,7 @@ from config.lib import clock
 from config.lib.database import partitions
 from payments.models import Merchant
 from portal.models import ApiClient, User
-from portal.orders import bank, entries, folding, lost, upcoming
+from portal.orders import bank, entries, folding, lost, outside, upcoming
 from portal.orders.entries import Entry, Window
 from portal.orders.order import Order
 from portal.orders.search import parse_uuid
@@ -84,6 +84,7 @@ def _found(order: Order, before: datetime | None) -> list[Entry]:
         *entries.of_calls(reversed(called)),
         *entries.of_attempts(reversed(window.of(attempts, "started_at")), order.deliveries),
         *bank.entries(order, window),
+        *outside.entries(order),
         *entries.of_split(order),
     ]
     return [entry for entry in found if before is None or entry.at < before]
