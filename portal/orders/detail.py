@@ -49,6 +49,7 @@ def _at_the_bank(order: Order) -> dict[str, Any]:
     return {
         "disputes": [disputed.shown(row) for row in order.disputes],
         "outside": outside.told(order),
+        "outside_left": outside.left(order),
         "support": settings.SUPPORT_EMAIL,
     }
 

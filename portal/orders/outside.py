@@ -40,13 +40,13 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     GIVEN_BACK: (
         {
-            Status.CAPTURED: "It went back to the customer’s card. Your balance still counts it as yours until we book"
-            " it; you need do nothing.",
+            Status.CAPTURED: "It went back to the customer’s card. We book it; until then your balance still has it."
+            " You need do nothing.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
 }
-NOT_YET = "Do not refund this order yet, nor by the API: the bank would refuse."
+NOT_YET = "Do not refund this order until then, not by the API either: the bank would refuse."
 NOT_BEFORE = (
     "Money was given back in the bank’s own dashboard. We book that first; then you can refund the rest."
 )
@@ -94,7 +94,7 @@ def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
     text = of_statuses.get(status, otherwise)
     if kind != GIVEN_BACK:
         return Told(title, text, "", "", None)
-    badge = Badge("held", "alert", f"{_amount(facts)} back, not booked")
+    badge = Badge("held", "alert", f"{_amount(facts)} given back, not booked")
     is_refundable = status == Status.CAPTURED
     return Told(title, text, NOT_YET if is_refundable else "", _then(order) if is_refundable else "", badge)
 
@@ -107,18 +107,34 @@ def _amount(facts: Mapping[str, Any]) -> str:
     return money.display(facts["amount"], facts["currency"])
 
 
+def left(order: Order) -> dict[str, str]:
+    """Return what was given back and what of the order is left, in words; nothing unless some of it is to be booked."""
+    if not is_given_back(order):
+        return {}
+    given_back, currency = _given_back(order), order.checkout.currency
+    return {
+        "given_back": money.display(-given_back, currency),
+        "left": money.display(order.checkout.amount - given_back, currency),
+    }
+
+
+def _given_back(order: Order) -> int:
+    found = sum(row.amount for row in order.bookings if row.kind == Booking.Kind.REFUNDED_OUTSIDE)
+    for act in order.acts:
+        if act["kind"] == GIVEN_BACK and not _is_mates(order, act["facts"]):
+            found += int(act["facts"]["amount"])
+    return found
+
+
 def _then(order: Order) -> str:
     """Return what can be refunded once all that was given back is booked."""
-    open_ones = (act["facts"] for act in order.acts if act["kind"] == GIVEN_BACK)
-    given_back = sum(facts["amount"] for facts in open_ones if not _is_mates(order, facts))
-    given_back += sum(row.amount for row in order.bookings if row.kind == Booking.Kind.REFUNDED_OUTSIDE)
-    rest = order.checkout.amount - given_back
+    rest = order.checkout.amount - _given_back(order)
     left = (
         f" and you can refund the remaining {money.display(rest, order.checkout.currency)}"
         if rest > 0
         else ""
     )
-    return f"When we have booked it, this notice goes{left}."
+    return f"After that, this notice goes{left}."
 
 
 def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:
