@@ -40,13 +40,13 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     GIVEN_BACK: (
         {
-            Status.CAPTURED: "It went back to the customer’s card. We book it; until then your balance still has it."
-            " You need do nothing.",
+            Status.CAPTURED: "It went back to the customer’s card. Your balance has not changed: we check who bears it,"
+            " and enter it here.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
 }
-NOT_YET = "Do not refund this order until then, not by the API either: the bank would refuse."
+NOT_YET = "Do not refund this order yet, here or by the API: the bank would refuse it."
 NOT_BEFORE = (
     "Money was given back in the bank’s own dashboard. We book that first; then you can refund the rest."
 )
@@ -77,7 +77,7 @@ def entries(order: Order) -> Iterator[Entry]:
             tone="held",
             icon="alert",
             title=_title(act["kind"], act["facts"]),
-            text="This is when we learned of it. It is not booked yet.",
+            text="We learned of it then. It is not in your balance yet.",
         )
 
 
@@ -94,7 +94,7 @@ def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
     text = of_statuses.get(status, otherwise)
     if kind != GIVEN_BACK:
         return Told(title, text, "", "", None)
-    badge = Badge("held", "alert", f"{_amount(facts)} given back, not booked")
+    badge = Badge("held", "alert", f"{_amount(facts)} given back elsewhere")
     is_refundable = status == Status.CAPTURED
     return Told(title, text, NOT_YET if is_refundable else "", _then(order) if is_refundable else "", badge)
 
@@ -134,7 +134,7 @@ def _then(order: Order) -> str:
         if rest > 0
         else ""
     )
-    return f"After that, this notice goes{left}."
+    return f"Once we have entered it, this notice goes{left}. You need do nothing else."
 
 
 def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:

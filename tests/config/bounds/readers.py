@@ -297,6 +297,7 @@ WRITTEN_BY_US = {
     "hosted_page/privacy/erasing.py",
     "hosted_page/sms/countries.py",
     "hosted_page/steps/codes.py",
+    "portal/orders/outside.py",
     "portal/trials/shown.py",
     "webhooks/transport.py",
 }

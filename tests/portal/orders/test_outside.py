@@ -50,7 +50,7 @@ CASES = [
         "refund",
         1000,
         "£10.00 was given back in the bank’s own",
-        "Do not refund this order until then, not by the API either: the bank would refuse.",
+        "Do not refund this order yet, here or by the API: the bank would refuse it.",
     ),
 ]
 
@@ -114,11 +114,13 @@ class TestTheOrdersPage:
         act(captured, "refund", 1000)
         assert not is_offered()
         shown = browser.get(page).content.decode()
-        assert "£10.00 given back, not booked" in shown
+        assert "£10.00 given back elsewhere" in shown
         assert re.search(
-            r"Where the money is.*−£10\.00.*Left</strong> <span class=\"amount\">£80\.00<", shown, re.DOTALL
+            r"Where the money is.*−£10\.00.*Left on the card</strong> <span class=\"amount\">£80\.00<",
+            shown,
+            re.DOTALL,
         )
-        assert "you can refund the remaining £80.00" in shown and "This is when we learned of it." in shown
+        assert "you can refund the remaining £80.00" in shown and "We learned of it then." in shown
         said = browser.get(f"{page}/refund", follow=True).content.decode()
         assert "We book that first; then you can refund the rest." in said
         discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
