@@ -116,11 +116,11 @@ class TestTheOrdersPage:
         shown = browser.get(page).content.decode()
         assert "£10.00 given back elsewhere" in shown
         assert re.search(
-            r"Where the money is.*−£10\.00.*Left on the card</strong> <span class=\"amount\">£80\.00<",
+            r"Where the money is.*−£10\.00.*Still charged</strong> <span class=\"amount\">£80\.00<",
             shown,
             re.DOTALL,
         )
-        assert "you can refund the remaining £80.00" in shown and "We learned of it then." in shown
+        assert "you can refund the remaining £80.00" in shown and "This is when we learned of it." in shown
         said = browser.get(f"{page}/refund", follow=True).content.decode()
         assert "We book that first; then you can refund the rest." in said
         discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
