@@ -40,8 +40,8 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     GIVEN_BACK: (
         {
-            Status.CAPTURED: "It went back to the customer’s card. Your balance has not changed yet: we are checking"
-            " who bears it, and will then book it here.",
+            Status.CAPTURED: "It went back to the customer’s card. Who gave it back is not known here. Your balance has"
+            " not changed: we are checking who bears it, and will then book it here.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
@@ -77,7 +77,7 @@ def entries(order: Order) -> Iterator[Entry]:
             tone="held",
             icon="alert",
             title=_title(act["kind"], act["facts"]),
-            text="This is when we learned of it. It is not in your balance yet.",
+            text="This is when we learned of it. Your balance has not changed.",
         )
 
 
@@ -134,7 +134,7 @@ def _then(order: Order) -> str:
         if rest > 0
         else ""
     )
-    return f"There is nothing else for you to do. Once it is booked, this notice goes{left}."
+    return f"Once it is booked, this notice goes{left}. You need do nothing else."
 
 
 def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:
