@@ -41,7 +41,7 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     GIVEN_BACK: (
         {
             Status.CAPTURED: "It went back to the customer’s card. Who gave it back is not known here. Your balance has"
-            " not changed: we are checking who bears it, and will then book it here.",
+            " not changed. We are checking who bears it; if that is you, it comes out of your balance when we book it.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
