@@ -188,7 +188,7 @@ def _on_dispute(checkout: Checkout, shares: Sequence[PaymentRequest], disputed: 
     if disputed == Dispute.Status.OPEN:
         return _("A bank is looking into a payment for this order. You need not do anything.")
     if disputed:
-        return _("A bank has given back a payment for this order, so nobody is asked for a share any more.")
+        return _("A bank decided that. Nobody is asked for a share any more.")
     return ""
 
 

@@ -35,6 +35,7 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
 }
 PAUSED = ("pause", gettext_lazy("Paused"))  # while a bank looks into a card of the order
+ENDED = ("cross", gettext_lazy("No longer asked"))  # once a bank has given a payment back
 TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # by the group's link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
@@ -116,13 +117,20 @@ class Line:
             return replace(
                 self, is_waiting=bool(waits_for), sent_to=_end_of(waits_for) or self.sent_to, seen=seen
             )
-        waits = self.status == ShareStatus.PAID and disputed == Dispute.Status.OPEN
-        hint = _("waits for the bank") if waits else self.hint
-        line = replace(self, disputed=disputed, hint=hint, seen=seen, url="", qr_url="", sent_to="")
-        if self.status != ShareStatus.OPEN:
-            return line
-        icon, words = PAUSED
-        return replace(line, tone="still", icon=icon, words=words, hint="")
+        line = replace(self, disputed=disputed, seen=seen, url="", qr_url="", sent_to="")
+        match disputed, self.status:
+            case Dispute.Status.OPEN, ShareStatus.PAID:
+                return replace(line, hint=_("waits for the bank"))
+            case Dispute.Status.OPEN, ShareStatus.OPEN:
+                return line._badged(*PAUSED)
+            case Dispute.Status.LOST, ShareStatus.CANCELLED:
+                return line._badged(*ENDED)
+            case Dispute.Status.LOST, ShareStatus.DECLINED | ShareStatus.EXPIRED | ShareStatus.PAID:
+                return replace(line, hint="")  # where the money stays depends on whose card it was
+        return line
+
+    def _badged(self, icon: str, words: str | Promise) -> "Line":
+        return replace(self, tone="still", icon=icon, words=words, hint="")
 
 
 def name_of(share: PaymentRequest) -> str:

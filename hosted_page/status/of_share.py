@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from checkout import given_up_cards
-from checkout.models import PaymentRequest
+from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
@@ -56,16 +56,21 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
             until = summary.day(share.expires_at, target.checkout)
             told = [_("You are not charged, and there is nothing left to do.")]
             told.append(_("{name} asked you for <strong>{amount}</strong> until {until}."))
-            if target.checkout.status == Status.CAPTURED:
+            if _stays(target.checkout):
                 told.append(_("Your share stays with {name}."))
             words = format_html(" ".join(told), until=until, **facts)
             return PageStatus("link_ended", _("This link has ended"), [words])
         case _:
             heading = _("{name} no longer asks for this").format(**facts)
             told = [_("You are not charged, and there is nothing left to do.")]
-            if target.checkout.status == Status.CAPTURED and not disputes.standing(target.checkout.pk):
+            if _stays(target.checkout):
                 told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))
             return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
+
+
+def _stays(checkout: Checkout) -> bool:
+    """Whether a share that was not paid stays with the lead: nobody gives back, or may, what a card has paid."""
+    return checkout.status == Status.CAPTURED and not disputes.standing(checkout.pk)
 
 
 def _paused() -> PageStatus:

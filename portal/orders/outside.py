@@ -40,8 +40,8 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     GIVEN_BACK: (
         {
-            Status.CAPTURED: "It went back to the customer’s card. Who gave it back is not known here. Your balance has"
-            " not changed. We are checking who bears it; if that is you, it comes out of your balance when we book it.",
+            Status.CAPTURED: "It went back to the customer’s card. We are checking who gave it back. If you bear it, it"
+            " comes out of your balance when we book it; until then your balance stays as it is.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),

@@ -92,9 +92,9 @@ class Order:
         """Let whoever paid it ask their bank for the money back."""
         self._ask("dispute")
 
-    def win_the_dispute(self) -> None:
-        """Let the bank decide that the payment stands."""
-        self._ask("decide", is_won=True)
+    def decide_the_dispute(self, *, is_won: bool) -> None:
+        """Let the bank decide that the payment stands (it is won), or that the money stays with whoever paid."""
+        self._ask("decide", is_won=is_won)
 
     def _ask(self, verb: str, **facts: bool) -> None:
         words = DISPUTE.format(checkout=self.checkout_uuid, verb=verb, facts=facts)

@@ -39,9 +39,8 @@ class Fresh(Generic[Read]):
         began = time.monotonic()
         with replica.primary():  # what all threads go by
             value = self._read()
-        if began >= max(
-            self._read_at, self._wanted_at
-        ):  # else another's is newer, or `read_anew` came meanwhile
+        # Else another's is newer, or `read_anew` came meanwhile.
+        if began >= max(self._read_at, self._wanted_at):
             self._value, self._read_at = value, began
         return value
 

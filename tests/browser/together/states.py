@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.desk import DISPUTE
 from tests.browser.gallery import Stage, at
 from tests.browser.together.table import BACK, Table, laid, until
 
@@ -136,17 +135,38 @@ def _no_longer_asked(stage: Stage) -> Page:
 def _disputed(stage: Stage) -> Table:
     """The lead has asked her bank for the money back."""
     table = laid(stage)
-    stage.service.command("shell", "-c", DISPUTE.format(uuid=table.order.checkout_uuid))
+    table.order.be_disputed()
     return table
 
 
-def _disputed_share(stage: Stage) -> Page:
+def _paused_share(stage: Stage) -> Page:
     table = _disputed(stage)
     return until(table.come(table.own_link(2)), "#status[data-state=paused]")
 
 
-def _disputed_group(stage: Stage) -> Page:
+def _paused_group(stage: Stage) -> Page:
     return until(_disputed(stage).come(), ".group-free", count=0)
+
+
+def _given_back(table: Table) -> Page:
+    """The lead's page once her bank has given it back for good."""
+    table.order.be_disputed()
+    until(table.lead, ".paused")
+    table.order.decide_the_dispute(is_won=False)
+    return until(table.lead, ".paused", count=0)
+
+
+def _given_back_bill(stage: Stage) -> Page:
+    table = laid(stage)
+    table.pay("Finn").context.close()
+    return _given_back(table)
+
+
+def _given_back_share(stage: Stage) -> Page:
+    table = laid(stage)
+    link = table.own_link(2)
+    _given_back(table)
+    return table.come(link)
 
 
 STATES: dict[str, Callable[[Stage], Page]] = {
@@ -166,6 +186,8 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "42 refunded, the lead of a split order": _refund_of_lead,
     "42 refunded, a mate": _refund_of_mate,
     "47 no longer asked": _no_longer_asked,
-    "49 disputed, a share": _disputed_share,
-    "49 disputed, group link": _disputed_group,
+    "49 disputed, a share": _paused_share,
+    "49 disputed, group link": _paused_group,
+    "49 given back by the bank, the bill": _given_back_bill,
+    "49 given back by the bank, a share": _given_back_share,
 }

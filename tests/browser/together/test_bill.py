@@ -120,7 +120,7 @@ def test_a_bank_that_looks_into_it_takes_the_link_away_and_gives_it_back(
     accessible(lea)
     lea.set_viewport_size({"width": 320, "height": 812})
     assert lea.evaluate("document.documentElement.scrollWidth") <= 320
-    order.win_the_dispute()
+    order.decide_the_dispute(is_won=True)
     expect(lea.locator(".one-link")).to_be_visible()
     expect(lea.locator(".paused")).to_have_count(0)
 

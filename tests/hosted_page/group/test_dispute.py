@@ -120,9 +120,31 @@ class TestTheBill:
         finn.post("/decline")
         decide(disputed(order), is_won=False)
         page = main(lead.get())
-        assert "so nobody is asked for a share any more." in page and "Paused for now" not in page
-        assert "A payment was given back" in page and "You bear" not in page
+        assert "Nobody is asked for a share any more." in page and "Paused for now" not in page
+        assert "A payment was given back" in page and "Confirmed and paid" not in page
         assert "Yes, ask again" not in page and "It stays on your" not in page and offered(page) == []
+
+    @pytest.mark.rule("dispute.lost")
+    def test_of_a_lost_one_does_not_say_who_bears_a_share(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        """It may be the lead's own card that has got everything back."""
+        finn.post("/decline")
+        found = disputed(order)
+        assert "stays with you" in text(main(lead.get()))
+        decide(found, is_won=False)
+        page = text(main(lead.get()))
+        assert "Said no" in page and "No longer asked" in page
+        assert not re.findall("stays with you|You bear|Yours|Still out|goes back|on its way", page)
+
+    def test_and_a_link_that_had_ended_do_not_say_who_bears_the_share(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        PaymentRequest.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        assert "stays with you" in text(main(lead.get())) and "stays with" in text(main(finn.get()))
+        decide(disputed(order), is_won=False)
+        assert "Link ended" in main(lead.get()) and "stays with" not in text(main(lead.get()))
+        assert "This link has ended" in main(finn.get()) and "stays with" not in text(main(finn.get()))
 
     @pytest.mark.rule("group.link")
     def test_holds_up_no_code(self, lead: Payer, order: Checkout) -> None:
