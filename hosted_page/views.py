@@ -111,7 +111,7 @@ def _bill(
         **_of_receipt(request, target, found, refused),
         "refused": refused.act,
         "asks": request.GET.get("asks", "") if shown.said_no else "",
-        "box": box.on(request, target, refused.tick),
+        "box": None if shown.is_given_back else box.on(request, target, refused.tick),
     }
     return rendering.show(request, target, "bill", context, status=422 if refused != NOTHING else 200)
 

@@ -35,7 +35,13 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
 }
 PAUSED = ("pause", gettext_lazy("Paused"))  # while a bank looks into a card of the order
-ENDED = ("cross", gettext_lazy("No longer asked"))  # once a bank has given a payment back
+# Once a bank has given a payment back: who bears a share depends on whose card it was, which nobody is told.
+GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
+    **dict.fromkeys(SHARE_PAID, TOLD[ShareStatus.PAID]),
+    ShareStatus.DECLINED: ("ended", *TOLD[ShareStatus.DECLINED][1:]),
+    ShareStatus.EXPIRED: ("ended", *TOLD[ShareStatus.EXPIRED][1:]),
+    ShareStatus.CANCELLED: ("ended", "void", "cross", gettext_lazy("No longer asked")),
+}
 TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # by the group's link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
@@ -122,15 +128,12 @@ class Line:
             case Dispute.Status.OPEN, ShareStatus.PAID:
                 return replace(line, hint=_("waits for the bank"))
             case Dispute.Status.OPEN, ShareStatus.OPEN:
-                return line._badged(*PAUSED)
-            case Dispute.Status.LOST, ShareStatus.CANCELLED:
-                return line._badged(*ENDED)
-            case Dispute.Status.LOST, ShareStatus.DECLINED | ShareStatus.EXPIRED | ShareStatus.PAID:
-                return replace(line, hint="")  # where the money stays depends on whose card it was
+                icon, words = PAUSED
+                return replace(line, tone="still", icon=icon, words=words, hint="")
+            case Dispute.Status.LOST, status if status in GIVEN_BACK:
+                look, tone, icon, words = GIVEN_BACK[status]
+                return replace(line, look=look, tone=tone, icon=icon, words=words, hint="")
         return line
-
-    def _badged(self, icon: str, words: str | Promise) -> "Line":
-        return replace(self, tone="still", icon=icon, words=words, hint="")
 
 
 def name_of(share: PaymentRequest) -> str:

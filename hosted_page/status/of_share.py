@@ -61,7 +61,9 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
             words = format_html(" ".join(told), until=until, **facts)
             return PageStatus("link_ended", _("This link has ended"), [words])
         case _:
-            heading = _("{name} no longer asks for this").format(**facts)
+            words = _("{name} no longer asks for this").format(**facts)
+            is_given_back = disputes.is_lost(target.checkout.pk)
+            heading = _("Your share is no longer asked for") if is_given_back else words
             told = [_("You are not charged, and there is nothing left to do.")]
             if _stays(target.checkout):
                 told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))

@@ -41,12 +41,12 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     GIVEN_BACK: (
         {
             Status.CAPTURED: "It went back to the customer’s card. We are checking who gave it back. If you bear it, it"
-            " comes out of your balance when we book it; until then your balance stays as it is.",
+            " comes out of your balance when we book it.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
 }
-NOT_YET = "Do not refund this order yet, here or by the API: the bank would refuse it."
+NOT_YET = "Do not refund this order yet: the bank would refuse it."
 NOT_BEFORE = (
     "Money was given back in the bank’s own dashboard. We book that first; then you can refund the rest."
 )
@@ -77,7 +77,7 @@ def entries(order: Order) -> Iterator[Entry]:
             tone="held",
             icon="alert",
             title=_title(act["kind"], act["facts"]),
-            text="This is when we learned of it. Your balance has not changed.",
+            text="This is when we learned of it.",
         )
 
 
@@ -134,7 +134,7 @@ def _then(order: Order) -> str:
         if rest > 0
         else ""
     )
-    return f"Once it is booked, this notice goes{left}. You need do nothing else."
+    return f"Once it is booked, this notice goes{left}."
 
 
 def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:
