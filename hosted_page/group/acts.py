@@ -75,7 +75,7 @@ def _has_seen(request: HttpRequest, checkout: Any) -> bool:
 @for_target
 def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     shown = bill.of(target.checkout, known_no=request.GET.get("no", ""))
-    if shown is None:
+    if shown is None or shown.is_given_back:  # another page, also beside the bill
         return HttpResponseClientRefresh()
     context = views.bill_context(target, shown) | {"refused": "", "asks": ""}
     return rendering.show(request, target, "_bill", context)

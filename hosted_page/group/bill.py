@@ -85,7 +85,7 @@ class Bill:
     def heading(self) -> str:
         """The page's title: what the lead bears, unless a bank has given a payment back, the lead's own perhaps."""
         if self.is_given_back:
-            return _("A bank gave back a payment")
+            return _("A bank has returned a payment")
         words = _("You bear {amount}, your own share") if self.is_settled else _("You bear {amount} now")
         return words.format(amount=self.bears)
 
@@ -189,7 +189,7 @@ def _on_dispute(checkout: Checkout, shares: Sequence[PaymentRequest], disputed: 
         return _("A bank is looking into a payment for this order. You need not do anything.")
     if disputed:
         words = _(
-            "If it was yours, your bank has told you. Nobody is asked for a share any more. Ask {shop} what becomes of"
+            "If it was yours, your bank can tell you. Nobody is asked for a share any more. Ask {shop} what becomes of"
             " your order."
         )
         return words.format(shop=checkout.merchant.name)

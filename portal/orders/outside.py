@@ -40,13 +40,13 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     GIVEN_BACK: (
         {
-            Status.CAPTURED: "It went back to the customer’s card. We are checking who gave it back. If you bear it, it"
-            " comes out of your balance when we book it.",
+            Status.CAPTURED: "It went back to the customer’s card. We are checking who bears it: if you do, we take it from"
+            " your balance when we book it.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
 }
-NOT_YET = "Do not refund this order yet: the bank would refuse it."
+NOT_YET = "Do not refund this order yet: the bank would refuse that."
 NOT_BEFORE = (
     "Money was given back in the bank’s own dashboard. We book that first; then you can refund the rest."
 )
@@ -95,8 +95,9 @@ def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
     if kind != GIVEN_BACK:
         return Told(title, text, "", "", None)
     badge = Badge("held", "alert", f"{_amount(facts)} given back elsewhere")
-    is_refundable = status == Status.CAPTURED
-    return Told(title, text, NOT_YET if is_refundable else "", _then(order) if is_refundable else "", badge)
+    if status != Status.CAPTURED:
+        return Told(title, text, "", "", badge)
+    return Told(title, text, NOT_YET, _then(order, facts), badge)
 
 
 def _title(kind: str, facts: Mapping[str, Any]) -> str:
@@ -126,7 +127,7 @@ def _given_back(order: Order) -> int:
     return found
 
 
-def _then(order: Order) -> str:
+def _then(order: Order, facts: Mapping[str, Any]) -> str:
     """Return what can be refunded once all that was given back is booked."""
     rest = order.checkout.amount - _given_back(order)
     left = (
@@ -134,7 +135,7 @@ def _then(order: Order) -> str:
         if rest > 0
         else ""
     )
-    return f"Once it is booked, this notice goes{left}."
+    return f"When the {_amount(facts)} is booked, this notice goes{left}."
 
 
 def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:

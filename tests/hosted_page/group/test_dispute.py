@@ -121,7 +121,7 @@ class TestTheBill:
         decide(disputed(order), is_won=False)
         page = main(lead.get())
         assert "Nobody is asked for a share any more." in page and "Paused for now" not in page
-        assert "A bank gave back a payment" in page and "Confirmed and paid" not in page
+        assert "A bank has returned a payment" in page and "Confirmed and paid" not in page
         assert "Yes, ask again" not in page and "It stays on your" not in page and offered(page) == []
 
     @pytest.mark.rule("dispute.lost")
@@ -134,7 +134,7 @@ class TestTheBill:
         assert "stays with you" in text(main(lead.get()))
         decide(found, is_won=False)
         page = text(main(lead.get()))
-        assert "Said no" in page and "No longer asked" in page and "your bank has told you" in page
+        assert "Said no" in page and "No longer asked" in page and "your bank can tell you" in page
         assert not re.findall("stays with you|You bear|Yours|Still out|Adds up|[Bb]ack on your card", page)
 
     def test_and_a_link_that_had_ended_do_not_say_who_bears_the_share(
@@ -145,6 +145,14 @@ class TestTheBill:
         decide(disputed(order), is_won=False)
         assert "Link ended" in main(lead.get()) and "stays with" not in text(main(lead.get()))
         assert "This link has ended" in main(finn.get()) and "stays with" not in text(main(finn.get()))
+
+    @pytest.mark.rule("bill.live")
+    def test_of_a_lost_one_loads_anew(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        before = seen(words(lead.get()))
+        decide(disputed(order), is_won=False)
+        assert lead.get("/bill", seen=before, no="")["HX-Refresh"] == "true"
+        after = seen(words(lead.get()))
+        assert lead.get("/bill", seen=after, no="").status_code == 204, "once"
 
     def test_of_a_lost_one_tells_a_mate_that_nothing_is_asked(self, finn: Mate, order: Checkout) -> None:
         decide(disputed(order), is_won=False)

@@ -49,10 +49,10 @@ def story(checkout: Checkout) -> list[tuple[datetime, str]]:
 class TestAdvance:
     @pytest.mark.rule("sandbox.advance")
     def test_lets_a_hold_lapse(self, api: Api, held: Checkout) -> None:
-        assert post(api, held, "advance", {"seconds": 119}).json()["data"]["status"] == "authorized"
+        assert post(api, held, "advance", {"seconds": 60}).json()["data"]["status"] == "authorized"
         held.refresh_from_db()
         assert Event.objects.get().valid_until == held.capture_before, "no attempt starts after it"
-        shown = post(api, held, "advance", {"seconds": 2}).json()["data"]
+        shown = post(api, held, "advance", {"seconds": 61}).json()["data"]
         assert (shown["status"], shown["void_reason"]) == ("voided", "auth_expired")
         held.refresh_from_db()
         assert held.payment is not None and held.payment.status == "voided"

@@ -50,7 +50,7 @@ CASES = [
         "refund",
         1000,
         "£10.00 was given back in the bank’s own",
-        "Do not refund this order yet: the bank would refuse it.",
+        "Do not refund this order yet: the bank would refuse that.",
     ),
 ]
 
