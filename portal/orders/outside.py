@@ -40,8 +40,8 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     GIVEN_BACK: (
         {
-            Status.CAPTURED: "It went back to the customer’s card. We are checking who bears it: if you do, we take it from"
-            " your balance when we book it.",
+            Status.CAPTURED: "It went back to the customer’s card. We are checking who bears it: if you do, we"
+            " take it from your balance when we book it.",
         },
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
