@@ -39,7 +39,8 @@ class Part:
 class Bill:
     """What the page shows. `seen` names just this state of it; `said_no` waits for the lead's answer.
 
-    `disputed` is the status of the dispute that stands on the order, "" if none does: nobody is asked then.
+    `disputed` is the status of the dispute that stands on the order, "" if none does: nobody is asked then;
+    `given_back_at` is when a bank gave a payment back for good, in words, "" if none did.
     """
 
     bears: str
@@ -55,6 +56,7 @@ class Bill:
     said_no: Line | None
     last_day: LastDay | None
     disputed: str
+    given_back_at: str
     shares: Sequence[PaymentRequest]
 
     @property
@@ -85,7 +87,7 @@ class Bill:
     def heading(self) -> str:
         """The page's title: what the lead bears, unless a bank has given a payment back, the lead's own perhaps."""
         if self.is_given_back:
-            return _("A bank has returned a payment")
+            return _("A bank gave a payment back")
         words = _("You bear {amount}, your own share") if self.is_settled else _("You bear {amount} now")
         return words.format(amount=self.bears)
 
@@ -125,7 +127,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     now = reading.read_at(checkout)
     if not (shares := _shares(checkout, now)):
         return None
-    borne, disputed = reading.borne(checkout, shares), _disputed(checkout)
+    borne, (disputed, decided_at) = reading.borne(checkout, shares), _dispute(checkout)
     all_lines = lines.of(checkout, shares, now, wrong, disputed=disputed)
     noes = [line for line in all_lines if line.status == ShareStatus.DECLINED]
     said_no = noes[0] if noes and known_no is None and not disputed else None
@@ -143,6 +145,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         said_no=said_no,
         last_day=None if disputed else last_day.of(checkout, shares, all_lines, now),
         disputed=disputed,
+        given_back_at=decided_at,
         shares=shares,
     )
 
@@ -152,10 +155,10 @@ def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
     return reading.shares(checkout) if sharing.end_all_late(checkout, shares, now) else shares
 
 
-def _disputed(checkout: Checkout) -> str:
-    """Return the status of the dispute that stands on a paid order, "" if none does."""
+def _dispute(checkout: Checkout) -> tuple[str, str]:
+    """Return the status of the dispute that stands on a paid order, "" if none does, and when it was decided."""
     found = disputes.standing(checkout.pk) if checkout.status == Status.CAPTURED else None
-    return found.status if found else ""
+    return (found.status, summary.day(found.closed_at, checkout)) if found else ("", "")
 
 
 def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
@@ -189,8 +192,8 @@ def _on_dispute(checkout: Checkout, shares: Sequence[PaymentRequest], disputed: 
         return _("A bank is looking into a payment for this order. You need not do anything.")
     if disputed:
         words = _(
-            "If it was yours, your bank can tell you. Nobody is asked for a share any more. Ask {shop} what becomes of"
-            " your order."
+            "It went to the card it came from; if that was yours, your bank can tell you. Nobody is asked for a share"
+            " any more. Ask {shop} what becomes of your order."
         )
         return words.format(shop=checkout.merchant.name)
     return ""
