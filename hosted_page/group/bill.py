@@ -191,11 +191,10 @@ def _on_dispute(checkout: Checkout, shares: Sequence[PaymentRequest], disputed: 
     if disputed == Dispute.Status.OPEN:
         return _("A bank is looking into a payment for this order. You need not do anything.")
     if disputed:
-        words = _(
-            "It went to the card it came from; if that was yours, your bank can tell you. Nobody is asked for a share"
-            " any more. Ask {shop} what becomes of your order."
+        return _(
+            "The money went to the card it was paid with. If that card is yours, your bank can tell you how much."
+            " Nobody is asked for a share any more."
         )
-        return words.format(shop=checkout.merchant.name)
     return ""
 
 

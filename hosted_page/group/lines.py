@@ -37,7 +37,7 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
 PAUSED: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a bank looks into a card
 # Once a bank has given a payment back: who bears a share depends on whose card it was, which nobody is told.
 GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
-    ShareStatus.PAID: TOLD[ShareStatus.PAID],
+    **dict.fromkeys(SHARE_PAID, TOLD[ShareStatus.PAID]),
     ShareStatus.DECLINED: ("ended", *TOLD[ShareStatus.DECLINED][1:]),
     ShareStatus.EXPIRED: ("ended", *TOLD[ShareStatus.EXPIRED][1:]),
     ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("No longer asked")),
@@ -132,7 +132,9 @@ class Line:
                 return replace(line, tone="still", icon=icon, words=words, hint="")
             case Dispute.Status.LOST, status if status in GIVEN_BACK:
                 look, tone, icon, words = GIVEN_BACK[status]
-                return replace(line, look=look, tone=tone, icon=icon, words=words, hint="")
+                went = format_html(_("{time}, went to your card"), time=self.hint)
+                hint = went if status == ShareStatus.REIMBURSED else ""
+                return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
         return line
 
 

@@ -122,7 +122,7 @@ class TestTheBill:
         page = main(lead.get())
         assert "Nobody is asked for a share any more." in page and "Paused for now" not in page
         assert "A bank gave a payment back" in page and "Confirmed and paid" not in page
-        assert "As it stood before the bank gave a payment back." in page and "How you split it" in page
+        assert "What a bank gave back is not counted here." in page and "How you split it" in page
         assert "Yes, ask again" not in page and "It stays on your" not in page and offered(page) == []
 
     @pytest.mark.rule("dispute.lost")
