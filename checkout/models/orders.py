@@ -135,7 +135,7 @@ class Checkout(PreparedModel):
     """One order to be paid. `status` is written by `move` alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     merchant_order_id = models.CharField(max_length=255)
     status = models.CharField(max_length=10, choices=Status, default=Status.CREATED)
     amount = models.BigIntegerField(help_text="Minor units")

@@ -44,7 +44,7 @@ class MerchantCustomer(PreparedModel):
     """A person as one merchant knows them: a random id that tells nothing to another merchant."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     customer = models.ForeignKey(
         Customer,
         on_delete=models.PROTECT,

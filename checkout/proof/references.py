@@ -22,14 +22,23 @@ class Reference(NamedTuple):
 
 REFERENCES = (
     Reference(
-        "every event and every call is a merchant's",
+        "every event, call, order, payment and posting is a merchant's",
         "ledger_merchant_missing",
         """
         SELECT e.id, NULL FROM webhooks_event e LEFT JOIN payments_merchant m ON m.id = e.merchant_id
         WHERE e.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
         UNION ALL
         SELECT c.id, NULL FROM checkout_apicall c LEFT JOIN payments_merchant m ON m.id = c.merchant_id
-        WHERE c.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL""",
+        WHERE c.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
+        UNION ALL
+        SELECT c.id, NULL FROM checkout_checkout c LEFT JOIN payments_merchant m ON m.id = c.merchant_id
+        WHERE c.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
+        UNION ALL
+        SELECT p.id, NULL FROM payments_payment p LEFT JOIN payments_merchant m ON m.id = p.merchant_id
+        WHERE p.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
+        UNION ALL
+        SELECT p.id, NULL FROM payments_posting p LEFT JOIN payments_merchant m ON m.id = p.merchant_id
+        WHERE p.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL""",
     ),
     Reference(
         "every delivery has its event, of the same merchant and type",

@@ -27,7 +27,7 @@ class Posting(models.Model):
         help_text="What moved the money: an operation, its coming back or closing, a dispute, a booking."
     )
     checkout_uuid = models.UUIDField()
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     account = models.CharField(max_length=10, choices=Account)
     amount = models.BigIntegerField(help_text="Minor units; what comes in is positive on `provider`.")
     currency = models.CharField(max_length=3)

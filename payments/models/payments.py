@@ -35,7 +35,7 @@ class Payment(PreparedModel):
         SHARE = "share", "a mate's card, for their share"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     kind = models.CharField(max_length=5, choices=Kind, default=Kind.ORDER)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
     checkout_uuid = models.UUIDField(help_text="The checkout that it belongs to, for the ledger.")

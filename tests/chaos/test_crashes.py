@@ -20,6 +20,10 @@ OPEN = """
 SELECT 1 FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
 WHERE p.checkout_uuid = %s AND o.ended_at IS NULL
 """
+ENDED = """
+SELECT extract(epoch FROM max(o.ended_at))::float
+FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id WHERE p.checkout_uuid = %s
+"""
 CHARGE = """
 SELECT state, refunded_amount FROM bank_charge c JOIN bank_call l ON l.charge_id = c.id
 WHERE l.key = ANY(%s) LIMIT 1
@@ -104,7 +108,7 @@ class Crash:
         if "." in point:
             self._aim = f"{point}.{self.checkout_uuid}"
         self.seen: Ending | None = None
-        self.died_at = self.ended_at = 0.0
+        self.died_at = self.ended_at = 0.0  # by the clock, which is the database's too
 
     def happen(self) -> None:
         """Do what somebody dies at, and return once they are dead."""
@@ -112,17 +116,17 @@ class Crash:
         with contextlib.suppress(requests.RequestException):
             self._act(self._merchant, self.checkout_uuid)
         polling.until(lambda: not self._world.is_armed(self._aim), within=10, what=f"death at {self.point}")
-        self.died_at = time.monotonic()
+        self.died_at = time.time()
 
     def is_over(self) -> bool:
-        """Look once; keep the moment at which it had ended."""
+        """Look once; keep the moment at which it had ended, which may be a while ago: others die in between."""
         rows, checkout_uuid = self._world.rows, self.checkout_uuid
         keys = [row[0] for row in rows(KEYS, checkout_uuid)]
         charges = rows(CHARGE, keys, of_bank=True)
         events = [row[0] for row in rows(EVENTS, checkout_uuid)]
         self.seen = Ending(rows(STATUS, checkout_uuid)[0][0], charges[0] if charges else ("", 0), events)
         if not self.ended_at and self.seen == self._ending and not rows(OPEN, checkout_uuid):
-            self.ended_at = time.monotonic()
+            self.ended_at = rows(ENDED, checkout_uuid)[0][0]
         return bool(self.ended_at)
 
 

@@ -3,13 +3,15 @@
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import ApiCall
+from checkout.models import ApiCall, Checkout
 from checkout.proof import proving, references
 from config.lib import clock
+from payments.models import Merchant
 from tests import plans
+from tests.checkout.proof.test_invariants import without_guards
 from tests.conftest import Api
 from tests.factories import order
 from tests.webhooks.story import claim_one, emit, record, subscribe
@@ -42,6 +44,10 @@ TAMPERINGS = {
         {"ledger_subscription_missing"},
     ),
     "a call's merchant": ("UPDATE checkout_apicall SET merchant_id = gen_random_uuid()", {"ledger_merchant_missing"}),
+    "an order's merchant": (
+        "UPDATE checkout_checkout SET merchant_id = gen_random_uuid()",
+        {"ledger_merchant_missing"},
+    ),
 }  # fmt: skip
 
 
@@ -53,6 +59,18 @@ def test_what_is_gone_is_missed(sql: str, found: set[str], hours: float | None) 
     with connection.cursor() as cursor:
         cursor.execute(sql)
     assert kinds(hours) == found
+
+
+@pytest.mark.parametrize("table", ["payments_payment", "payments_posting"])
+@pytest.mark.parametrize("hours", [None, 1.0])
+def test_money_that_is_no_merchants_is_found(captured: Checkout, table: str, hours: float | None) -> None:
+    without_guards(f"UPDATE {table} SET merchant_id = gen_random_uuid()")
+    assert "ledger_merchant_missing" in kinds(hours)
+
+
+def test_a_merchant_stays(acme: Merchant) -> None:
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        acme.delete()
 
 
 def test_one_that_ended_and_waits_at_once_is_found(sent: Delivery) -> None:

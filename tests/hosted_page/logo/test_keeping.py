@@ -130,8 +130,3 @@ class TestRemoved:
         assert keeping.remove(acme.pk) and not keeping.remove(acme.pk)
         acme.refresh_from_db()
         assert keeping.shown(acme) is None and not Logo.objects.exists()
-
-    def test_goes_with_its_merchant(self, acme: Merchant) -> None:
-        show_logo(acme)
-        acme.delete()
-        assert not Logo.objects.exists()
