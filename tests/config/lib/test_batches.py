@@ -2,9 +2,10 @@
 
 import pytest
 
+from checkout.models import Customer
 from config.lib import batches
 from payments.models import Merchant
-from tests.factories import MerchantFactory
+from tests.factories import CustomerFactory, MerchantFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -25,12 +26,12 @@ def test_end_after_so_many_and_leave_the_rest_for_the_next_run() -> None:
 
 
 def test_treat_each_row_once() -> None:
-    MerchantFactory.create_batch(5, name="Old")
-    MerchantFactory.create(name="Young")
-    old = Merchant.objects.filter(name="Old")
+    CustomerFactory.create_batch(5, name="Old")
+    CustomerFactory.create(name="Young")
+    old = Customer.objects.filter(name="Old")
     assert batches.update(old, name="Older") == 5 and not old.exists()
-    assert batches.delete(Merchant.objects.filter(name="Older")) == 5
-    assert Merchant.objects.get().name == "Young"
+    assert batches.delete(Customer.objects.filter(name="Older")) == 5
+    assert Customer.objects.get().name == "Young"
 
 
 def test_yield_each_row_that_was_there_whatever_is_written_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
