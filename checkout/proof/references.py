@@ -20,25 +20,21 @@ class Reference(NamedTuple):
     sql: str
 
 
+_OF_A_MERCHANT = (
+    "webhooks_event",
+    "checkout_apicall",
+    "checkout_checkout",
+    "payments_payment",
+    "payments_posting",
+)
+_OF_NOBODY = """
+        SELECT t.id, NULL FROM {table} t LEFT JOIN payments_merchant m ON m.id = t.merchant_id
+        WHERE t.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL"""
 REFERENCES = (
     Reference(
         "every event, call, order, payment and posting is a merchant's",
         "ledger_merchant_missing",
-        """
-        SELECT e.id, NULL FROM webhooks_event e LEFT JOIN payments_merchant m ON m.id = e.merchant_id
-        WHERE e.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
-        UNION ALL
-        SELECT c.id, NULL FROM checkout_apicall c LEFT JOIN payments_merchant m ON m.id = c.merchant_id
-        WHERE c.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
-        UNION ALL
-        SELECT c.id, NULL FROM checkout_checkout c LEFT JOIN payments_merchant m ON m.id = c.merchant_id
-        WHERE c.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
-        UNION ALL
-        SELECT p.id, NULL FROM payments_payment p LEFT JOIN payments_merchant m ON m.id = p.merchant_id
-        WHERE p.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL
-        UNION ALL
-        SELECT p.id, NULL FROM payments_posting p LEFT JOIN payments_merchant m ON m.id = p.merchant_id
-        WHERE p.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL""",
+        "\nUNION ALL".join(_OF_NOBODY.replace("{table}", table) for table in _OF_A_MERCHANT),
     ),
     Reference(
         "every delivery has its event, of the same merchant and type",

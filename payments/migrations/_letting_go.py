@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from django.db import OperationalError, transaction
+from django.db import OperationalError, migrations, models, transaction
 
 from config.lib import locks
 
@@ -14,6 +14,18 @@ SELECT k.conname, k.confrelid::regclass::text FROM pg_constraint k
 JOIN pg_attribute a ON a.attrelid = k.conrelid AND k.conkey = ARRAY[a.attnum]
 WHERE k.contype = 'f' AND k.conrelid = %s::regclass AND a.attname = %s
 """
+
+
+def of_merchant(app: str, model: str) -> migrations.SeparateDatabaseAndState:
+    """Return the operation that lets a model's foreign key to its merchant go."""
+    table = f"{app}_{model}"
+    field = models.ForeignKey(
+        "payments.merchant", on_delete=models.PROTECT, db_index=False, db_constraint=False
+    )
+    both = let_go(table, "merchant_id"), take_back(table, "merchant_id", "payments_merchant")
+    return migrations.SeparateDatabaseAndState(
+        [migrations.RunPython(*both)], [migrations.AlterField(model, "merchant", field)]
+    )
 
 
 def let_go(table: str, column: str) -> Callable[[Any, Any], None]:
