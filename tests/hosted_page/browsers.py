@@ -24,7 +24,7 @@ class Payer:
     def get(self, path: str = "", **query: str) -> Any:
         return self.client.get(f"/pay{path}", {"id": str(self.checkout.pk), **query})
 
-    def post(self, path: str, **fields: str) -> Any:
+    def post(self, path: str, **fields: str | list[str]) -> Any:
         return self.client.post(f"/pay{path}?id={self.checkout.pk}", fields)
 
     def code(self) -> str:
