@@ -16,6 +16,7 @@ from payments.provider import (
     Card,
     DisputeRecord,
     DisputeStatus,
+    Notification,
     Outcome,
     PaymentRecord,
     ProviderUnreachable,
@@ -85,9 +86,15 @@ def _payment(row: dict[str, Any]) -> PaymentRecord:
     return PaymentRecord(**row | ids | {"card": Card(**row["card"])})
 
 
+def _told(row: dict[str, Any]) -> Notification:
+    record = notifications.as_record(row["record"]) if row["record"] else None
+    return Notification(row["id"], record, UUID(row["disputed"]) if row["disputed"] else None)
+
+
 _READ: dict[str, Callable[[Any], Any]] = {
     "records": notifications.as_record,
     "payments": _payment,
     "disputes": _dispute,
     "disputed": UUID,
+    "tell": _told,
 }

@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 from config.lib import clock
 from payments import provider
 from payments.provider import Verdict
-from payments.providers.sandbox import settling
+from payments.providers.sandbox import client, settling
 from payments.providers.sandbox.models import BankNotification, Call
 from tests.payments.providers.sandbox.teller import Teller
 
@@ -56,3 +56,15 @@ class TestTheCardsThatEndLater:
             assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
         teller.later(2)
         assert teller.look_up("refund", key).verdict == Verdict.FAILED
+
+
+def test_what_nobody_has_heard_yet_is_told_to_whoever_asks() -> None:
+    teller, key = Teller("4000000000000077"), uuid7()
+    teller.ask("authorize")
+    teller.ask("capture", key)
+    teller.later(3)
+    client.ask("dispute", payment=teller.payment.pk)
+    settled, disputed = client.ask("tell", payments=[teller.payment.pk])
+    assert settled.record is not None and settled.disputed is None
+    assert (settled.record.key, settled.record.verdict) == (key, Verdict.SUCCEEDED)
+    assert (disputed.record, disputed.disputed) == (None, teller.payment.pk)
