@@ -6,7 +6,7 @@ Three phases: commit the intent, call with no transaction open, lock again and r
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
@@ -79,9 +79,14 @@ def authorize(
 
 
 def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
-    """Write who pays, and in which language if texts may go to them later."""
-    spoken = {"language": language} if checkout.has_mates else {}
-    checkout.touch(lead=lead, **spoken)
+    """Write who pays, and in which language if texts may go to them later, where that is new."""
+    facts: dict[str, Any] = {}
+    if lead is not None and checkout.lead_id is None:
+        facts["lead"] = lead
+    if checkout.has_mates and checkout.language != language:
+        facts["language"] = language
+    if facts:
+        checkout.note(**facts)
 
 
 def hold(begin: Callable[[Slot], Operation]) -> Paid:

@@ -141,7 +141,6 @@ def _begin_capture(
         if checkout.status == Status.AUTHORIZED and live is not None:
             switches.check(merchant)
             slot.take()
-            checkout.touch()
             return checkout, operations.begin(live.payment, Kind.CAPTURE, now=now, cause=cause)
     raise NotCapturable(checkout.status)
 

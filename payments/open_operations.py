@@ -5,10 +5,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import F, FilteredRelation, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, Field, FilteredRelation, Func, OuterRef, Q, QuerySet, Subquery
 
 from config.lib.prepared import Prepared
-from payments.models import Operation, Payment
+from payments.models import Merchant, Operation, Payment
+
+# Their beginning is a change of the order that is told by them alone, so that its row and indexes are not written.
+UNWRITTEN = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
 
 
 def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
@@ -32,8 +35,8 @@ def _of_card(prefix: str = "") -> Q:
     return Q(**{f"{prefix}is_open": True}) & ~Q(**{f"{prefix}purpose": Operation.Purpose.REIMBURSEMENT})
 
 
-def pending_kind_of(subject: str) -> Subquery:
-    """Return a subquery for the kind that a read of the subject in a column names, null if none.
+def pending_on(subject: str) -> Subquery:
+    """Return a subquery for what a read of the subject in a column names: `[kind, created_at]` in JSON, or null.
 
     It names the open operation, and a planned release or refund from its beginning on: no change of the order tells
     when the pump sends that, or tries again.
@@ -41,7 +44,13 @@ def pending_kind_of(subject: str) -> Subquery:
     rows = Operation.objects.filter(payment__subject=OuterRef(subject), payment__is_live=True, ended_at=None)
     is_planned = Q(state=Operation.State.PLANNED, kind__in=[Operation.Kind.VOID, Operation.Kind.REFUND])
     of_card = rows.exclude(purpose=Operation.Purpose.REIMBURSEMENT).filter(Q(is_open=True) | is_planned)
-    return Subquery(of_card.order_by("-is_open").values("kind")[:1])
+    told = Func(F("kind"), F("created_at"), function="json_build_array", output_field=Field())
+    return Subquery(of_card.order_by("-is_open").values_list(told)[:1])
+
+
+def begun(merchant: Merchant) -> QuerySet[Operation]:
+    """Return a merchant's open operations of the kinds whose beginning is not written on their orders."""
+    return _open(payment__merchant=merchant, kind__in=UNWRITTEN)
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:

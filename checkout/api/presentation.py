@@ -50,7 +50,7 @@ _PARTS = {
     "refund_parts": _list_of("checkout_refund", _REFUND, "created_at DESC"),
     "share_parts": _list_of("checkout_paymentrequest", ("amount", "status"), "id"),
     "dispute_parts": _list_of("payments_dispute", _DISPUTE, "created_at", of="checkout_uuid"),
-    "pending_operation": open_operations.pending_kind_of("pk"),
+    "pending": open_operations.pending_on("pk"),
 }
 
 
@@ -105,14 +105,14 @@ def whole(checkout: Any) -> dict[str, Any]:
         "checkout_url": checkout.url,
         "expires_at": clock.iso(checkout.expires_at),
         "created_at": clock.iso(checkout.created_at),
-        "updated_at": clock.iso(checkout.updated_at),
+        "updated_at": clock.iso(_changed_at(checkout)),
         "metadata": checkout.metadata or {},
         "items": [item._asdict() for item in checkout.bill],
         "available_actions": _actions(checkout),
     }
     shown |= _of_status(checkout)
-    if checkout.pending_operation:
-        shown["pending_operation"] = checkout.pending_operation
+    if checkout.pending:
+        shown["pending_operation"] = _kind(checkout)
     if checkout.share_parts:
         shown["shares"] = _shares(checkout.share_parts)
     if checkout.dispute_parts:
@@ -140,7 +140,20 @@ def _of_status(checkout: Any) -> dict[str, Any]:
 
 def _actions(checkout: Any) -> list[str]:
     is_disputed = any(part["status"] in Dispute.STANDING for part in checkout.dispute_parts)
-    return reading.actions(checkout, open_kind=checkout.pending_operation, is_disputed=is_disputed)
+    return reading.actions(checkout, open_kind=_kind(checkout), is_disputed=is_disputed)
+
+
+def _kind(checkout: Any) -> str | None:
+    """Return the kind of the operation that is pending, None if none is."""
+    return str(checkout.pending[0]) if checkout.pending else None
+
+
+def _changed_at(checkout: Any) -> datetime:
+    """Return when it changed last: an operation that begins is a change, for which the order's row is not written."""
+    written: datetime = checkout.updated_at
+    if _kind(checkout) not in open_operations.UNWRITTEN:
+        return written
+    return max(written, datetime.fromisoformat(checkout.pending[1]))
 
 
 def _money(checkout: Any) -> dict[str, Any]:

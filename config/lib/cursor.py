@@ -1,7 +1,8 @@
 """Opaque cursors for keyset pages: newest first, or all changes in their order (rules list.pages, list.cursor)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -36,9 +37,16 @@ def page(
 
 
 def changes(
-    rows: QuerySet[Any, Row], *, scope: str, limit: int, cursor: str | None, key: str, start: datetime | None
+    streams: Mapping[str, QuerySet[Any, Row]],
+    *,
+    scope: str,
+    limit: int,
+    cursor: str | None,
+    start: datetime | None,
 ) -> tuple[Sequence[Row], str]:
-    """Return the rows since the cursor in the order of the key, and the cursor from which to go on, always.
+    """Return the rows since the cursor in the order of their times, and the cursor from which to go on, always.
+
+    Each stream is of rows that have their time in the field by which it is called; no row is in two of them.
 
     Without a cursor they begin after `start`, if there is one; the cursor keeps it, also that of an empty page.
     Rows that a transaction may still write come later, whatever their key says: `feed.horizon`. Raises InvalidCursor.
@@ -46,12 +54,17 @@ def changes(
     """
     first: list[Any] = [start, _LAST] if start else [datetime.min.replace(tzinfo=UTC), UUID(int=0)]
     at, last = first if cursor is None else read(cursor, scope, *_PLACE)
-    rows = rows.filter(
-        Q(**{f"{key}__gt": at}) | Q(pk__gt=last), **{f"{key}__gte": at, f"{key}__lt": feed.horizon()}
-    )
-    found = list(rows.order_by(key, "pk")[:limit])
-    end: Any = found[-1] if found else None
-    return found, written(scope, getattr(end, key), end.id) if end else cursor or written(scope, at, last)
+    until = feed.horizon()
+    found: list[tuple[datetime, UUID, Any]] = []
+    for key, rows in streams.items():
+        since = rows.filter(
+            Q(**{f"{key}__gt": at}) | Q(pk__gt=last), **{f"{key}__gte": at, f"{key}__lt": until}
+        )
+        in_order: Any = since.order_by(key, "pk")[:limit]
+        found += [(getattr(row, key), row.id, row) for row in in_order]
+    page = sorted(found, key=itemgetter(0, 1))[:limit]
+    go_on = written(scope, *page[-1][:2]) if page else cursor or written(scope, at, last)
+    return [row for _, _, row in page], go_on
 
 
 def written(scope: str, *place: datetime | UUID) -> str:

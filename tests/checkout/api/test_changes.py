@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,9 @@ from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import feed
 from payments import due
-from tests import factories
+from payments.models import Operation
+from payments.providers.sandbox import fault_injection
+from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.journeys import polling
@@ -25,6 +27,12 @@ from tests.refusals import refused
 def age(seconds: int = 5) -> None:
     """Let all that has happened have happened earlier."""
     Checkout.objects.update(updated_at=F("updated_at") - timedelta(seconds=seconds))
+
+
+def asked(operation: Operation, *, seconds_ago: int) -> None:
+    """Let an operation have begun then."""
+    operation.created_at = clock.now() - timedelta(seconds=seconds_ago)
+    operation.save(update_fields=["created_at"])
 
 
 def changes(api: Api, cursor: str = "", more: str = "") -> tuple[list[str], str]:
@@ -85,6 +93,30 @@ class TestTheList:
             cursor = page[1]
         assert found == made
 
+    def test_has_an_order_where_an_operation_began_on_it_and_then_where_it_ended(
+        self, api: Api, in_doubt: Callable[..., Operation]
+    ) -> None:
+        """Its row is not written when one begins."""
+        older, newer = (factories.checkout(api.merchant) for _ in range(2))
+        open_one = in_doubt("capture")
+        for row, seconds in ((older, 12), (newer, 8), (open_one.payment.checkout_uuid, 20)):
+            Checkout.objects.filter(pk=getattr(row, "pk", row)).update(
+                updated_at=clock.now() - timedelta(seconds=seconds)
+            )
+        order, in_time = str(open_one.payment.checkout_uuid), [str(older.pk), str(newer.pk)]
+        asked(open_one, seconds_ago=0)
+        assert first(api)[0] == in_time, "not yet: who writes before it may still come"
+        asked(open_one, seconds_ago=10)
+        in_time.insert(1, order)
+        assert first(api)[0] == in_time
+        found, cursor = first(api, "&limit=1")
+        while (page := changes(api, cursor, "&limit=1"))[0]:
+            found, cursor = found + page[0], page[1]
+        assert found == in_time, "whatever a page holds"
+        mates.pump(open_one.payment.checkout_uuid)
+        Checkout.objects.filter(pk=order).update(updated_at=clock.now() - timedelta(seconds=5))
+        assert changes(api, cursor)[0] == [order]
+
     def test_takes_filters(self, api: Api) -> None:
         wanted = factories.checkout(api.merchant, merchant_order_id="A")
         factories.checkout(api.merchant, merchant_order_id="B")
@@ -113,24 +145,41 @@ class TestTheList:
 @pytest.mark.django_db
 @pytest.mark.rule("list.filters")
 class TestTheTimeOfTheLastChange:
-    def test_moves_when_a_capture_begins(
+    @pytest.mark.parametrize("kind", ["authorize", "capture"])
+    def test_is_the_beginning_of_what_is_open_and_then_its_end(
+        self, api: Api, in_doubt: Callable[..., Operation], kind: str
+    ) -> None:
+        open_one = in_doubt(kind)
+        age(20)
+        asked(open_one, seconds_ago=10)
+        order = str(open_one.payment.checkout_uuid)
+        shown = api.get(f"checkouts/{order}").json()["data"]
+        assert (shown["pending_operation"], shown["updated_at"]) == (kind, clock.iso(open_one.created_at))
+        for seconds, listed in ((15, [order]), (5, [])):
+            since = clock.iso(clock.now() - timedelta(seconds=seconds))
+            found = api.get(f"checkouts?updated_after={since}").json()["data"]["checkouts"]
+            assert [row["checkout_uuid"] for row in found] == listed
+        fault_injection.set_fault(verb=kind, mode="down", times=0)
+        mates.pump(open_one.payment.checkout_uuid)
+        ended = api.get(f"checkouts/{order}").json()["data"]
+        assert "pending_operation" not in ended and ended["updated_at"] > shown["updated_at"]
+
+    def test_is_not_written_when_a_capture_begins(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        shown: list[dict[str, Any]] = [api.get(f"checkouts/{held.pk}").json()["data"]]
-        begun: list[datetime] = []
+        before = api.get(f"checkouts/{held.pk}").json()["data"]
+        held.refresh_from_db()
         ask = captures._ask_for_money
 
         def reading(*arguments: Any) -> Any:
-            shown.append(api.get(f"checkouts/{held.pk}").json()["data"])
-            begun.append(Checkout.objects.get().updated_at)
+            assert Checkout.objects.get().updated_at == held.updated_at
+            shown = api.get(f"checkouts/{held.pk}").json()["data"]
+            assert shown["pending_operation"] == "capture" and shown["updated_at"] >= before["updated_at"]
             return ask(*arguments)
 
         monkeypatch.setattr(captures, "_ask_for_money", reading)
-        api.post(f"checkouts/{held.pk}/capture")
-        before, while_open = shown
-        assert while_open["pending_operation"] == "capture"
-        assert while_open["updated_at"] >= before["updated_at"]
-        assert Checkout.objects.get().updated_at > begun[0] > held.updated_at
+        assert api.post(f"checkouts/{held.pk}/capture").json()["data"]["status"] == "captured"
+        assert Checkout.objects.get().updated_at > held.updated_at
 
     @pytest.mark.rule("read.actions")
     @pytest.mark.parametrize(
