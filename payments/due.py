@@ -19,7 +19,6 @@ PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has 
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
-_NOT_ENDED = (State.PLANNED, *Operation.OPEN, State.PENDING)  # the states of the index `operation_due`
 
 
 def is_in_doubt(operation: Operation) -> bool:
@@ -75,14 +74,14 @@ def oldest(now: datetime) -> datetime | None:
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
         Q(is_open=True) | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
     )
-    rows = Operation.objects.filter(state__in=_NOT_ENDED, next_attempt_at__lte=now)
+    rows = Operation.objects.filter(state__in=Operation.NOT_ENDED, next_attempt_at__lte=now)
     rows = rows.exclude(Exists(ahead), state=State.PLANNED).order_by("next_attempt_at")
     return rows.values_list("next_attempt_at", flat=True).first()
 
 
 def on(checkout_uuid: UUID) -> list[UUID]:
     """Return the ids of a checkout's due operations, the one that has waited longest first."""
-    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=_NOT_ENDED)
+    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=Operation.NOT_ENDED)
     late = rows.filter(next_attempt_at__lte=clock.now()).order_by("next_attempt_at", "pk")
     return list(late.values_list("pk", flat=True))
 

@@ -154,7 +154,9 @@ class Checkout(PreparedModel):
         db_default="",
         help_text="Of the page on which a lead who shares the cost paid.",
     )
-    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
+    payment = models.ForeignKey(
+        Payment, on_delete=models.PROTECT, null=True, blank=True, db_index=False, db_constraint=False
+    )
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField(
         help_text="When what a read shows last changed, by the database's clock."

@@ -37,6 +37,16 @@ REFERENCES = (
         "\nUNION ALL".join(_OF_NOBODY.replace("{table}", table) for table in _OF_A_MERCHANT),
     ),
     Reference(
+        "every operation has its payment, and so has every order that is held or was",
+        "ledger_payment_missing",
+        """
+        SELECT o.payment_id, NULL FROM payments_operation o LEFT JOIN payments_payment p ON p.id = o.payment_id
+        WHERE o.id BETWEEN %(first)s AND %(last)s AND p.id IS NULL
+UNION ALL
+        SELECT c.id, c.merchant_id FROM checkout_checkout c LEFT JOIN payments_payment p ON p.id = c.payment_id
+        WHERE c.id BETWEEN %(first)s AND %(last)s AND c.payment_id IS NOT NULL AND p.id IS NULL""",
+    ),
+    Reference(
         "every delivery has its event, of the same merchant and type",
         "ledger_event_missing",
         """

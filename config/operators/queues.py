@@ -85,7 +85,8 @@ def _oldest_text(now: datetime) -> datetime | None:
 
 def _oldest_refund(now: datetime) -> datetime | None:
     """Return when the oldest open refund was begun. There is no index for it, but few operations are open."""
-    rows = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False, ended_at=None)
+    of_refunds = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False)
+    rows = of_refunds.filter(state__in=Operation.NOT_ENDED)
     return rows.order_by("created_at").values_list("created_at", flat=True).first()
 
 

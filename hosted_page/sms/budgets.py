@@ -23,19 +23,31 @@ DAY = timedelta(days=1)
 WARNED_AT = 0.8  # the part of a budget at which the operators are warned
 KEPT = timedelta(days=30)
 OF_MERCHANT, OF_ALL = "of a merchant", "of all"
-# The merchant's row first, always: each is locked until the end of the transaction.
+# The merchant's row first, always: each is locked until the end of the transaction. Only a day's first message inserts:
+# ON CONFLICT locks the row that is there before it updates it, and PostgreSQL logs both.
 _SPEND = """
-WITH of_merchant AS (
+WITH counted AS (
+    UPDATE hosted_page_smsday SET count = count + 1
+    WHERE day = %(day)s AND merchant_id = %(merchant)s AND count < %(budget)s RETURNING id
+), begun AS (
     INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count)
-    SELECT %(id)s, %(day)s, %(merchant)s, 1 WHERE %(budget)s > 0
+    SELECT %(id)s, %(day)s, %(merchant)s, 1 WHERE %(budget)s > 0 AND NOT EXISTS (SELECT FROM counted)
     ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %(budget)s
     RETURNING id
-), of_all AS (
+), of_merchant AS (
+    SELECT FROM counted UNION ALL SELECT FROM begun
+), counted_of_all AS (
+    UPDATE hosted_page_smsday SET count = count + 1
+    WHERE day = %(day)s AND merchant_id IS NULL AND count < %(total)s AND EXISTS (SELECT FROM of_merchant)
+    RETURNING id
+), begun_of_all AS (
     INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count)
-    SELECT %(id_of_all)s, %(day)s, NULL, 1 FROM of_merchant WHERE %(total)s > 0
+    SELECT %(id_of_all)s, %(day)s, NULL, 1 FROM of_merchant
+    WHERE %(total)s > 0 AND NOT EXISTS (SELECT FROM counted_of_all)
     ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %(total)s
     RETURNING id
-) SELECT EXISTS (SELECT FROM of_merchant), EXISTS (SELECT FROM of_all)
+) SELECT EXISTS (SELECT FROM of_merchant),
+    EXISTS (SELECT FROM counted_of_all) OR EXISTS (SELECT FROM begun_of_all)
 """
 
 

@@ -120,9 +120,12 @@ class Operation(PreparedModel):
 
     OPEN = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN)
     ENDED = (State.SUCCEEDED, State.DECLINED, State.FAILED)
+    NOT_ENDED = (State.PLANNED, *OPEN, State.PENDING)  # as the index `operation_due` says
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="operations")
+    payment = models.ForeignKey(
+        Payment, on_delete=models.PROTECT, related_name="operations", db_constraint=False
+    )
     kind = models.CharField(max_length=10, choices=Kind)
     purpose = models.CharField(max_length=13, choices=Purpose, default=Purpose.PAYMENT)
     amount = models.BigIntegerField()
@@ -213,7 +216,6 @@ class Operation(PreparedModel):
                 condition=Q(state__in=["planned", "in_flight", "needs_action", "pending", "unknown"]),
             ),
             models.Index("ended_at", name="operation_ended", condition=Q(ended_at__isnull=False)),
-            models.Index("payment", name="operation_not_ended", condition=Q(ended_at=None)),
             models.Index("refund_uuid", name="operation_refund", condition=Q(refund_uuid__isnull=False)),
             models.Index("share_uuid", name="operation_share", condition=Q(share_uuid__isnull=False)),
         ]

@@ -116,7 +116,7 @@ class Call(PreparedModel):
     )
     is_remembered = models.BooleanField(default=True, help_text="Whether the key still gets this answer.")
     kind = models.CharField(max_length=10)
-    charge = models.ForeignKey(Charge, on_delete=models.PROTECT)
+    charge = models.ForeignKey(Charge, on_delete=models.PROTECT, db_constraint=False)
     amount = models.BigIntegerField()
     verdict = models.CharField(max_length=12)
     reason = models.CharField(max_length=40, blank=True)

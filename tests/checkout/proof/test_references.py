@@ -68,6 +68,21 @@ def test_money_that_is_no_merchants_is_found(captured: Checkout, table: str, hou
     assert "ledger_merchant_missing" in kinds(hours)
 
 
+@pytest.mark.parametrize("hours", [None, 1.0])
+def test_a_payment_that_is_gone_is_missed(captured: Checkout, hours: float | None) -> None:
+    without_guards("DELETE FROM payments_payment")
+    assert "ledger_payment_missing" in kinds(hours)
+
+
+def test_a_payment_stays(held: Checkout) -> None:
+    with (
+        pytest.raises(IntegrityError, match="append-only"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("DELETE FROM payments_payment")
+
+
 def test_a_merchant_stays(acme: Merchant) -> None:
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         acme.delete()
