@@ -90,9 +90,8 @@ def borne(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Borne:
 
 
 def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:
-    """Return the found rows; late ones lapse or expire first, and stay only if they still match `rows`."""
-    now = clock.now()
-    late = [row.pk for row in found if row.has_lapsed(now) or row.has_expired(now)]
+    """Return the found rows, read `with_read_at`; late ones lapse or expire first, and stay if they still match."""
+    late = [row.pk for row in found if row.has_lapsed(read_at(row)) or row.has_expired(read_at(row))]
     if not late:
         return list(found)
     with replica.primary():

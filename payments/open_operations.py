@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import F, Field, FilteredRelation, Func, OuterRef, Q, QuerySet, Subquery
 
 from config.lib.prepared import Prepared
-from payments.models import Merchant, Operation, Payment
+from payments.models import Operation, Payment
 
 # Their beginning is a change of the order that is told by them alone, so that its row and indexes are not written.
 UNWRITTEN = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
@@ -48,9 +48,17 @@ def pending_on(subject: str) -> Subquery:
     return Subquery(of_card.order_by("-is_open").values_list(told)[:1])
 
 
-def begun(merchant: Merchant) -> QuerySet[Operation]:
-    """Return a merchant's open operations of the kinds whose beginning is not written on their orders."""
-    return _open(payment__merchant=merchant, kind__in=UNWRITTEN)
+def begun(merchant_uuid: UUID, since: datetime) -> list[UUID]:
+    """Return the subjects on which an operation is open that has begun since then and is not written on its order."""
+    return [operation.payment.subject for operation in _BEGUN.all(merchant_uuid, since)]
+
+
+def _begun(merchant: UUID, since: datetime) -> QuerySet[Operation]:
+    rows = _open(payment__merchant=merchant, kind__in=UNWRITTEN, created_at__gte=since)
+    return rows.select_related("payment")
+
+
+_BEGUN = Prepared(_begun, UUID, datetime)
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:

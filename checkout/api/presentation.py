@@ -105,7 +105,7 @@ def whole(checkout: Any) -> dict[str, Any]:
         "checkout_url": checkout.url,
         "expires_at": clock.iso(checkout.expires_at),
         "created_at": clock.iso(checkout.created_at),
-        "updated_at": clock.iso(_changed_at(checkout)),
+        "updated_at": clock.iso(changed_at(checkout)),
         "metadata": checkout.metadata or {},
         "items": [item._asdict() for item in checkout.bill],
         "available_actions": _actions(checkout),
@@ -148,8 +148,11 @@ def _kind(checkout: Any) -> str | None:
     return str(checkout.pending[0]) if checkout.pending else None
 
 
-def _changed_at(checkout: Any) -> datetime:
-    """Return when it changed last: an operation that begins is a change, for which the order's row is not written."""
+def changed_at(checkout: Any) -> datetime:
+    """Return when a checkout read `with_parts` changed last.
+
+    An operation that begins is a change, for which the order's row is not written.
+    """
     written: datetime = checkout.updated_at
     if _kind(checkout) not in open_operations.UNWRITTEN:
         return written

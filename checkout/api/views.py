@@ -1,10 +1,11 @@
 """The merchant API of checkouts (rules read.fields, list.filters)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,7 +19,7 @@ from config.lib import cursor
 from config.lib.view import ApiView
 from payments import open_operations
 from payments.cause import caller_of, cause_of
-from payments.models import Merchant, Operation
+from payments.models import Merchant
 
 
 class Checkouts(RecordedView):
@@ -65,34 +66,28 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
         presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters))
     )
     scope, limit, after = f"checkouts:{merchant.pk}", query["limit"], query.get("cursor")
-    begun = open_operations.begun(merchant)
     if query.get("sort"):
-        return _changes(rows, begun, f"{scope}:changes", query)
+        return _changes(rows, merchant, f"{scope}:changes", query)
     if "updated_after" in query:
         since = query["updated_after"]
-        subjects = begun.filter(created_at__gt=since).values("payment__subject")
-        rows = rows.filter(Q(updated_at__gt=since) | Q(pk__in=subjects))
+        begun = open_operations.begun(merchant.pk, since)
+        rows = rows.filter(Q(updated_at__gt=since) | Q(pk__in=begun))
     found, next_cursor = cursor.page(rows, scope=scope, limit=limit, cursor=after)
     return reading.fresh(rows, found), next_cursor
 
 
 def _changes(
-    rows: QuerySet[Checkout], begun: QuerySet[Operation], scope: str, query: Mapping[str, Any]
+    rows: QuerySet[Checkout], merchant: Merchant, scope: str, query: Mapping[str, Any]
 ) -> tuple[list[Checkout], str]:
-    """Return what has changed since a cursor, and the next one; what lapses by this comes once more, as changed.
+    """Return what has changed since a cursor, and the next one; what lapses by this comes once more, as changed."""
 
-    An operation that begins is a change, for which the order's row is not written: such an order comes by it, until it
-    has ended.
-    """
+    def begun(since: datetime) -> Iterable[Checkout]:
+        found = open_operations.begun(merchant.pk, since)
+        return rows.filter(pk__in=found) if found else []
+
     start, limit, after = query.get("updated_after"), query["limit"], query.get("cursor")
-    of_row = begun.filter(payment__subject=OuterRef("pk"), created_at__gt=OuterRef("updated_at"))
-    streams = {
-        "updated_at": rows.exclude(Exists(of_row)),
-        "begun_at": rows.filter(pk__in=begun.values("payment__subject")).annotate(
-            begun_at=Subquery(of_row.values("created_at")[:1])
-        ),
-    }
-    found, next_cursor = cursor.changes(streams, scope=scope, limit=limit, cursor=after, start=start)
+    feed = cursor.Feed(rows, "updated_at", presentation.changed_at, beside=begun)
+    found, next_cursor = cursor.changes(feed, scope=scope, limit=limit, cursor=after, start=start)
     return reading.fresh(rows, found), next_cursor
 
 

@@ -1,9 +1,8 @@
 """Opaque cursors for keyset pages: newest first, or all changes in their order (rules list.pages, list.cursor)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 from django.core import signing
@@ -12,6 +11,7 @@ from django.db.models import Q, QuerySet
 from config.lib.database import feed
 
 Row = TypeVar("Row")
+Place: TypeAlias = tuple[datetime, UUID]  # of a row in a list: its time, and its id among those of one time
 
 
 class InvalidCursor(Exception):
@@ -36,35 +36,58 @@ def page(
     return found[:limit], written(scope, getattr(end, key), end.id)
 
 
+class Feed(NamedTuple, Generic[Row]):
+    """Rows that are listed by their last change, which most of them have in the field `key`.
+
+    `changed_at` says it of each row, and may be later than the key. `beside` returns rows that have changed since a
+    moment as their key does not tell.
+    """
+
+    rows: QuerySet[Any, Row]
+    key: str
+    changed_at: Callable[[Row], datetime]
+    beside: Callable[[datetime], Iterable[Row]]
+
+    def after(self, place: Place, until: datetime, limit: int) -> tuple[list[Row], Place | None]:
+        """Return rows that have changed after a place, in that order, and how far they are all that have.
+
+        That is None where there are no others before `until`. They may be fewer than `limit` though there are others.
+        """
+        since = Q(**{f"{self.key}__gt": place[0]}) | Q(pk__gt=place[1])
+        rows = self.rows.filter(since, **{f"{self.key}__gte": place[0], f"{self.key}__lt": until})
+        told: list[Any] = list(rows.order_by(self.key, "pk")[:limit])
+        end: Place = (getattr(told[-1], self.key), told[-1].id) if len(told) == limit else (until, _FIRST)
+        found: dict[UUID, Any] = {row.id: row for row in [*told, *self.beside(place[0])]}
+        places = sorted((self.changed_at(row), row.id) for row in found.values())
+        page = [at for at in places if place < at <= end][:limit]
+        is_all = len(told) < limit and len(page) < limit
+        return [found[key] for _, key in page], None if is_all else page[-1] if len(page) == limit else end
+
+
 def changes(
-    streams: Mapping[str, QuerySet[Any, Row]],
-    *,
-    scope: str,
-    limit: int,
-    cursor: str | None,
-    start: datetime | None,
+    rows: Feed[Row], *, scope: str, limit: int, cursor: str | None, start: datetime | None
 ) -> tuple[Sequence[Row], str]:
-    """Return the rows since the cursor in the order of their times, and the cursor from which to go on, always.
+    """Return the rows since the cursor in the order of their change, and the cursor from which to go on, always.
 
-    Each stream is of rows that have their time in the field by which it is called; no row is in two of them.
-
-    Without a cursor they begin after `start`, if there is one; the cursor keeps it, also that of an empty page.
-    Rows that a transaction may still write come later, whatever their key says: `feed.horizon`. Raises InvalidCursor.
+    Without a cursor they begin after `start`, if there is one; the cursor keeps it, also that of an empty page. Rows
+    that a transaction may still write come later, whatever their key says: `feed.horizon`. Raises InvalidCursor.
     Rule list.changes.
     """
-    first: list[Any] = [start, _LAST] if start else [datetime.min.replace(tzinfo=UTC), UUID(int=0)]
-    at, last = first if cursor is None else read(cursor, scope, *_PLACE)
+    place: Place = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
+    if cursor is not None:
+        at, last = read(cursor, scope, *_PLACE)
+        place = at, last
     until = feed.horizon()
-    found: list[tuple[datetime, UUID, Any]] = []
-    for key, rows in streams.items():
-        since = rows.filter(
-            Q(**{f"{key}__gt": at}) | Q(pk__gt=last), **{f"{key}__gte": at, f"{key}__lt": until}
-        )
-        in_order: Any = since.order_by(key, "pk")[:limit]
-        found += [(getattr(row, key), row.id, row) for row in in_order]
-    page = sorted(found, key=itemgetter(0, 1))[:limit]
-    go_on = written(scope, *page[-1][:2]) if page else cursor or written(scope, at, last)
-    return [row for _, _, row in page], go_on
+    found, end = rows.after(place, until, limit)
+    while end and not found:
+        place = end
+        found, end = rows.after(place, until, limit)
+    if not found and cursor:
+        return found, cursor
+    if found:
+        newest: Any = found[-1]
+        place = end or (rows.changed_at(newest), newest.id)
+    return found, written(scope, *place)
 
 
 def written(scope: str, *place: datetime | UUID) -> str:
@@ -83,4 +106,7 @@ def read(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
 
 
 _PLACE = (datetime.fromisoformat, UUID)  # the kinds of a page's end
-_LAST = UUID(int=(1 << 128) - 1)  # no row of a time comes after it
+_FIRST, _LAST = (
+    UUID(int=0),
+    UUID(int=(1 << 128) - 1),
+)  # no row of a time comes before the one or after the other

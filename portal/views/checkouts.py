@@ -108,7 +108,8 @@ def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: U
 
 def _whole(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     shares = PaymentRequest.objects.only("checkout_id", "status").order_by()
-    return rows.select_related("payment").prefetch_related(Prefetch("payment_requests", shares))
+    whole = rows.select_related("payment").prefetch_related(Prefetch("payment_requests", shares))
+    return reading.with_read_at(whole)
 
 
 def _row(checkout: Checkout, marks: Mapping[UUID, Badge]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What is open on cards, as reads and lists of orders ask for it."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,6 +10,7 @@ from payments.models import Merchant, Operation
 from tests import mates
 
 pytestmark = pytest.mark.django_db
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 InDoubt = Callable[..., Operation]
 
 
@@ -16,14 +18,16 @@ class TestWhatHasBegun:
     @pytest.mark.parametrize("kind", ["authorize", "capture"])
     def test_is_told_to_the_merchant_whose_it_is(self, in_doubt: InDoubt, rival: Merchant, kind: str) -> None:
         operation = in_doubt(kind)
-        assert list(open_operations.begun(operation.payment.merchant)) == [operation]
-        assert list(open_operations.begun(rival)) == []
+        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == [
+            operation.payment.checkout_uuid
+        ]
+        assert open_operations.begun(rival.pk, LONG_AGO) == []
 
     def test_is_told_of_no_release_since_the_order_s_row_tells_of_it(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("void")
-        assert list(open_operations.begun(operation.payment.merchant)) == []
+        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
 
     def test_is_told_no_more_once_it_has_ended(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("authorize")
         mates.pump(operation.payment.checkout_uuid)
-        assert list(open_operations.begun(operation.payment.merchant)) == []
+        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
