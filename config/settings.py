@@ -230,7 +230,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "BACKEND": "django.template.backends.jinja2.Jinja2",
         "OPTIONS": {
             "environment": "config.lib.web.page_templates.environment",
-            "context_processors": [_EVERY_PAGE, "config.lib.web.page_templates.forms"],
+            "context_processors": [_EVERY_PAGE, "config.lib.web.page_templates.each"],
         },
     },
     {

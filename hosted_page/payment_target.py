@@ -22,7 +22,7 @@ from checkout.states import PAID, SHARE_PAID, ShareStatus, Status
 from config.lib import crypto
 from config.lib.prepared import Prepared
 from hosted_page import language, payer
-from payments import open_operations
+from payments import disputes, open_operations
 
 SIGN_IN = "sign_in"  # in the query when somebody who has paid comes back
 LOOKS = "looks"  # in the query when a page loads itself anew, which no person does
@@ -227,9 +227,14 @@ def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
 
 
 _READ = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)
-_SHOWN = Prepared(
-    lambda pk: open_operations.with_open_kind(_whole_order(Checkout.objects.filter(pk=pk).with_bill())), UUID
-)
+
+
+def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
+    rows = _whole_order(Checkout.objects.filter(pk=checkout_uuid).with_bill())
+    return disputes.with_disputed(open_operations.with_open_kind(rows))
+
+
+_SHOWN = Prepared(_shown, UUID)
 
 
 def at_link(token: str) -> PaymentTarget:

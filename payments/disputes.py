@@ -5,9 +5,10 @@ Functions that book must be called with the checkout locked.
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Sum
+from django.db.models import Exists, OuterRef, QuerySet, Sum
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
@@ -39,6 +40,17 @@ def standing_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
 
 
 _STANDING = Prepared(standing_on, UUID)
+
+
+def with_disputed(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
+    """Add `is_disputed` to rows of checkouts: whether a dispute stands on one."""
+    found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(standing_on(OuterRef("pk"))))
+    return found
+
+
+def standing_of(row: Any) -> Dispute | None:
+    """Return it for a checkout; of one `with_disputed` that had none when it was read, nobody is asked."""
+    return standing(row.pk) if getattr(row, "is_disputed", True) else None
 
 
 def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:

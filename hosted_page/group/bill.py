@@ -157,7 +157,7 @@ def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
 
 def _dispute(checkout: Checkout) -> tuple[str, str]:
     """Return the status of the dispute that stands on a paid order, "" if none does, and when it was decided."""
-    found = disputes.standing(checkout.pk) if checkout.status == Status.CAPTURED else None
+    found = disputes.standing_of(checkout) if checkout.status == Status.CAPTURED else None
     return (found.status, summary.day(found.closed_at, checkout)) if found else ("", "")
 
 

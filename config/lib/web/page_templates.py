@@ -1,5 +1,6 @@
 """Jinja2 for the pages that payers see, compiled to Python: Django's language took half of such a page's CPU."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -50,14 +51,22 @@ def _macros(pages: Environment, name: str) -> dict[str, Macro]:
 
 def said(words: str) -> Markup:
     """Return a page's own words in the active language; tags in them are meant."""
-    return _said(words, translation.get_language())
+    return _speaking(translation.get_language())(words)
 
 
-@cache  # a look into the catalogues costs ten times as much, and pages have no other words than these
-def _said(words: str, language: str | None) -> Markup:
-    return Markup(units.whole(translation.gettext(words)))  # noqa: S704 (ours)
+@cache
+def _speaking(language: str | None) -> Callable[[str], Markup]:
+    """Return `said` for the language that is active now."""
+
+    @cache  # a look into the catalogues costs ten times as much, and pages have no other words than these
+    def said_in_it(words: str) -> Markup:
+        with translation.override(language):
+            return Markup(units.whole(translation.gettext(words)))  # noqa: S704 (ours)
+
+    return said_in_it
 
 
-def forms(request: HttpRequest) -> dict[str, Any]:
-    """Return `csrf_input`, made once for all forms of a page: Django makes a new one for each."""
-    return {"csrf_input": SimpleLazyObject(lambda: csrf_input(request))}
+def each(request: HttpRequest) -> dict[str, Any]:
+    """Return what is made once for a page: `csrf_input` for all its forms, and `_`, which knows its language."""
+    language = translation.get_language()
+    return {"csrf_input": SimpleLazyObject(lambda: csrf_input(request)), "_": _speaking(language)}
