@@ -133,7 +133,7 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
     return since
 
 
-SMALL = {"payments_merchant", "operation_not_ended"}  # the index has open operations alone
+SMALL = {"payments_merchant"}
 
 
 def is_small(table: str) -> bool:
