@@ -56,12 +56,11 @@ class Feed(NamedTuple, Generic[Row]):
         since = Q(**{f"{self.key}__gt": place[0]}) | Q(pk__gt=place[1])
         rows = self.rows.filter(since, **{f"{self.key}__gte": place[0], f"{self.key}__lt": until})
         told: list[Any] = list(rows.order_by(self.key, "pk")[:limit])
-        end: Place = (getattr(told[-1], self.key), told[-1].id) if len(told) == limit else (until, _FIRST)
+        end: Place | None = (getattr(told[-1], self.key), told[-1].id) if len(told) == limit else None
         found: dict[UUID, Any] = {row.id: row for row in [*told, *self.beside(place[0])]}
         places = sorted((self.changed_at(row), row.id) for row in found.values())
-        page = [at for at in places if place < at <= end][:limit]
-        is_all = len(told) < limit and len(page) < limit
-        return [found[key] for _, key in page], None if is_all else page[-1] if len(page) == limit else end
+        page = [at for at in places if place < at <= (end or (until, _FIRST))][:limit]
+        return [found[key] for _, key in page], page[-1] if len(page) == limit else end
 
 
 def changes(
@@ -106,7 +105,5 @@ def read(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
 
 
 _PLACE = (datetime.fromisoformat, UUID)  # the kinds of a page's end
-_FIRST, _LAST = (
-    UUID(int=0),
-    UUID(int=(1 << 128) - 1),
-)  # no row of a time comes before the one or after the other
+_FIRST = UUID(int=0)  # no row of a time comes before it
+_LAST = UUID(int=(1 << 128) - 1)  # nor after this one
