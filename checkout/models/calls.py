@@ -38,7 +38,7 @@ class ApiCall(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["merchant", "checkout_uuid", "created_at"], name="apicall_of_checkout"),
             models.Index(fields=["merchant", "request_id"], name="apicall_request"),
-            models.Index(fields=["merchant", "-created_at", "-id"], name="apicall_of_merchant"),
+            models.Index(fields=["merchant", "created_at", "id"], name="apicall_listed"),
         ]
 
     def __str__(self) -> str:

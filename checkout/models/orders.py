@@ -143,7 +143,9 @@ class Checkout(PreparedModel):
     metadata = models.JSONField(null=True, blank=True, help_text="As the merchant sent it; null if nothing.")
     return_url = models.CharField(max_length=2048)
     cancel_url = models.CharField(max_length=2048)
-    lead = models.ForeignKey(Customer, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
+    lead = models.ForeignKey(
+        Customer, on_delete=models.PROTECT, null=True, blank=True, db_index=False, db_constraint=False
+    )
     people = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="How many share the cost, the lead counted; 1 is all mine."
     )
@@ -330,7 +332,9 @@ class Change(PreparedModel):
     """A line of a checkout's history. Append-only."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="changes")
+    checkout = models.ForeignKey(
+        Checkout, on_delete=models.PROTECT, related_name="changes", db_constraint=False
+    )
     origin = models.CharField(max_length=10, blank=True, help_text="Empty for its creation.")
     to = models.CharField(max_length=10, choices=Status)
     actor = models.CharField(max_length=60)

@@ -47,6 +47,24 @@ UNION ALL
         WHERE c.id BETWEEN %(first)s AND %(last)s AND c.payment_id IS NOT NULL AND p.id IS NULL""",
     ),
     Reference(
+        "every lead and every customer of a merchant is somebody",
+        "ledger_customer_missing",
+        """
+        SELECT c.id, c.merchant_id FROM checkout_checkout c LEFT JOIN checkout_customer u ON u.id = c.lead_id
+        WHERE c.id BETWEEN %(first)s AND %(last)s AND c.lead_id IS NOT NULL AND u.id IS NULL
+UNION ALL
+        SELECT k.id, k.merchant_id FROM checkout_merchantcustomer k
+        LEFT JOIN checkout_customer u ON u.id = k.customer_id
+        WHERE k.customer_id BETWEEN %(first)s AND %(last)s AND u.id IS NULL""",
+    ),
+    Reference(
+        "every line of a history is an order's",
+        "ledger_order_missing",
+        """
+        SELECT h.checkout_id, NULL FROM checkout_change h LEFT JOIN checkout_checkout c ON c.id = h.checkout_id
+        WHERE h.id BETWEEN %(first)s AND %(last)s AND c.id IS NULL""",
+    ),
+    Reference(
         "every delivery has its event, of the same merchant and type",
         "ledger_event_missing",
         """

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import ApiCall, Checkout
+from checkout.models import ApiCall, Checkout, MerchantCustomer
 from checkout.proof import proving, references
 from config.lib import clock
 from payments.models import Merchant
@@ -68,19 +68,36 @@ def test_money_that_is_no_merchants_is_found(captured: Checkout, table: str, hou
     assert "ledger_merchant_missing" in kinds(hours)
 
 
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    [
+        ("payments_payment", "ledger_payment_missing"),
+        ("checkout_customer", "ledger_customer_missing"),
+        ("checkout_checkout", "ledger_order_missing"),
+    ],
+)
 @pytest.mark.parametrize("hours", [None, 1.0])
-def test_a_payment_that_is_gone_is_missed(captured: Checkout, hours: float | None) -> None:
-    without_guards("DELETE FROM payments_payment")
-    assert "ledger_payment_missing" in kinds(hours)
-
-
-def test_a_payment_stays(held: Checkout) -> None:
+def test_what_others_belong_to_stays_and_is_missed(
+    captured: Checkout, table: str, kind: str, hours: float | None
+) -> None:
+    gone = f"DELETE FROM {table}"
     with (
         pytest.raises(IntegrityError, match="append-only"),
         transaction.atomic(),
         connection.cursor() as cursor,
     ):
-        cursor.execute("DELETE FROM payments_payment")
+        cursor.execute(gone)
+    without_guards(gone)
+    assert kind in kinds(hours)
+
+
+def test_a_customer_of_a_merchant_who_is_nobody_is_found(captured: Checkout) -> None:
+    assert kinds(1) == set()
+    known = MerchantCustomer.objects.get(customer=captured.lead_id)
+    assert known.customer_id
+    known.customer_id = clock.another_id(known.customer_id)
+    known.save()
+    assert kinds(1) == {"ledger_customer_missing"}
 
 
 def test_a_merchant_stays(acme: Merchant) -> None:
