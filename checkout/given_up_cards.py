@@ -98,16 +98,20 @@ def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
         operation = operations.current(operation_uuid)
-        if operation.kind == Kind.AUTHORIZE and now - operation.created_at > CHALLENGE:
-            _end_challenge(checkout, operation, "challenge_expired", now)
+        is_late = operation.kind == Kind.AUTHORIZE and now - operation.created_at > CHALLENGE
+        if is_late and _end_challenge(checkout, operation, "challenge_expired", now):
+            checkout.touch()
 
 
-def _end_challenge(checkout: Checkout, operation: Operation, reason: str, now: datetime) -> None:
+def _end_challenge(checkout: Checkout, operation: Operation, reason: str, now: datetime) -> bool:
     """End an authorization that the payer has not confirmed; if they still do, the hold is released.
 
-    Must be called with the checkout locked, and both rows read under the lock. Rule pay.challenge.
+    Return whether that has ended it. Must be called with the checkout locked, and both rows read under the lock.
+    Rule pay.challenge.
     """
-    if operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
-        share_outcomes.release(operation.payment, now)
-        if operation.payment.kind == Payment.Kind.SHARE:
-            share_outcomes.free_of(checkout, operation.payment, now)
+    if not operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
+        return False
+    share_outcomes.release(operation.payment, now)
+    if operation.payment.kind == Payment.Kind.SHARE:
+        share_outcomes.free_of(checkout, operation.payment, now)
+    return True

@@ -49,12 +49,16 @@ def pending_on(subject: str) -> Subquery:
 
 
 def begun(merchant_uuid: UUID, since: datetime) -> list[UUID]:
-    """Return the subjects on which an operation is open that has begun since then and is not written on its order."""
+    """Return the orders on which a call has begun since then that nobody has heard of since.
+
+    Its beginning is not written on the order; whatever is heard of it is.
+    """
     return [operation.payment.subject for operation in _BEGUN.all(merchant_uuid, since)]
 
 
 def _begun(merchant: UUID, since: datetime) -> QuerySet[Operation]:
-    rows = _open(payment__merchant=merchant, kind__in=UNWRITTEN, created_at__gte=since)
+    of_orders = {"payment__merchant": merchant, "payment__kind": Payment.Kind.ORDER, "created_at__gte": since}
+    rows = _open(kind__in=UNWRITTEN, state=Operation.State.IN_FLIGHT, **of_orders)
     return rows.select_related("payment")
 
 

@@ -8,7 +8,7 @@ from django.db.models.deletion import PROTECT
 
 from payments.migrations._letting_go import let_go, take_back
 
-STAY = "CREATE TRIGGER {0}_stay BEFORE DELETE ON checkout_{1} FOR EACH ROW EXECUTE FUNCTION append_only()"
+STAY = "CREATE OR REPLACE TRIGGER {0}_stay BEFORE DELETE ON checkout_{1} FOR EACH ROW EXECUTE FUNCTION append_only()"
 LEAD = models.ForeignKey(
     "checkout.customer", on_delete=PROTECT, null=True, blank=True, db_index=False, db_constraint=False
 )

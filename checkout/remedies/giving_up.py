@@ -82,6 +82,7 @@ def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Op
         operation = operations.current(operation_uuid)
         if not given_up_cards.abandon_if_silent(checkout, operation, now):
             raise NotAllowed("It is not in doubt.")
+        checkout.touch()
         voids = operation.payment.operations.filter(kind=Kind.VOID, state=State.PLANNED)
         if not voids.exists():
             planning.plan([operation.payment_id], Kind.VOID, now=now, cause=cause)

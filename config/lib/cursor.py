@@ -77,10 +77,11 @@ def changes(
         at, last = read(cursor, scope, *_PLACE)
         place = at, last
     until = feed.horizon()
-    found, end = rows.after(place, until, limit)
-    while end and not found:
-        place = end
-        found, end = rows.after(place, until, limit)
+    found: list[Row] = []
+    end: Place | None = place
+    while end and len(found) < limit:  # a page is full where there are more: readers go by it
+        more, end = rows.after(end, until, limit - len(found))
+        found += more
     if not found and cursor:
         return found, cursor
     if found:

@@ -110,27 +110,23 @@ def tick(
     text: OptInText,
     name: str = "",
 ) -> UUID | None:
-    """Save a tick and emit its event; return the event's id, None if the merchant has opt-in off.
+    """Save a tick and emit its event; return the event's id, None if the merchant has opt-in off or they were erased.
 
     `person` is who is signed in: the event has their number if a code of this visit has proven it, and nobody else's.
-    `name` is what a person without
-    a known name has typed. Raises TooManyTicks.
+    `name` is what a person without a known name has typed. Raises TooManyTicks.
     """
-    checkout = target.checkout
-    if not checkout.merchant.opt_in_enabled:
+    merchant = target.checkout.merchant
+    if not merchant.opt_in_enabled:
         return None
     with transaction.atomic(durable=True):
+        if person is not None and (person := _locked(person)) is None:
+            return None
         _check_room(target)
         _keep_name(person, name)
-        saved = _saved(target, _known_as(checkout.merchant, person, email), email, placement, text)
-        event = outbox.emit(
-            checkout.merchant,
-            EventType.OPTED_IN,
-            _payload(target, saved, person, name, proven=person if has_proven else None),
-            at=saved.opted_in_at,
-            checkout_uuid=checkout.pk,
-        )
-    return event.pk
+        saved = _saved(target, _known_as(merchant, person, email), email, placement, text)
+        told = _payload(target, saved, person, name, proven=person if has_proven else None)
+        order = target.checkout.pk
+        return outbox.emit(merchant, EventType.OPTED_IN, told, at=saved.opted_in_at, checkout_uuid=order).pk
 
 
 def _check_room(target: PaymentTarget) -> None:
@@ -138,6 +134,12 @@ def _check_room(target: PaymentTarget) -> None:
     ticks = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
     if ticks.count() >= MAX_TICKS:
         raise TooManyTicks
+
+
+def _locked(person: Customer) -> Customer | None:
+    """Return the person anew, beside whom no erasure goes on any more; None if they are erased."""
+    rows = Customer.objects.select_for_update(no_key=True)
+    return rows.filter(pk=person.pk, erased_at=None).first()
 
 
 def _share_uuid(target: PaymentTarget) -> UUID | None:

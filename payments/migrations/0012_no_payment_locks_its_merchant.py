@@ -8,7 +8,7 @@ from django.db import migrations
 from payments.migrations._letting_go import of_merchant
 
 STAY = """
-CREATE TRIGGER merchants_stay BEFORE DELETE ON payments_merchant FOR EACH ROW EXECUTE FUNCTION append_only()
+CREATE OR REPLACE TRIGGER merchants_stay BEFORE DELETE ON payments_merchant FOR EACH ROW EXECUTE FUNCTION append_only()
 """
 
 

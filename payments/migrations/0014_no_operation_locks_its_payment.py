@@ -6,7 +6,7 @@ from django.db.models.deletion import PROTECT
 from payments.migrations._letting_go import let_go, take_back
 
 STAY = """
-CREATE TRIGGER payments_stay BEFORE DELETE ON payments_payment FOR EACH ROW EXECUTE FUNCTION append_only()
+CREATE OR REPLACE TRIGGER payments_stay BEFORE DELETE ON payments_payment FOR EACH ROW EXECUTE FUNCTION append_only()
 """
 PAYMENT = models.ForeignKey(
     "payments.payment", on_delete=PROTECT, related_name="operations", db_constraint=False

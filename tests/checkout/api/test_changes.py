@@ -4,21 +4,24 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
 from django.db.models import F
 
-from checkout import captures
+from checkout import captures, given_up_cards
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import feed
-from payments import due
-from payments.models import Operation
+from payments import due, open_operations
+from payments.models import Operation, Payment
+from payments.provider import Verdict
 from payments.providers.sandbox import fault_injection
 from tests import factories, mates
 from tests.conftest import Api
 from tests.factories import CAUSE
+from tests.hosted_page.browsers import Asked
 from tests.journeys import polling
 from tests.outages import pump
 from tests.refusals import refused
@@ -30,9 +33,9 @@ def age(seconds: int = 5) -> None:
 
 
 def asked(operation: Operation, *, seconds_ago: int) -> None:
-    """Let an operation have begun then."""
-    operation.created_at = clock.now() - timedelta(seconds=seconds_ago)
-    operation.save(update_fields=["created_at"])
+    """Let an operation have begun then, and nothing have been heard of it since."""
+    operation.created_at, operation.state = clock.now() - timedelta(seconds=seconds_ago), "in_flight"
+    operation.save(update_fields=["created_at", "state"])
 
 
 def changes(api: Api, cursor: str = "", more: str = "") -> tuple[list[str], str]:
@@ -117,6 +120,49 @@ class TestTheList:
         Checkout.objects.filter(pk=order).update(updated_at=clock.now() - timedelta(seconds=5))
         assert changes(api, cursor)[0] == [order]
 
+    def test_is_full_where_there_are_more_though_some_come_later_by_their_operation(
+        self, api: Api, pay: Callable[..., Checkout]
+    ) -> None:
+        made = [factories.checkout(api.merchant) for _ in range(4)]
+        for row in made[:2]:
+            fault_injection.set_fault(verb="authorize", mode="down", times=1)
+            pay(row)
+        for number, row in enumerate(made):
+            Checkout.objects.filter(pk=row.pk).update(updated_at=clock.now() - timedelta(seconds=30 - number))
+        for operation in Operation.objects.select_related("payment"):
+            asked(operation, seconds_ago=10)
+        assert first(api, "&limit=1")[0] == [str(made[2].pk)]
+        found, cursor = first(api, "&limit=3")
+        assert found[:2] == [str(made[2].pk), str(made[3].pk)] and len(found) == 3
+        assert {*found, *changes(api, cursor)[0]} == {str(row.pk) for row in made}
+
+    def test_reads_of_what_is_open_only_what_nothing_was_heard_of(
+        self, api: Api, in_doubt: Callable[..., Operation]
+    ) -> None:
+        """Else a bank that is silent for an hour had each page read all orders of that hour."""
+        open_one = in_doubt("authorize")
+        assert open_operations.begun(api.merchant.pk, clock.now() - timedelta(hours=1)) == []
+        asked(open_one, seconds_ago=0)
+        subject = open_one.payment.subject
+        assert open_operations.begun(api.merchant.pk, clock.now() - timedelta(hours=1)) == [subject]
+        Payment.objects.update(kind="share", checkout_uuid=uuid4())
+        assert open_operations.begun(api.merchant.pk, clock.now() - timedelta(hours=1)) == []
+
+    def test_has_an_order_once_more_whose_payer_did_not_confirm(self, api: Api, unpaid: Checkout) -> None:
+        Asked(unpaid)
+        age(15 * 60)
+        _, cursor = first(api)
+        shown = api.get(f"checkouts/{unpaid.pk}").json()["data"]
+        assert shown["pending_operation"] == "authorize"
+        waited = timedelta(minutes=11)
+        Operation.objects.update(created_at=F("created_at") - waited)
+        operation, said = Operation.objects.get(), Verdict.NEEDS_ACTION
+        assert given_up_cards.give_up_if_due(unpaid.pk, operation.pk, said, age=waited, is_waited_for=True)
+        ended = api.get(f"checkouts/{unpaid.pk}").json()["data"]
+        assert "pending_operation" not in ended and ended["updated_at"] > shown["updated_at"]
+        age()
+        assert changes(api, cursor)[0] == [str(unpaid.pk)]
+
     def test_takes_filters(self, api: Api) -> None:
         wanted = factories.checkout(api.merchant, merchant_order_id="A")
         factories.checkout(api.merchant, merchant_order_id="B")
@@ -150,6 +196,10 @@ class TestTheTimeOfTheLastChange:
         self, api: Api, in_doubt: Callable[..., Operation], kind: str
     ) -> None:
         open_one = in_doubt(kind)
+        heard = Checkout.objects.get().updated_at
+        assert api.get(f"checkouts/{open_one.payment.checkout_uuid}").json()["data"][
+            "updated_at"
+        ] == clock.iso(heard)
         age(20)
         asked(open_one, seconds_ago=10)
         order = str(open_one.payment.checkout_uuid)
@@ -167,14 +217,14 @@ class TestTheTimeOfTheLastChange:
     def test_is_not_written_when_a_capture_begins(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        before = api.get(f"checkouts/{held.pk}").json()["data"]
         held.refresh_from_db()
         ask = captures._ask_for_money
 
         def reading(*arguments: Any) -> Any:
             assert Checkout.objects.get().updated_at == held.updated_at
             shown = api.get(f"checkouts/{held.pk}").json()["data"]
-            assert shown["pending_operation"] == "capture" and shown["updated_at"] >= before["updated_at"]
+            began = Operation.objects.get(kind="capture").created_at
+            assert (shown["pending_operation"], shown["updated_at"]) == ("capture", clock.iso(began))
             return ask(*arguments)
 
         monkeypatch.setattr(captures, "_ask_for_money", reading)

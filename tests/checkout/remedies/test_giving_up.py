@@ -51,10 +51,12 @@ class TestGivingUp:
         operation = left_in_doubt("done_then_reset")
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         fault_injection.set_fault(verb="void", mode="down", times=1)
+        before = Checkout.objects.get().updated_at
         with pytest.raises(NotAllowed, match="only when a void has succeeded"):
             give_up(operation)
         operation.refresh_from_db()
         assert (operation.state, Charge.objects.get().state) == ("unknown", "held")
+        assert Checkout.objects.get().updated_at > before, "a read names it no more"
         mates.pump(operation.payment.checkout_uuid, rounds=2)
         assert Charge.objects.get().state == "voided", "nobody waits for it: what is found is released"
 

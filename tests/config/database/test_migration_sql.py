@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,13 @@ FROZEN: dict[str, str] = json.loads((HERE / "frozen_migrations.json").read_text(
 # The first version's own: no release was there before. What they do to their tables nobody saw.
 FIRST = {"bank": 1, "checkout": 2, "hosted_page": 2, "payments": 4, "portal": 3, "webhooks": 1}
 # Parts of statements that lock or break nothing here, each with the reason.
+# What cannot be run again after a migration without a transaction broke off.
+ONCE = re.compile(
+    r"CREATE (?:TRIGGER|FUNCTION|VIEW|TABLE)|ALTER TABLE \S+ ADD (?:COLUMN|CONSTRAINT (?!.*USING INDEX))",
+    re.IGNORECASE,
+)
+# Shipped before that was looked at: if its index breaks off, its two columns are dropped before it is run again.
+MENDED_BY_HAND = ("checkout.0017_requests_told",)
 ALLOWED: dict[str, str] = {
     "ALTER COLUMN phone TYPE text": "from varchar(16) on: writes no row and no index, PostgreSQL reads them alike",
     "UPDATE payments_discrepancy SET kind = replace(": "one row a day and merchant at most, written once",
@@ -55,7 +63,8 @@ def later() -> list[str]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", later())
-def test_a_later_one_locks_and_breaks_nothing(name: str) -> None:
+def test_a_later_one_locks_and_breaks_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrations.RunPython, "database_forwards", lambda *arguments: None)
     loader = MigrationLoader(connection)
     label, _, stem = name.partition(".")
     key = (label, stem)
@@ -65,6 +74,9 @@ def test_a_later_one_locks_and_breaks_nothing(name: str) -> None:
         migration.apply(state, editor, collect_sql=True)
     statements = [line for line in editor.collected_sql if not line.startswith("--")]
     assert list(offences(statements, allowed=tuple(ALLOWED))) == []
+    may_break_off = not migration.atomic and name not in MENDED_BY_HAND
+    once = [line for line in statements if may_break_off and ONCE.match(" ".join(line.split()))]
+    assert once == [], "it cannot go on where it broke off: CREATE OR REPLACE, or in a migration of its own"
     runs_python = any(isinstance(operation, migrations.RunPython) for operation in migration.operations)
     assert not (runs_python and migration.atomic), (
         "long work is done outside of a transaction, and can be resumed"

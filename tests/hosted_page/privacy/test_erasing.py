@@ -79,6 +79,13 @@ class TestErasing:
         run("erase_person", "--email", "amy@example.com")
         assert {row.email for row in OptIn.objects.all()} == {EMAIL, ""} and not anew(lea).erased_at
 
+    def test_nothing_is_kept_of_a_tick_that_comes_at_the_same_time(
+        self, order: Checkout, lea: Customer
+    ) -> None:
+        run("erase_person", "--phone", PHONE)
+        tick(order, lea, "late@example.com")
+        assert [row.email for row in OptIn.objects.all()] == [""] and anew(lea).name == ""
+
     def test_of_a_share_that_was_asked_of_the_number(self, order: Checkout, acme: Merchant) -> None:
         other = factories.checkout(acme)
         Checkout.objects.filter(pk=other.pk).update(lead=CustomerFactory.create())
