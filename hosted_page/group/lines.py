@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from checkout import reimbursement
+from checkout.group import bending
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
 from config.lib import clock
@@ -66,9 +67,10 @@ class Wrong:
 class Line:
     """A person's line. `url` is empty if nobody can pay there now; `seen` changes with what the line shows.
 
-    `person` is the number of the colour, `sent_to` the masked number that the link goes to, `remind_from` when a
-    reminder may follow, "" for now; `is_waiting` says that the text has not gone out yet; `disputed` is the status of
-    the order's dispute, while which nobody is asked; `spoken` is said aloud when the line comes to be so.
+    `may_change` says that a mate who said no may still pay; `person` is the number of the colour, `sent_to` the masked
+    number that the link goes to, `remind_from` when a reminder may follow, "" for now; `is_waiting` says that the text
+    has not gone out yet; `disputed` is the status of the order's dispute, while which nobody is asked; `spoken` is said
+    aloud when the line comes to be so.
     """
 
     id: str
@@ -91,6 +93,7 @@ class Line:
     remind_from: str = ""
     is_waiting: bool = False
     disputed: str = ""
+    may_change: bool = False
     wrong: Wrong | None = None
 
     @property
@@ -192,10 +195,9 @@ def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Opera
 def _line(
     checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: Wrong | None
 ) -> Line:
-    is_taken = share.status == ShareStatus.OPEN and share.is_kept(now)
-    look, tone, icon, words = TAKEN if is_taken else TOLD[share.status]
+    kept_until = share.claimed_until if share.status == ShareStatus.OPEN and share.is_kept(now) else None
     name, amount = name_of(share), money.for_payer(share.amount, checkout.currency)
-    kept_until = share.claimed_until if is_taken else None
+    look, tone, icon, words = TAKEN if kept_until else TOLD[share.status]
     return Line(
         id=str(share.pk),
         name=name,
@@ -207,10 +209,11 @@ def _line(
         tone=tone,
         icon=icon,
         words=words,
-        hint=_kept(checkout, share) if is_taken else _hint(checkout, share, back),
+        hint=_kept(checkout, share) if kept_until else _hint(checkout, share, back),
         spoken=_spoken(share.status, name, amount),
         seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until}",
         typed_name=share.name,
+        may_change=bending.may_reconsider(share, now),
         wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
         **(_link(checkout, share) if share.status == ShareStatus.OPEN else {}),
     )

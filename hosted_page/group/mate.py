@@ -24,6 +24,7 @@ from hosted_page.status import of_share, receipt_sms
 from hosted_page.status.of_order import PageStatus
 from hosted_page.steps import sign_in, stay
 from hosted_page.views import NOTHING, Refused
+from payments import disputes
 
 
 @for_page
@@ -89,7 +90,7 @@ def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:
     """Return who still asks for a share after a no, and until when; None if nobody does."""
     share, checkout = target.share, target.checkout
     may = share is not None and bending.may_reconsider(share, clock.now())
-    if share is None or not may or checkout.status != Status.CAPTURED:
+    if share is None or not may or checkout.status != Status.CAPTURED or disputes.standing(checkout.pk):
         return None
     return {
         "action": target.address("reconsider"),

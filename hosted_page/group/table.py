@@ -29,6 +29,7 @@ from hosted_page.group.people import Bill
 from hosted_page.payment_target import PaymentTarget, absolute, bind, lead_name
 from hosted_page.steps.split_form import clean_name
 from payments import disputes
+from payments.models import Dispute
 
 MAX_NAME = 30
 ENDED = (Status.VOIDED, Status.EXPIRED, Status.REFUNDED)
@@ -164,7 +165,11 @@ def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
             "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
         )
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
-    if disputes.standing(group.checkout.pk) is not None:
+    dispute = disputes.standing(group.checkout.pk)
+    if dispute is not None and dispute.status == Dispute.Status.LOST:
+        words = _("You are not charged, and there is nothing left to do.")
+        return {"heading": _("Nothing to pay now"), "words": words}
+    if dispute is not None:
         words = _(
             "A bank is looking into this order. You are not charged. If the payment stands, this link works again."
             " If not, it ends."
@@ -262,21 +267,29 @@ def _take(group: Group, position: int, name: str, browser: str, network: str) ->
 @require_safe
 @for_group
 def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
-    """Show the link as a code to hold up at the table, and who has come; for its script the part that changes."""
-    if disputes.standing(group.checkout.pk) is not None and not rendering.wants_part(request):
-        return HttpResponseRedirect(_close_path(request, group), status=303)  # which says why
+    """Show the link as a code to hold up at the table, and who has come; for its script the part that changes.
+
+    Where nobody can come any more, the page that it was held up from says why.
+    """
     bill = _bill(request, group)
+    if not _may_come(group, bill):
+        return HttpResponseRedirect(_close_path(request, group), status=303)
     context = {
         "name": group.name,
         "bill": bill,
         "qr_url": group.path("qr_svg"),
         "poll_url": group.path("qr"),
         "close_url": _close_path(request, group),
-        "is_open": group.checkout.status == Status.CAPTURED,
         "order": _order(group, bill, asks=True),
     }
     name = "_group_people" if rendering.wants_part(request) else "group_qr"
     return _show(request, group, name, context)
+
+
+def _may_come(group: Group, bill: Bill) -> bool:
+    """Whether anybody may still take a share by the link: one is free, or may be again."""
+    is_open = group.checkout.status == Status.CAPTURED and disputes.standing(group.checkout.pk) is None
+    return is_open and bool(bill.of(people.FREE) or bill.of(people.TAKEN))
 
 
 def _close_path(request: HttpRequest, group: Group) -> str:

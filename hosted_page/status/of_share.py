@@ -50,7 +50,9 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
     """Return the status of a share that nobody has paid or will pay."""
     match share.status:
         case ShareStatus.DECLINED:
-            words = _("You are not charged. {name} sees that you said no.").format(**facts)
+            words = _("You are not charged, and there is nothing left to do.")
+            if _stays(target.checkout):  # else the lead's page shows no shares
+                words = _("You are not charged. {name} sees that you said no.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
             until = summary.day(share.expires_at, target.checkout)

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from checkout.models import ApiCall, Change, PaymentRequest
 from checkout.states import ShareStatus, Status, VoidReason
+from config.lib import clock
 from payments import money
 from payments.models import Payment
 from portal.orders.order import Order
@@ -120,7 +121,7 @@ def _state(order: Order, change: Change, *, is_latest: bool) -> tuple[str, str, 
     if change.to == Status.AUTHORIZED:
         card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
         until = time_of(checkout.capture_before) if checkout.capture_before else ""
-        have = "have" if checkout.status == Status.AUTHORIZED else "had"
+        have = "had" if checkout.status != Status.AUTHORIZED or checkout.has_lapsed(clock.now()) else "have"
         return "Held", "held", "pause", f"{amount}{card}. You {have} until {until} to capture."
     if change.to == Status.CAPTURED:
         return "Captured", "done", "check", ""

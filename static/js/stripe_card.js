@@ -85,4 +85,5 @@ if (typeof Stripe === "undefined") {
     say(error.dataset.broken);
   });
 }
-addEventListener("pageshow", () => setBusy(false));
+// A page from before the payment is not shown again as if nothing were paid.
+addEventListener("pageshow", ({ persisted }) => (persisted ? location.reload() : setBusy(false)));

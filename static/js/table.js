@@ -9,10 +9,10 @@ async function stayAwake() {
 }
 
 async function look() {
-  const url = live.dataset.poll;
-  if (!url || document.hidden) return;
-  const answer = await fetch(url, { headers: { "HX-Request": "true" } }).catch(() => undefined);
+  if (document.hidden) return;
+  const answer = await fetch(live.dataset.poll, { headers: { "HX-Request": "true" } }).catch(() => undefined);
   if (!answer?.ok) return;
+  if (answer.redirected) return void location.replace(answer.url); // nobody can come any more
   const part = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("group-who");
   const shown = document.getElementById("group-who");
   if (!part || part.textContent === shown.textContent) return;

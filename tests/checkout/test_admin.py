@@ -149,3 +149,12 @@ class TestCancelling:
     ) -> None:
         page = admin.get(f"{LIST}{at(status).pk}/change/").content.decode()
         assert ("Cancel the order" in page) is is_offered
+
+
+@pytest.mark.rule("operator.search")
+def test_a_person_is_found_by_no_number_here(admin: Client, held: Checkout) -> None:
+    """That is the operators' search, which writes down who has looked."""
+    assert held.lead and held.lead.phone
+    for term, count in ((held.lead.phone, 0), (str(held.lead.pk), 1)):
+        page = admin.get("/admin/checkout/customer/", {"q": term}).content.decode()
+        assert page.count("/change/") == count, term

@@ -82,6 +82,7 @@ class TestAKnownBrowser:
         other = elsewhere(lea)
         page = words(other.get())
         assert STILL in page and "Continue as •••• 0123" in page and "+447700" not in page
+        assert "Not you?" in page and "Forget this number here" in page
         assert other.post("/known")["Location"] == f"/pay/split?id={other.checkout.pk}"
         other.checkout.refresh_from_db()
         assert other.checkout.lead and other.checkout.lead.phone == "+447700900123"

@@ -16,14 +16,15 @@ from django.utils import timezone, translation
 from pytest_django.fixtures import Settings
 
 from checkout import cancellations, captures, expiry, refunds
-from checkout.models import Checkout
+from checkout.models import Checkout, GroupLink
 from config.lib.bulkhead import Bulkhead, Busy
 from config.lib.quota import Limit
 from hosted_page import payer
+from hosted_page.group import takes
 from hosted_page.models import SmsMessage
 from hosted_page.opt_in import link
 from hosted_page.sms import limits, senders
-from payments import safe_answers
+from payments import safe_answers, switches
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardPage
 from tests import factories, mates
@@ -265,12 +266,42 @@ class TestTheBill:
         assert refused.status_code == 422
         assert said(refused, "The time of this link is over, so nothing was changed.")
 
+    def test_of_a_share_that_is_being_paid(self, lea: Payer, said: Callable[..., bool]) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        mates.pay(share)
+        refused = lea.post("/ask-again", share=str(share.pk))
+        assert said(
+            refused, "{name} is paying this just now, so nothing was changed. Look again in a minute."
+        )
+
     def test_of_what_cannot_be_done_any_more(self, lea: Payer, said: Callable[..., bool]) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         Client().post(f"/pay/share/{share.token}/decline")
         dispute(Checkout.objects.get().payment)
         refused = lea.post("/ask-again", share=str(share.pk))
         assert said(refused, "That is not possible now, so nothing was changed.")
+
+    def test_of_a_no_that_stays(self, lea: Payer, said: Callable[..., bool]) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        Client().post(f"/pay/share/{share.token}/decline")
+        lea.checkout.payment_requests.update(expires_at=timezone.now())
+        stays = (
+            '<bdi>%(name)s</bdi> is not charged. <strong class="amount">%(amount)s</strong> stays with you.'
+        )
+        assert said(lea.get(), stays)
+
+    def test_of_a_link_that_goes_out_by_no_text(
+        self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        asked = {"share": str(share.pk), "phone": "07700 900456"}
+        with monkeypatch.context() as enough:
+            enough.setattr(limits, "INVITATIONS", 0)
+            more = "There are no more texts for this order. Send the link yourself."
+            assert said(lea.post("/text-share", **asked), more)
+        switches.suspend(lea.checkout.merchant, reason="Asked for")
+        stopped = "This shop takes no payments now. Text the link later, or send it yourself."
+        assert said(lea.post("/text-share", **asked), stopped)
 
     def test_of_several_things(self, acme: Merchant, language: str, said: Callable[..., bool]) -> None:
         items = [factories.item(name=name, quantity=1, unit_price=4500) for name in ("Hall", "Choir")]
@@ -330,3 +361,35 @@ def test_a_consent_that_is_saved(lea: Payer, said: Callable[..., bool]) -> None:
     path = urlsplit(link.url(lea.checkout, "app")).path
     saved = lea.client.post(path, {"opt_in": "yes", "email": "lea@example.com", "version": "1"})
     assert said(lea.client.get(saved["Location"]), "Saved. You can stop any time.")
+
+
+class TestTheGroupsLink:
+    def test_of_a_network_that_has_taken_enough(
+        self, lea: Payer, language: str, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        captured(lea, name=["Finn", "Amy"], amount=["20", "20"])
+        monkeypatch.setattr(takes, "PER_ADDRESS", Limit(1, timedelta(hours=1)))
+        guest, path = (
+            Client(headers={"accept-language": language}),
+            f"/pay/g/{GroupLink.objects.get().token}/take",
+        )
+        guest.post(path, {"share": "2"})
+        refused = guest.post(path, {"share": "3"})
+        assert refused.status_code == 429 and said(refused, "No more shares for now")
+        assert said(refused, "Too many shares were taken from your network. Try again {when}.")
+
+    def test_of_an_order_that_is_not_confirmed(
+        self, lea: Payer, language: str, said: Callable[..., bool]
+    ) -> None:
+        lea.pay(split="own", your_name="Lea", name=["Finn"], amount=["20"])
+        page = Client(headers={"accept-language": language}).get(f"/pay/g/{GroupLink.objects.get().token}")
+        waits = (
+            "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+        )
+        assert said(page, waits)
+
+
+def test_a_form_of_long_ago(lea: Payer, language: str, said: Callable[..., bool]) -> None:
+    browser = Client(enforce_csrf_checks=True, headers={"accept-language": language})
+    refused = browser.post(f"/pay/phone?id={lea.checkout.pk}", {"phone": PHONE})
+    assert refused.status_code == 403 and said(refused, "This page is too old")

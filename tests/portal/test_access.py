@@ -110,7 +110,9 @@ class TestAddress:
                     assert "reauthenticate" not in answer.headers.get("Location", "")
                     continue
                 assert answer.status_code == 403, role
-                assert "req_" in answer.content.decode(), "the page says which request it was"
+                said = answer.content.decode()
+                assert "req_" in said, "the page says which request it was"
+                assert "A colleague of yours can do it whose role is" in said
                 assert everything() == before, role
 
     def test_keeps_a_strangers_things_apart(self, own: Stage, strangers: Stage, name: str) -> None:

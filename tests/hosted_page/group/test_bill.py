@@ -52,6 +52,7 @@ class TestALateShare:
         answer = lead.get("/bill", seen=before)
         assert answer.status_code == 200 and finn.status() == "expired"
         assert "Link ended" in words(answer) and "You bear £90.00 now" in text(words(answer))
+        assert sums(words(answer)) == ["£60.00", "£30.00", "£0.00"], "who can pay no more is not out"
         PaymentRequest.objects.filter(status="open").update(expires_at=clock.now())
         page = words(lead.get())
         assert "Not paid yet" not in page and "Links work until" not in page

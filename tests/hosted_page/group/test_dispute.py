@@ -19,6 +19,7 @@ from payments.models import Dispute
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_bill import seen, text
+from tests.hosted_page.group.test_table import Guest
 from tests.hosted_page.sms.test_outbox import Network, a_day_later, send_all
 from tests.outside import decide, dispute
 
@@ -231,3 +232,27 @@ class TestNoText:
     def look(self, network: Network) -> None:
         tasks.tell_leads()
         send_all()
+
+
+class TestTheGroupsLink:
+    def test_works_again_once_the_bank_has_decided_for_the_shop(self, order: Checkout) -> None:
+        found = disputed(order)
+        for step in ("", "/qr"):
+            assert "A bank is looking into this order." in main(
+                Guest(order).client.get(Guest(order).path + step, follow=True)
+            )
+        decide(found, is_won=True)
+        assert "looking into" not in main(Guest(order).get()) and "free" in main(Guest(order).get())
+
+    def test_has_ended_once_it_is_lost(self, order: Checkout) -> None:
+        decide(disputed(order), is_won=False)
+        page = main(Guest(order).get())
+        assert "looking into" not in page and "works again" not in page and "Check now" not in page
+        assert "Nothing to pay now" in page and "there is nothing left to do" in page
+
+    def test_of_who_said_no_is_not_offered_meanwhile(self, finn: Mate, order: Checkout) -> None:
+        finn.post("/decline")
+        assert "I changed my mind" in main(finn.get())
+        disputed(order)
+        page = main(finn.get())
+        assert "You said no" in page and "I changed my mind" not in page

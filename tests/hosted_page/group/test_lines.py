@@ -8,8 +8,10 @@ from pytest_django.fixtures import Settings
 
 from checkout.group import claims
 from checkout.models import Checkout, PaymentRequest
+from config.lib.web import qr_codes
 from hosted_page import summary
 from hosted_page.models import SmsMessage
+from hosted_page.payment_target import absolute
 from hosted_page.sms import senders
 from hosted_page.sms.senders import NotTaken
 from tests import mates
@@ -49,6 +51,7 @@ class TestALine:
         assert f"/pay/share/{amy.token}" in page and page.count(f"/pay/share/{amy.token}/qr.svg") == 1
         drawn = lead.client.get(f"/pay/share/{amy.token}/qr.svg")
         assert drawn["Content-Type"] == "image/svg+xml" and b'stroke="#000"' in drawn.content
+        assert drawn.content == qr_codes.svg(absolute(f"/pay/share/{amy.token}"))
         assert lead.client.get("/pay/share/x/qr.svg").status_code == 404
         assert finn.share.token not in page, "there is nothing to pay at Finn's link"
 
@@ -110,6 +113,14 @@ class TestALine:
         assert "Finn said no" in text(page) and ", stays with you" in page
         assert "£20.00 stays with you, unless Finn changes their mind." in text(page)
         assert sums(page) == ["£60.00", "£30.00", "£0.00"]
+        PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
+        late = text(words(lead.get()))
+        assert "Finn is not charged. £20.00 stays with you." in late and "changes their mind" not in late
+
+    def test_of_a_nameless_share_has_the_name_of_who_took_it(self, lead: Payer, finn: Mate) -> None:
+        PaymentRequest.objects.filter(pk=finn.share.pk).update(name="")
+        claims.take(finn.share.pk, claim="x" * 64, name="Zoe")
+        assert "Zoe" in row(words(lead.get()), finn.share)[1]
 
     @pytest.mark.parametrize(
         ("asks", "question"),

@@ -9,10 +9,11 @@ from django.test import Client
 from checkout import sharing
 from checkout.models import Checkout, GroupLink, PaymentRequest
 from config.lib import clock
+from config.lib.web import qr_codes
 from hosted_page import tasks
 from hosted_page.group import takes
 from hosted_page.models import ShareTake
-from hosted_page.payment_target import PaymentTarget
+from hosted_page.payment_target import PaymentTarget, absolute
 from tests import mates
 from tests.hosted_page.browsers import FINN, Payer, shown_code, words
 
@@ -274,6 +275,7 @@ class TestTheCode:
     def test_is_black_on_white_and_leads_to_the_group(self, zoe: Guest) -> None:
         drawn = zoe.get("/qr.svg")
         assert drawn["Content-Type"] == "image/svg+xml" and b"#fff" in drawn.content
+        assert drawn.content == qr_codes.svg(absolute(zoe.path))
         page = words(zoe.get("/qr"))
         assert "Scan, take a share, pay" in page and f"{zoe.path}/qr.svg" in page
 
@@ -285,3 +287,25 @@ class TestTheCode:
     def test_is_closed_to_where_it_was_opened(self, zoe: Guest, lead: Payer, order: Checkout) -> None:
         assert f'href="{zoe.path}"' in words(zoe.get("/qr"))
         assert f'href="/pay?id={order.pk}"' in words(lead.client.get(f"{zoe.path}/qr"))
+
+    def test_is_held_up_no_longer_once_nobody_can_come(
+        self, zoe: Guest, lead: Payer, order: Checkout
+    ) -> None:
+        for row in order.payment_requests.all():
+            mates.pay(row)
+            assert mates.settled(row) == "reimbursed"
+        for browser, where in ((zoe.client, zoe.path), (lead.client, f"/pay?id={order.pk}")):
+            for headers in ({}, {"HX-Request": "true"}):
+                assert browser.get(f"{zoe.path}/qr", headers=headers)["Location"] == where
+        assert "All is paid" in words(zoe.get())
+        mates.give_back(order)
+        assert zoe.get("/qr")["Location"] == zoe.path
+
+
+@pytest.mark.rule("group.link")
+def test_nothing_is_taken_or_refused_by_who_only_looks(zoe: Guest) -> None:
+    """A chat opens each link that is sent in it."""
+    for step in ("/take", "/2/decline", "/2/release", "/2/reconsider", "/2/phone"):
+        assert zoe.get(step).status_code == 405, step
+    assert {row.status for row in PaymentRequest.objects.all()} == {"open"}
+    assert not PaymentRequest.objects.exclude(claim_digest="").exists()

@@ -70,7 +70,9 @@ class TestTheLink:
                 PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
             case _:
                 refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
-        assert "I changed my mind" not in words(finn.get())
+        page = words(finn.get())
+        assert "I changed my mind" not in page
+        assert ("sees that you said no" in page) == (end == "over"), "while the lead's page shows shares"
         assert finn.post("/reconsider").status_code == 303
         assert finn.status() == ("cancelled" if end == "kept" else "declined")
 

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.core import mail
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -91,6 +92,7 @@ class TestTheText:
         paid.post("/receipt")
         assert "Texted to •••• 0123. We text it once." in text(words(paid.get()))
         assert len(texts(network)) == 1 and "Text it to" not in words(paid.get())
+        assert mail.outbox == [], "nobody has proven an address here"
 
     def test_that_nobody_sent_may_be_asked_for_again(self, paid: Payer, network: Network) -> None:
         network.is_down = True

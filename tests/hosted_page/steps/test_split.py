@@ -195,7 +195,9 @@ class TestTheLeastThatACardCanBeCharged:
         lea = Payer(factories.checkout(acme, items=[line], total_amount=149))
         lea.sign_in()
         assert 'max="4"' in words(lea.get("/split"))
-        assert "Choose between 2 and 4 people." in words(equally(lea, 5))
+        refused = words(equally(lea, 5))
+        assert "Choose between 2 and 4 people." in refused
+        assert re.search(r'id="people"[^>]*aria-invalid="true" aria-describedby="people-error"', refused)
         assert equally(lea, 4).status_code == 303
         assert shares(lea.checkout) == [("", 37)] * 3
 

@@ -76,7 +76,8 @@ class TestWhoIsSignedOut:
     def test_reads_on_the_card_page_until_when_and_in_which_zone(self, lea: Payer) -> None:
         lea.post("/split", split="all")
         page = words(lea.client.get(lea.get("/card")["Location"]))
-        assert re.search(rf"You are signed in until {TIME}\.", page)
+        assert len(re.findall(rf"You are signed in until {TIME}\.", page)) == 2, "with a script, and without"
+        assert "js/session.js" in page
 
 
 @pytest.mark.rule("sign_in.typed")

@@ -57,6 +57,8 @@ class TestTimeline:
         captured = next(entry for entry in story.entries if entry.title == "Captured")
         assert captured.text == "Taken from Visa ending 4242. Posted: £90.00 from the bank to you."
         assert captured.by == "By key “Key”"
+        held = next(entry for entry in story.entries if entry.title == "Held")
+        assert "You had until" in held.text and "You have until" not in held.text
         told_all = timeline.as_json(order.read(told, checkout.pk))["timeline"]
         assert any(one["text"].endswith("By key “Key”.") for one in told_all)
         assert "£90.00 goes back to Visa ending 4242." in [entry.text for entry in story.entries]

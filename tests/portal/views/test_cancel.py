@@ -72,6 +72,7 @@ class TestCancel:
         assert "after this nobody can" in client.get(f"{page_of(unpaid)}/cancel").content.decode()
         assert "you cancelled" in cancel(client, unpaid).content.decode()
         assert Change.objects.get(checkout=unpaid, to="voided").actor.startswith("user:")
+        assert AuditEntry.objects.get(action="cancelled").facts["checkout"] == str(unpaid.pk)
 
     def test_that_comes_after_a_capture_leaves_it(self, client: Client, held: Checkout) -> None:
         captures.capture(held.merchant, held.pk, cause=CAUSE)

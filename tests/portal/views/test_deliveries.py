@@ -69,6 +69,7 @@ class TestClosing:
         assert "again (1)" in client.get("/portal/deliveries").content.decode()
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
         assert "1 parked delivery is too late" in words and words.count('class="money-thing"') == 2
+        assert re.search(r'action="/portal/deliveries/close"[^§]*?>Close it</button>', words)
         assert words.count('type="checkbox"') == 1, "what cannot be sent with others is not ticked"
         assert "too late</span>" in words
         assert "Send it all the same" in client.get(f"/portal/deliveries/{over.pk}").content.decode()
@@ -105,6 +106,23 @@ class TestClosing:
         words = client.post("/portal/deliveries/resend", form, follow=True).content.decode()
         notice = words.split("None of them can be sent again")[0].rpartition('<div class="notice')[2]
         assert "tone-held" in notice and "#check" not in notice
+
+
+class TestWhoMayNotSend:
+    @pytest.mark.parametrize("role", [Role.VIEWER])
+    def test_has_no_form_for_it(self, acme: Merchant, role: Role) -> None:
+        saved(acme)
+        delivery = stage.parked(acme)
+        client = stage.browser(stage.person(acme, role))
+        for address in (
+            "/portal/deliveries?outcome=parked",
+            f"/portal/deliveries/{delivery.pk}",
+            f"/portal/deliveries/{delivery.pk}?confirm=over",
+            f"/portal/deliveries/{delivery.pk}?confirm=delivered",
+        ):
+            main = client.get(address).content.decode().partition("<main")[2]
+            assert str(delivery.pk) in main, address
+            assert 'method="post"' not in main and 'type="checkbox"' not in main, address
 
 
 class TestResend:

@@ -5,7 +5,7 @@ from django.test import Client
 
 from payments.models import Merchant
 from portal.models import ApiClient, Membership, Role
-from tests.portal.stage import Stage, browser
+from tests.portal.stage import Stage, browser, captured
 from webhooks.models import Subscription
 
 pytestmark = pytest.mark.django_db
@@ -57,3 +57,13 @@ def test_what_a_role_may_not_do_is_no_form(own: Stage) -> None:
         assert known in main
         for control in ("<form", "<input", "<select", "<fieldset", "data-asks"):
             assert control not in main, (address, control)
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.DEVELOPER])
+def test_a_refund_is_offered_to_nobody_who_may_not(own: Stage, role: Role) -> None:
+    order = captured(own.merchant)
+    for who, is_offered in ((Role.OWNER, True), (role, False)):
+        main = (
+            browser(own.people[who]).get(f"/portal/checkouts/{order.pk}").content.decode().split("<main")[1]
+        )
+        assert (f"/portal/checkouts/{order.pk}/refund" in main) == is_offered, who
