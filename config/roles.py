@@ -13,9 +13,10 @@ from django.db import connections
 from django.db.utils import ProgrammingError
 from psycopg import sql
 
-# Tables whose rows nothing changes, as their trigger says; and the list of what was migrated.
-_APPEND_ONLY = """
-SELECT DISTINCT tgrelid::regclass::text FROM pg_trigger WHERE tgfoid = 'append_only'::regproc
+# What nothing does to a table, as its triggers say: rows that stay may still change.
+_FORBIDDEN = """
+SELECT DISTINCT verb, tgrelid::regclass::text FROM pg_trigger, (VALUES ('DELETE', 8), ('UPDATE', 16)) verbs(verb, bit)
+WHERE tgfoid = 'append_only'::regproc AND tgtype & bit <> 0
 """
 _GRANTS = (
     "GRANT CONNECT ON DATABASE {database} TO {role}",
@@ -24,7 +25,10 @@ _GRANTS = (
     "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
 )
-_NO_CHANGES = "REVOKE UPDATE, DELETE ON {table} FROM {role}"
+_REVOKED = {
+    "DELETE": "REVOKE DELETE ON {table} FROM {role}",
+    "UPDATE": "REVOKE UPDATE ON {table} FROM {role}",
+}
 _ALLOWED = (
     "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # encrypted anew: the trigger lets nothing else change
     "GRANT DELETE ON portal_checkoutnote TO {role}",  # of people who are erased
@@ -70,9 +74,9 @@ def grant(alias: str) -> None:
         named = {"role": sql.Identifier(role), "database": sql.Identifier(str(service["NAME"]))}
         for words in _GRANTS:
             cursor.execute(sql.SQL(words).format(**named))
-        cursor.execute(_APPEND_ONLY)
-        for (table,) in cursor.fetchall():
-            cursor.execute(sql.SQL(_NO_CHANGES).format(table=sql.Identifier(table), **named))
+        cursor.execute(_FORBIDDEN)
+        for verb, table in cursor.fetchall():
+            cursor.execute(sql.SQL(_REVOKED[verb]).format(table=sql.Identifier(table), **named))
         for words in (*_ALLOWED, *(_ALLOWED_IN_SANDBOX if settings.SANDBOX else ())):
             cursor.execute(sql.SQL(words).format(**named))
 

@@ -153,7 +153,9 @@ def _given_back(table: Table) -> Page:
     table.order.be_disputed()
     until(table.lead, ".paused")
     table.order.decide_the_dispute(is_won=False)
-    return until(table.lead, ".paused", count=0)
+    return until(
+        table.lead, ".group-state .tone-still"
+    )  # a page that is just being loaded shows none of anything
 
 
 def _given_back_bill(stage: Stage) -> Page:
