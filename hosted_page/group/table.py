@@ -167,8 +167,9 @@ def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
     dispute = disputes.standing(group.checkout.pk)
     if dispute is not None and dispute.status == Dispute.Status.LOST:
+        given_back = _("A bank gave a payment for this order back, so nobody is asked for a share.")
         words = _("You are not charged, and there is nothing left to do.")
-        return {"heading": _("Nothing to pay now"), "words": words}
+        return {"heading": _("Shares are no longer asked for"), "words": f"{given_back} {words}"}
     if dispute is not None:
         words = _(
             "A bank is looking into this order. You are not charged. If the payment stands, this link works again."
@@ -184,7 +185,8 @@ def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
         return None
     if bill.of(people.TAKEN):
         words = _(
-            "Every share is paid or taken. One that is not paid in time is free again: look again in a few minutes."
+            "You are not charged. Every share is paid or taken; one that is not paid in time is free again in a few"
+            " minutes."
         )
         return {"heading": _("No share is free now"), "words": words, "passes": True}
     if bill.of(people.PAID):

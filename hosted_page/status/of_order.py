@@ -19,7 +19,7 @@ from hosted_page.status import receipt, refund
 from hosted_page.status.receipt import Receipt
 from hosted_page.status.refund import Bill
 from payments import money, open_operations
-from payments.models import Operation, Payment
+from payments.models import Merchant, Operation, Payment
 from payments.outside import returns
 
 SHOWN_RELEASE = gettext_lazy(
@@ -241,9 +241,15 @@ def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     hold = _("<strong>{amount}</strong> is no longer held on {card}.")
     words = [format_html(f"{why} {hold}", **facts)]
     if is_cancelled:
-        again = _("Ask {shop} if you did not expect this.").format(shop=checkout.merchant.name)
+        again = _who_tells_why(checkout.merchant)
     words.append(format_html("<strong>{}</strong> {}", over, again))
     return PageStatus("released", _("Released. Nothing was taken."), words, place="card", note=SHOWN_RELEASE)
+
+
+def _who_tells_why(shop: Merchant) -> str:
+    """Return whom to ask about a cancellation, where the page has a way to ask."""
+    words = _("Ask {shop} if you did not expect this.") if shop.support_url else _("{shop} can tell you why.")
+    return words.format(shop=shop.name)
 
 
 def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:

@@ -67,6 +67,8 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
             is_given_back = disputes.is_lost(target.checkout.pk)
             heading = _("Your share is no longer asked for") if is_given_back else words
             told = [_("You are not charged, and there is nothing left to do.")]
+            if is_given_back:
+                told.insert(0, _("A bank gave a payment for this order back, so nobody is asked for a share."))
             if _stays(target.checkout):
                 told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))
             return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])

@@ -113,7 +113,7 @@ def _phone_page(
     """Return the page that asks for a number, and what is its own: to come back, to pay a share, or the order."""
     if target.is_of_payer_alone:
         heading = _("See your mates’ links") if _has_links(target) else _("See your receipt")
-        return "returning", {"heading": heading}
+        return "returning", {"heading": heading, "phone_hint": _phone_hint(target.checkout.merchant)}
     if target.share is not None:
         return "share", _of_share(request, target, target.share, wrong)
     return "phone", {"phone_hint": _phone_hint(target.checkout.merchant)}

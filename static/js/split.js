@@ -74,6 +74,7 @@ function showEqual() {
   say(one("count"), String(mates));
   steppers[0].disabled = count <= Number(people.min);
   steppers[1].disabled = count >= Number(people.max);
+  panel.querySelector("[data-at-most]").hidden = count < Number(people.max);
   return count ? [each + more, ...Array(mates).fill(each)] : [];
 }
 

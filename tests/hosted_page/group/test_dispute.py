@@ -248,7 +248,8 @@ class TestTheGroupsLink:
         decide(disputed(order), is_won=False)
         page = main(Guest(order).get())
         assert "looking into" not in page and "works again" not in page and "Check now" not in page
-        assert "Nothing to pay now" in page and "there is nothing left to do" in page
+        assert "Shares are no longer asked for" in page and "there is nothing left to do" in page
+        assert "A bank gave a payment for this order back" in page
 
     def test_of_who_said_no_is_not_offered_meanwhile(self, finn: Mate, order: Checkout) -> None:
         finn.post("/decline")

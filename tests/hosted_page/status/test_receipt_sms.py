@@ -64,7 +64,7 @@ def come_back(client: Client, address: str, phone: str) -> Any:
     """Open the link, ask for a code, enter it if the page shows one; return the page at the end."""
     path = urlsplit(address).path
     query = f"?{urlsplit(address).query}" if "id=" in address else ""
-    assert "sign in with the number that paid." in words(client.get(address))
+    assert "sign in with the mobile number that you used for it." in words(client.get(address))
     code_page = client.get(client.post(f"{path}/phone{query}", {"phone": phone})["Location"])
     client.post(f"{path}/code{query}", {"code": shown_code(code_page) or "000000"})
     return client.get(address)
