@@ -166,17 +166,20 @@ def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
         )
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
     dispute = disputes.standing(group.checkout.pk)
-    if dispute is not None and dispute.status == Dispute.Status.LOST:
+    return _all_gone(group, bill) if dispute is None else _disputed(dispute)
+
+
+def _disputed(dispute: Dispute) -> dict[str, Any]:
+    """Return that a bank looks into a card of the order, or has given its payment back."""
+    if dispute.status == Dispute.Status.LOST:
         given_back = _("A bank gave a payment for this order back, so nobody is asked for a share.")
         words = _("You are not charged, and there is nothing left to do.")
         return {"heading": _("Shares are no longer asked for"), "words": f"{given_back} {words}"}
-    if dispute is not None:
-        words = _(
-            "A bank is looking into this order. You are not charged. If the payment stands, this link works again."
-            " If not, it ends."
-        )
-        return {"heading": _("Nothing to pay now"), "words": words, "passes": True}
-    return _all_gone(group, bill)
+    words = _(
+        "A bank is looking into this order. You are not charged. If the payment stands, this link works again."
+        " If not, it ends."
+    )
+    return {"heading": _("Nothing to pay now"), "words": words, "passes": True}
 
 
 def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:

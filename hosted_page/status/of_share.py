@@ -63,15 +63,20 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
             words = format_html(" ".join(told), until=until, **facts)
             return PageStatus("link_ended", _("This link has ended"), [words])
         case _:
-            words = _("{name} no longer asks for this").format(**facts)
-            is_given_back = disputes.is_lost(target.checkout.pk)
-            heading = _("Your share is no longer asked for") if is_given_back else words
-            told = [_("You are not charged, and there is nothing left to do.")]
-            if is_given_back:
-                told.insert(0, _("A bank gave a payment for this order back, so nobody is asked for a share."))
-            if _stays(target.checkout):
-                told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))
-            return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
+            return _asked_no_more(target, facts)
+
+
+def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
+    """Return the status of a share that the lead took back, or that ended with its order."""
+    told = [_("You are not charged, and there is nothing left to do.")]
+    if disputes.is_lost(target.checkout.pk):
+        told.insert(0, _("A bank gave a payment for this order back, so nobody is asked for a share."))
+        heading = _("Your share is no longer asked for")
+    else:
+        heading = _("{name} no longer asks for this").format(**facts)
+    if _stays(target.checkout):
+        told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))
+    return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
 
 
 def _stays(checkout: Checkout) -> bool:
