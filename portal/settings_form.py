@@ -103,7 +103,8 @@ class SettingsForm(LookForm):
         wrong = [line.strip() for line in lines if not all(map(_HOST.fullmatch, line.split()))]
         if wrong:
             raise forms.ValidationError(
-                f"“{wrong[0][:60]}” is not a site. Write one site on each line, such as shop.example."
+                f"“{wrong[0][:60]}” is not a site. Write one site on each line, such as shop.example,"
+                " or leave it empty for any site."
             )
         hosts = [host for line in lines for host in line.split()]
         if len(hosts) > MAX_HOSTS:

@@ -158,7 +158,7 @@ def _disputes(undecided: Sequence[Dispute]) -> Need | None:
         return None
     first = undecided[0]
     amount = money.display(first.amount, first.payment.currency)
-    title = f"A payer disputes {amount}"
+    title = f"A customer disputes {amount}"
     if len(undecided) > 1:
         title = f"{_number(len(undecided))} payments are disputed"
     wanted = f"Send your evidence to {settings.SUPPORT_EMAIL}"

@@ -45,7 +45,6 @@ class Shown:
     delivery: Delivery
     attempt: Attempt | None
     badge: Badge
-    headline: str
     sentence: str
     steps: list[Step]
     url: str
@@ -80,7 +79,6 @@ def shown(
         delivery=delivery,
         attempt=chosen,
         badge=badges.of_delivery(delivery),
-        headline=_headline(delivery, attempts),
         sentence=_sentence(delivery, chosen, attempts),
         steps=_steps(delivery, attempts),
         url=url if is_as_sent else "(your endpoint of that time)",
@@ -93,8 +91,8 @@ def shown(
         order=orders.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None,
         can_resend=event.body_deleted_at is None and not _is_under_way(delivery),
         is_live=not reveal and _is_live(delivery, chosen),
-        is_over=_is_over(delivery),
-        is_useful=delivery.status != Delivery.Status.DELIVERED and not _is_over(delivery),
+        is_over=is_over(delivery),
+        is_useful=delivery.status != Delivery.Status.DELIVERED and not is_over(delivery),
     )
 
 
@@ -103,7 +101,8 @@ def _is_under_way(delivery: Delivery) -> bool:
     return is_pending and bool(delivery.resent_by or delivery.lease_token)
 
 
-def _is_over(delivery: Delivery) -> bool:
+def is_over(delivery: Delivery) -> bool:
+    """Whether it tells of a hold that has ended."""
     event = delivery.event
     if event.type != EventType.AUTHORIZED:
         return False
@@ -128,16 +127,6 @@ def _pretty(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
-def _headline(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
-    """Return what has come of a delivery so far, in a few words."""
-    has_arrived = delivery.status == Delivery.Status.DELIVERED or any(one.is_delivered for one in attempts)
-    if delivery.status != Delivery.Status.PENDING:
-        return "Delivered" if has_arrived else "Not delivered"
-    if has_arrived:
-        return "Delivered, to be sent again"
-    return "Not delivered yet" if attempts else "Not sent yet"
-
-
 def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[Attempt]) -> str:
     if attempt is None:
         return f"Not sent yet. {_policy(delivery)}"
@@ -154,7 +143,7 @@ def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[At
 def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     """Return what has become of a delivery of which an attempt failed."""
     if delivery.status == Delivery.Status.SUPERSEDED or (
-        delivery.status == Delivery.Status.PARKED and _is_over(delivery)
+        delivery.status == Delivery.Status.PARKED and is_over(delivery)
     ):
         return "The hold is over, so it is not tried again."
     if delivery.status == Delivery.Status.PARKED:

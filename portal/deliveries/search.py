@@ -13,6 +13,7 @@ from config.lib.database import partitions
 from payments.models import Merchant
 from portal import badges
 from portal.badges import Badge
+from portal.deliveries import log
 from portal.orders import search
 from portal.orders.search import Chip
 from portal.templatetags.portal import when
@@ -132,6 +133,29 @@ def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[
     return [
         _line(row, row if isinstance(row, Attempt) else latest.get(row.pk), orders, useful) for row in found
     ]
+
+
+def too_late(merchant: Merchant) -> dict[str, str] | None:
+    """Return the newest parked delivery that cannot be sent again: its event, its order if it has one, and why."""
+    newest = resending.waiting(merchant).order_by("-ended_at")[: resending.LOOKED_AT]
+    useful = resending.sendable(newest).values_list("pk", flat=True)
+    rows = resending.waiting(merchant).exclude(pk__in=list(useful)).prefetch_related("event")
+    found = rows.order_by("-ended_at").first()
+    if found is None:  # it has just been closed
+        return None
+    about = found.event.checkout_uuid
+    order = Checkout.objects.filter(merchant=merchant, pk=about).first() if about else None
+    return {
+        "type": found.event.type,
+        "order": order.merchant_order_id if order else "",
+        "why": _why(found),
+    }
+
+
+def _why(delivery: Delivery) -> str:
+    if delivery.event.body_deleted_at is not None:
+        return "Its personal data has been deleted."
+    return "Its hold has ended." if log.is_over(delivery) else "It is too old to be sent."
 
 
 def _latest(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:

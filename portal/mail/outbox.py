@@ -33,7 +33,7 @@ SUBJECTS = {
     "deliveries_parked": "{merchant}: deliveries are parked",
     "refund_failed": "{merchant}: a refund failed",
     "holds_lost": "{merchant}: holds lapsed before a capture",
-    "dispute_opened": "{merchant}: a payer disputes {amount}",
+    "dispute_opened": "{merchant}: a customer disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
 

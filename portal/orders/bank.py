@@ -111,7 +111,7 @@ def _of_closing(checkout: Checkout, capture: Operation, lines: Sequence[Posting]
 def _of_dispute(checkout: Checkout, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
     amount = money.display(dispute.amount, checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
-    opened, text = f"A payer disputes {amount}", "Their bank has taken it back until it has decided."
+    opened, text = f"The customer disputes {amount}", "Their bank has taken it back until it has decided."
     tone, icon = ("done", "check") if dispute.status == Dispute.Status.WON else ("void", "slash")
     # It waits for an answer: nothing has failed.
     yield Entry(dispute.created_at, "bank", "held", "alert", opened, text, facts=facts)

@@ -127,6 +127,7 @@ def _failed(checkout: Checkout, refunds: list[Refund]) -> dict[str, Any] | None:
         return None
     return {
         "refund": latest,
+        "amount": money.display(latest.amount, checkout.currency),
         "badge": badges.REFUND_FAILED,
         "why": reasons.said(latest.failure_reason),
         "may_pass": reasons.may_pass(latest.failure_reason),

@@ -1,4 +1,4 @@
-"""A dispute as the merchant sees it: what the payer said, until when to answer, and where it stands."""
+"""A dispute as the merchant sees it: what the customer said, until when to answer, and where it stands."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,7 +14,7 @@ from payments.models import Dispute
 from portal import badges
 from portal.badges import Badge
 
-# What payers tell their banks, in their own words, by the provider's reason.
+# What customers tell their banks, in their own words, by the provider's reason.
 SAID = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
@@ -26,9 +26,9 @@ SAID = {
 }
 ON_THE_WAY = timedelta(days=2)  # how long before its end evidence is to be sent, so that it gets there
 WHERE = {
-    Dispute.Status.OPEN: "At the payer’s bank, until it has decided",
+    Dispute.Status.OPEN: "At the customer’s bank, until it has decided",
     Dispute.Status.WON: "With you",
-    Dispute.Status.LOST: "Back with the payer",
+    Dispute.Status.LOST: "Back with the customer",
 }
 ON_THE_ORDER = {
     Dispute.Status.OPEN: Badge("held", "alert", "Disputed"),
@@ -40,8 +40,8 @@ ON_THE_ORDER = {
 def told(reason: str) -> str:
     """Return a dispute's reason as a sentence, also where it is not one of those that we know."""
     if reason in SAID:
-        return f"The payer told their bank: “{SAID[reason]}”"
-    return f"The payer’s bank calls it “{reason.replace('_', ' ')}”."
+        return f"The customer told their bank: “{SAID[reason]}”"
+    return f"The customer’s bank calls it “{reason.replace('_', ' ')}”."
 
 
 def shown(row: Dispute) -> dict[str, Any]:

@@ -27,10 +27,6 @@ VERBS = {
 }
 REFUND_FAILED = "refund_failed"  # the key of that entry; a state's is its name, a share's its id
 WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
-MEANT: dict[str, str] = {  # what became of a mate's money that has not only been paid
-    ShareStatus.REIMBURSED: "went back to",
-    ShareStatus.REFUNDED: "was meant for",
-}
 
 Row = TypeVar("Row", bound=Model)
 
@@ -237,6 +233,8 @@ def of_split(order: Order) -> Iterator[Entry]:
 
 
 def _paid(share: PaymentRequest, at: datetime, currency: str) -> Entry:
+    # That it has gone back is an entry of its own, later.
+    goes = "was meant for" if share.status == ShareStatus.REFUNDED else "goes back to"
     return Entry(
         at=at,
         kind="split",
@@ -244,7 +242,7 @@ def _paid(share: PaymentRequest, at: datetime, currency: str) -> Entry:
         icon="check",
         key=str(share.pk),
         title=f"A mate paid {money.display(share.amount, currency)}",
-        text=f"It {MEANT.get(share.status, 'goes back to')} the lead’s card. What is yours stays the same.",
+        text=f"It {goes} the lead’s card. What is yours stays the same.",
         facts={"amount": share.amount},
     )
 

@@ -54,6 +54,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]) -> dict[str, Any]:
     lines = search.lines(merchant, found)
+    hopeless = resending.count_hopeless(merchant)
     return {
         **_parked(merchant, asked),
         "chips": search.chips(asked),
@@ -62,7 +63,8 @@ def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | 
         "rows": lines,
         "can_tick": any(line["can_tick"] for line in lines),
         "has_endpoint": partial(_has_endpoint, merchant),  # called only if the log is empty
-        "hopeless": resending.count_hopeless(merchant),
+        "hopeless": hopeless,
+        "too_late": search.too_late(merchant) if hopeless == 1 else None,
     }
 
 

@@ -22,7 +22,9 @@ from portal.orders import detail, order, outside, timeline
 
 MAX_REASON = 500
 BUSY = "The bank is busy with this order. Try again in a moment."
-DISPUTED = "A payer disputes this order: their bank has taken the money back. It is not refunded besides."
+DISPUTED = (
+    "The customer disputes this order: their bank has taken the money back. It is not refunded besides."
+)
 
 
 class RefundForm(forms.Form):

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
 from checkout.models import Refund
+from checkout.states import Status
 from config.lib import clock
 from config.lib.database import replica
 from payments import money
@@ -86,6 +87,8 @@ def _shown(found: Sequence[Refund]) -> dict[str, Any]:
                 "amount": money.display(row.amount, row.checkout.currency),
                 "badge": badges.REFUND[row.status],
                 "why": reasons.said(row.failure_reason),
+                "is_unpaid": row.status == Refund.Status.FAILED and row.checkout.status == Status.CAPTURED,
+                "may_pass": reasons.may_pass(row.failure_reason),
             }
             for row in found
         ]

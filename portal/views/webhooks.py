@@ -75,6 +75,7 @@ def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+    tested = _tested(request, membership)  # before the figures, which then count the answer that it shows
     subscription = _subscription(membership)
     context = {
         "subscription": subscription,
@@ -82,7 +83,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "takes_loopback": settings.WEBHOOK_LOOPBACK,
         **_endpoint(subscription),
         **_receiver(request),
-        **_tested(request, membership),
+        **tested,
         **more,
     }
     return pages.show(request, membership, "portal/webhooks.html", context, here=HERE)

@@ -45,6 +45,24 @@ class TestRefund:
         expect(page.locator(".heading .badge")).to_have_text("Refunded", timeout=20_000)
         expect(page.locator(".timeline")).to_contain_text("By " + desk.merchant.owner[0])
 
+    BOXES = """[...document.querySelectorAll(".actions-step > *")].map(it => it.getBoundingClientRect())
+      .map(box => [box.left, box.top + scrollY, box.right, box.bottom + scrollY])"""
+
+    @pytest.mark.parametrize("width", [320, 375, 1280])
+    def test_of_a_double_tap_never_is_under_the_finger(
+        self, desk: Desk, owner: Callable[..., Page], width: int
+    ) -> None:
+        page = desk.at(owner(), f"/portal/checkouts/{desk.uuids['split']}/refund")
+        page.set_viewport_size({"width": width, "height": 812})
+        tapped, _ = page.evaluate(self.BOXES)
+        page.click("[value=check]")
+        expect(page.locator(".ask")).to_contain_text("Step 2 of 2")
+        back, refunds = page.evaluate(self.BOXES)
+        assert back[:3] == tapped[:3] and back[3] >= tapped[3], "there it goes back"
+        assert refunds[0] >= tapped[2], "beside it at any height, whatever else has come or gone above"
+        page.mouse.click((tapped[0] + tapped[2]) / 2, (tapped[1] + tapped[3]) / 2 - page.evaluate("scrollY"))
+        expect(page.locator(".ask")).to_contain_text("Step 1 of 2")
+
 
 @pytest.mark.long
 class TestFinding:

@@ -42,6 +42,13 @@ class TestShop:
         assert wrong(shop_url="http://127.0.0.1:8001/") == {"shop_url"}
 
 
+def test_a_site_that_is_refused_says_what_may_be_left_empty() -> None:
+    form = SettingsForm(stage.FORM | {"return_hosts": "no host!"})
+    assert str(form.errors["return_hosts"][0]).endswith(
+        "such as shop.example, or leave it empty for any site."
+    )
+
+
 @pytest.mark.parametrize(
     ("typed", "kept"),
     [

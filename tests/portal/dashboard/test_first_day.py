@@ -33,6 +33,9 @@ class TestHome:
         assert "0 of 12 done" in client.get("/portal/checklist").content.decode(), "one number, one meaning"
         assert "Nothing needs you" not in words and '<svg class="chart' not in words
         assert "4000 0025 0000 3155" in words and "/api/docs" in words
+        assert "None yet" in words and "Shown once" not in words
+        keys.create_client(acme, "Shop")
+        assert "Shown once, today " in client.get("/portal").content.decode()
         stage.captured(acme)
         words = client.get("/portal").content.decode()
         assert "Take your first payment" not in words and "<h1>Home</h1>" in words

@@ -66,7 +66,7 @@ class TestNeeds:
         due = clock.now() + timedelta(days=12)
         Dispute.objects.update(respond_by=due)
         page = client.get("/portal").content.decode()
-        assert "A payer disputes £90.00" in page
+        assert "A customer disputes £90.00" in page
         assert f"Send your evidence to help@checkout.example before {shown(due)}" in page
         assert f'href="/portal/checkouts/{captured.pk}"' in page
         page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()

@@ -1,5 +1,6 @@
 """One delivery as people read it: its attempts, its plan, and the request as curl."""
 
+import re
 import subprocess
 
 import pytest
@@ -33,7 +34,7 @@ class TestLog:
         delivery = stage.deliver(acme, 500, "HTTP 500", "<b>upstream</b>")
         page = client.get(f"/portal/deliveries/{delivery.pk}").content.decode()
         assert (
-            "<h1>Not delivered yet</h1>" in page
+            "<h1><code>checkout.authorized</code> <bdi>A-2</bdi></h1>" in page
             and "1. 500" in page
             and "2. next" in page
             and "4. last" in page
@@ -54,11 +55,13 @@ class TestLog:
         first = client.get(f"{address}?attempt=1").content.decode()
         assert "Attempt 1 failed. Your endpoint answered 500. Attempt 2 was delivered at " in first
         assert (
-            "<h1>Delivered</h1>" in first
+            first.count("Delivered</span>") == 1
+            and "<h1><code>checkout.authorized</code> <bdi>A-2</bdi></h1>" in first
             and "We try" not in first
-            and "Delivered</span>" in first
             and "Failed</span>" not in first
         )
+        assert "<h2>Attempt 1: request</h2>" in first and re.search(r"<h2>Attempt 1:\s+answered in", first)
+        assert "your server gets it a second time" in first
         second = client.get(address).content.decode()
         assert "Attempt 2 was delivered. Your endpoint answered 200." in second
 

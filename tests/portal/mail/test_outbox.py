@@ -137,7 +137,7 @@ class TestWatching:
         found = dispute(captured.payment)
         Dispute.objects.update(respond_by=datetime(2026, 12, 4, 18, tzinfo=UTC))
         (sent,) = look_and_send()
-        assert sent.to == ["lea@acme.example"] and sent.subject.endswith("a payer disputes £90.00")
+        assert sent.to == ["lea@acme.example"] and sent.subject.endswith("a customer disputes £90.00")
         assert "Send your evidence to help@checkout.example before 4 Dec" in sent.body
         assert captured.merchant_order_id in sent.body and f"/portal/checkouts/{captured.pk}" in sent.body
         assert look_and_send() == []

@@ -36,7 +36,10 @@ class TestEntries:
     def test_of_a_dispute_tell_its_beginning_and_its_end(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
         *_, opened = told(captured)
-        assert opened.title == "A payer disputes £90.00" and (opened.tone, opened.icon) == ("held", "alert")
+        assert opened.title == "The customer disputes £90.00" and (opened.tone, opened.icon) == (
+            "held",
+            "alert",
+        )
         assert opened.text == "Their bank has taken it back until it has decided."
         decide(found, is_won=True)
         *_, decided = told(captured)

@@ -69,7 +69,8 @@ class TestWhatMayBeDone:
         self, acme: Merchant, unpaid: Checkout, pay: Callable[..., Checkout], status: str
     ) -> None:
         owner = stage.browser(stage.person(acme, Role.OWNER))
-        assert "Cancel the order" in owner.get(page_of(unpaid)).content.decode()
+        unasked = owner.get(page_of(unpaid)).content.decode()
+        assert "Cancel the order" in unasked and "<dt>Can be paid until</dt>" in unasked
         if status == "created":
             pay(unpaid, "4000002500003155")
         else:

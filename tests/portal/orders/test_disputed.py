@@ -1,8 +1,11 @@
-"""A dispute in the merchant's words: what the payer said, and where the money is."""
+"""A dispute in the merchant's words: what the customer said, and where the money is."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.utils import timezone
+from django.utils.formats import date_format
 
 from checkout.models import Checkout
 from config.lib import clock
@@ -23,7 +26,7 @@ def test_a_reason_is_a_sentence(reason: str) -> None:
 
 @pytest.mark.parametrize(
     ("is_won", "where"),
-    [(None, "places-hold"), (True, "places-shop"), (False, "Back with the payer")],
+    [(None, "places-hold"), (True, "places-shop"), (False, "Back with the customer")],
 )
 def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | None, where: str) -> None:
     found = dispute(captured.payment)
@@ -33,9 +36,8 @@ def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | Non
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
     words = page.content.decode()
     assert where in words and words.count("Where the money is") == 1
-    assert ("Out of your reach until the bank decides; still counted in your balance." in words) == (
-        is_won is None
-    )
+    assert ("if the bank decides against you, it comes off" in re.sub(r"\s+", " ", words)) == (is_won is None)
+    assert "payer" not in words.lower(), "one word for the person"
     assert ("At the bank" in words) == (is_won is None)
     assert "I did not make this payment." in words and "<dd>fraudulent" not in words.lower()
 
@@ -52,6 +54,12 @@ def test_the_day_to_keep_is_ours(captured: Checkout, due_in: timedelta, title: s
     found = dispute(captured.payment)
     Dispute.objects.filter(pk=found.pk).update(respond_by=clock.now() + due_in)
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
-    words = page.content.decode()
+    words = re.sub(r"\s+", " ", page.content.decode())
     assert title in words and left in words
+    assert "and keeps it until it decides. Without an answer from you the customer gets it." in words
+    assert ("<dt>Answer by</dt>" in words) == (due_in > timedelta())
+    opened = timezone.localtime(found.opened_at)
+    assert re.search(rf"<dt>Opened</dt><dd class=\"whole\"> ?{date_format(opened, 'j M')}", words), (
+        "with its day"
+    )
     assert ("The bank’s own date is" in words) == (due_in > timedelta())

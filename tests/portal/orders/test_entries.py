@@ -75,6 +75,8 @@ class TestTimeline:
         words = stage.browser(stage.person(acme, Role.OWNER)).get(f"/portal/checkouts/{unpaid.pk}")
         text = words.content.decode()
         assert "1 lead and 2 mates" in text and "A mate paid £20.00" in text
+        assert "It goes back to the lead’s card." in text and "It went back" not in text, "that is told once"
+        assert "The bank gave £20.00 back" in text
         assert "The bank took" not in text and "the lead −" not in text, "told once, and no ledger but theirs"
         assert "Finn" not in text and "7700900777" not in text
         assert "1 of 2" in text

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple, TypeAlias
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -85,6 +86,8 @@ class TestTheOrdersPage:
         act(checkout, case.kind, case.amount, is_told=is_told)
         shown = words(checkout)
         assert case.title in shown and case.meaning in shown
+        whom = f'<a href="mailto:{settings.SUPPORT_EMAIL}?subject=Order%20{checkout.merchant_order_id}">'
+        assert whom in shown and f'<bdi class="whole">{checkout.merchant_order_id}</bdi>.' in shown
         discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
         assert "own dashboard" not in words(checkout)
 

@@ -8,8 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
+from portal.deliveries import search
 from portal.models import AuditEntry, Role
 from tests import factories
 from tests.portal import stage
@@ -68,7 +70,10 @@ class TestClosing:
         fit = stage.parked(over.merchant)
         assert "again (1)" in client.get("/portal/deliveries").content.decode()
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
-        assert "1 parked delivery is too late" in words and words.count('class="money-thing"') == 2
+        order = Checkout.objects.get().merchant_order_id
+        assert f"checkout.authorized for <bdi>{order}</bdi> is too late" in words
+        assert "Its hold has ended. Sending it again changes nothing. Close it; it stays in the log." in words
+        assert words.count('class="money-thing"') == 2
         assert re.search(r'action="/portal/deliveries/close"[^§]*?>Close it</button>', words)
         assert words.count('type="checkbox"') == 1, "what cannot be sent with others is not ticked"
         assert "too late</span>" in words
@@ -82,6 +87,19 @@ class TestClosing:
         assert AuditEntry.objects.get(action="deliveries_closed").facts == {"closed": 1}
         client.post("/portal/deliveries/close")
         assert AuditEntry.objects.filter(action="deliveries_closed").count() == 1, "nothing was left"
+
+    def test_says_why_it_cannot_be_sent_or_how_many_there_are(
+        self, client: Client, acme: Merchant, over: Delivery
+    ) -> None:
+        Delivery.objects.update(closed_at=clock.now())
+        assert search.too_late(acme) is None
+        gone = stage.parked(acme)
+        Event.objects.filter(pk=gone.event_id).update(body=b"", body_deleted_at=clock.now())
+        assert (search.too_late(acme) or {})["why"] == "Its personal data has been deleted."
+        assert " is too late" in client.get("/portal/deliveries").content.decode()
+        Delivery.objects.update(closed_at=None)
+        words = re.sub(r"\s+", " ", client.get("/portal/deliveries").content.decode())
+        assert "2 parked deliveries are too late" in words and "Close them; they stay in the log." in words
 
     def test_is_undone_by_sending_it_again(self, client: Client, over: Delivery) -> None:
         client.post("/portal/deliveries/close")

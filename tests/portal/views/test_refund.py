@@ -45,6 +45,8 @@ class TestRefund:
         second = client.post(address(captured), {"step": "check", "ref": ref, "reason": "Show moved"})
         words = second.content.decode()
         assert "Step 2 of 2" in words and "Show moved" in words and ref_in(second) == ref
+        asked = words.partition('class="ask"')[2].partition("</section>")[0]
+        assert asked.count(ref) == 1 and "eference" not in asked, "nobody copies it"
         assert not Refund.objects.exists()
         for _ in range(2):
             done = client.post(address(captured), {"step": "refund", "ref": ref, "reason": "Show moved"})
@@ -96,7 +98,8 @@ class TestRefund:
         Checkout.objects.filter(pk=captured.pk).update(status="captured")
         Refund.objects.update(status="failed", failure_reason=reason)
         words = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
-        assert "The bank refused the refund" in words and says in words and helps in words
+        assert "The bank refused the refund of £90.00<" in words and "The refund was asked for at " in words
+        assert says in words and helps in words
         assert "Refund failed</span>" in words
         assert words.count(f'{address(captured)}"') == 1, "one button, where it helps in the notice"
         assert ("button-pen" in words) == ("Try again" in helps)
@@ -113,17 +116,17 @@ class TestRefund:
         inquiries.open_about([captured.payment_id])
         tasks.answer_inquiries()
         words = client.get(page).content.decode()
-        assert "A payer disputes £90.00" in words and "Send your evidence to" in words
+        assert "The customer disputes £90.00" in words and "Send your evidence to" in words
         assert "Disputed" in words and "let it stand" in words and "Don’t refund it as well" in words
         assert "Out of your reach until the bank decides" in words and "Posted: ." not in words
         assert f"{page}/refund" not in words, "no refund is offered"
         refused = client.post(address(captured), facts, follow=True).content.decode()
-        assert "A payer disputes this order" in refused and not Refund.objects.exists()
+        assert "The customer disputes this order" in refused and not Refund.objects.exists()
         bank_client.ask("decide", payment=captured.payment_id, is_won=False)
         Inquiry.objects.update(due_at=captured.captured_at)
         tasks.answer_inquiries()
         lost = client.get(page).content.decode()
-        assert "The payer keeps £90.00" in lost and "The dispute over £90.00 is lost" in lost
+        assert "The customer keeps £90.00" in lost and "The dispute over £90.00 is lost" in lost
 
     def test_shows_its_progress_until_it_is_settled(self, client: Client, captured: Checkout) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)

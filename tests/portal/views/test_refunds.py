@@ -1,6 +1,7 @@
 """The page of refunds: what it finds, shows and exports, and how PostgreSQL reads it."""
 
 import csv
+import re
 from io import StringIO
 
 import pytest
@@ -44,6 +45,22 @@ class TestRefunds:
             assert order_id in words and "£90.00" in words and "Pending" in words, query
         for query in ("q=r-2", "state=settled", "until=2020-01-01"):
             assert "No refunds match" in client.get(f"/portal/refunds?{query}").content.decode(), query
+
+    @pytest.mark.parametrize(
+        ("reason", "helps"),
+        [("card_closed", "Pay them another way"), ("refused", "Try again from the order")],
+    )
+    def test_that_failed_say_what_to_do(
+        self, client: Client, refund: Refund, reason: str, helps: str
+    ) -> None:
+        Refund.objects.update(status="failed", failure_reason=reason)
+        assert "not been paid back" not in client.get("/portal/refunds").content.decode(), (
+            "another is on its way"
+        )
+        Checkout.objects.update(status="captured")
+        words = re.sub(r"\s+", " ", client.get("/portal/refunds").content.decode())
+        link = f'<a href="/portal/checkouts/{refund.checkout_id}">{helps}</a>'
+        assert f"The customer has not been paid back. {link}." in words
 
     def test_of_a_stranger_are_not_found(self, rival: Merchant, refund: Refund) -> None:
         words = stage.browser(stage.person(rival, Role.OWNER)).get("/portal/refunds?q=r-1").content.decode()

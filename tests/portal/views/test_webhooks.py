@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.http import HttpRequest
 from django.test import Client
 
 from config.lib import clock
 from payments.models import Merchant
-from portal.models import AuditEntry, OutboundEmail, Role
+from portal.models import AuditEntry, Membership, OutboundEmail, Role
 from portal.views import webhooks
 from tests.portal import stage
 from tests.portal.stage import saved
@@ -162,6 +163,22 @@ class TestTestEvent:
         assert part.count("hx-swap-oob") == 2 and "1 of 1" in part and "Working" in part
         page = client.get(address).content.decode()
         assert "Its answer counts in Health." in page and "1 of 1" in page and "hx-swap-oob" not in page
+
+    def test_counts_in_the_figures_of_a_page_that_shows_it(
+        self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Even where it comes while the page is made."""
+        saved(acme)
+        address = client.post("/portal/webhooks/test")["Location"].split("#")[0]
+        found = webhooks._tested
+
+        def answered_now(request: HttpRequest, membership: Membership) -> dict[str, Any]:
+            stage.deliver(acme, 200)
+            return found(request, membership)
+
+        monkeypatch.setattr(webhooks, "_tested", answered_now)
+        page = client.get(address).content.decode()
+        assert "Delivered</span>" in page and "1 of 1" in page
 
     def test_needs_an_endpoint(self, client: Client) -> None:
         assert "Save an endpoint first" in client.post("/portal/webhooks/test", follow=True).content.decode()

@@ -103,6 +103,7 @@ class TestForms:
         page = client.get("/portal/settings").content.decode()
         main = page.partition('<main class="main"')[2].partition("</main>")[0]
         parts = re.findall("<form|</form|>Save settings<|>Save logo<|>Save wording<|>Preview<", main)
+        assert "unless an order names its own" in main and "whose order gives no way back" in main
         own = [["<form", f">Save {what}<", "</form"] for what in ("settings", "logo", "wording")]
         assert parts == [*itertools.chain(*own), ">Preview<"]
 
