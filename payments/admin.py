@@ -359,7 +359,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     list_filter = (OPENNESS, "kind")
     listed_as = "Open ones first, the oldest of them on top"
     searched_by = "What is wrong, note or order"
-    search_help_text = "Any part of a kind or a note, or the whole id of an order."
+    search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -180,7 +180,7 @@ class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
         is_bookable = action != "book_outside_refund" or row.kind == booking.TOLD_AS
         return is_bookable and super().offers(action, row)
 
-    @admin.action(description="Book a refund that was made at the provider", permissions=["remedy"])
+    @admin.action(description="Book the refund", permissions=["remedy"])
     @confirming.confirmed(BOOK, seen=_said_of_record)
     def book_outside_refund(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
         act = partial(booking.book_outside_refund, note=note)

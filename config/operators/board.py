@@ -71,6 +71,7 @@ class Board:
     stops: Sequence[Switch]
     queues: Sequence[Queue]
     unresolved: Sequence[UnresolvedOperation]
+    first_cases: Sequence[cases.Case]  # that are shown in full
     cases: Sequence[cases.Case]
     failing: Sequence[tuple[Endpoint, str]]
     parked: int
@@ -84,6 +85,11 @@ class Board:
         """The queue whose oldest row has waited longest, a late one first."""
         waiting = [queue for queue in self.queues if queue.since]
         return min(waiting, key=lambda queue: (queue.verdict != LATE, queue.since), default=None)
+
+    @property
+    def lists(self) -> list[tuple[str, str]]:
+        """The lists that have all discrepancies, if only the oldest are shown."""
+        return cases.lists_of(self.cases, self.first_cases)
 
     @property
     def breaches(self) -> int:
@@ -101,6 +107,7 @@ def read(request: HttpRequest | None = None) -> Board:
         queues=queues.read(now),
         unresolved=unclear,
         cases=open_cases,
+        first_cases=cases.first(open_cases, request),
         failing=_failing(now),
         parked=_parked_today(now),
         replica=lag.shown(),

@@ -17,14 +17,16 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from checkout.models import Checkout
+from config.lib.admin import columns
 from config.lib.admin.readonly import OperatorAdmin
-from config.operators import ages
+from config.operators import ages, shell
 from payments import money
 from payments.models import Discrepancy, Dispute, Operation, Payment
 from payments.tasks import WHAT_TO_DO
 from portal.orders import reasons
 
-LISTED = 50
+LISTED = 50  # that are read, and counted
+SHOWN = 8  # in full, on the overview and on the page of what needs a person
 URGENT_AFTER = timedelta(days=1)
 # What each kind of discrepancy is, in a few words; one that has none reads as its kind does.
 SENTENCES = {
@@ -68,8 +70,14 @@ HERE = {
     "capture_pending_too_long": "We go on asking. Ask the provider what it waits for. If it vouches that nothing"
     " arrived, give it up.",
     "void_refused": "The payer’s money is still held. Ask the provider to release it, or send it again.",
-    "outside_refund": "Tell the merchant, and book the refund: then a refund gives back the rest. Until then the"
-    " provider refuses it.",
+    "outside_refund": "The provider shows a refund{amount} that nobody began here. Tell the merchant, then book it."
+    " Until it is booked, the provider refuses a refund of the rest.",
+    "dispute_lost": "The payer keeps the money: it is the merchant’s loss. Tell the merchant, then close this.",
+}
+# What there is to decide, where a headline says only what has happened.
+TO_DECIDE = {
+    "dispute_lost": "Tell the merchant that it is their loss, then close it.",
+    "outside_refund": "Tell the merchant, then book it.",
 }
 # What the actions of the admin are called here, and what they are done to.
 VERBS = {
@@ -124,8 +132,10 @@ class Case:
 
     @property
     def reason(self) -> str:
-        """Return why it is so or until when it can be answered, if the headline does not say it."""
-        return "" if self.why.startswith(self.headline) else self.why
+        """Return why it is so, until when it can be answered or what is to be decided, if the headline does not."""
+        if self.why.startswith(self.headline):
+            return ""
+        return self.why or TO_DECIDE.get(self.discrepancy.kind, "")
 
     @property
     def decided_at(self) -> str:
@@ -144,6 +154,24 @@ def read(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = N
     if order_uuid is not None:
         rows = rows.filter(about=order_uuid)
     return [case(row, now, request) for row in rows[:LISTED]]
+
+
+def first(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
+    """Return those that are shown in full: the oldest ones, or all where this operator sees no list of the others."""
+    return found[:SHOWN] if request is None or shell.may_see(request, "payments.discrepancy") else found
+
+
+def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:
+    """Return the lists that have all where not all are shown, each with its address; LISTED is no count of all."""
+    if len(shown) == len(found):
+        return []
+    address = f"{columns.list_of('payments.discrepancy')}?state=open"
+    disputes = sum(case.is_decided_elsewhere for case in found)
+    if len(found) == LISTED:
+        named = ("All open discrepancies", "All open disputes")
+    else:
+        named = (f"All {len(found)} discrepancies", f"{disputes} disputes" if disputes > 1 else "1 dispute")
+    return [(named[0], address), *([(named[1], f"{address}&kind=disputed")] if disputes else [])]
 
 
 def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
@@ -195,6 +223,9 @@ def _meaning(row: Any) -> str:
     )
     if row.kind == "disputed":
         return what.format(until=f" by {_hour(row.respond_by)}" if row.respond_by else "")
+    if row.kind == "outside_refund":
+        amount = _amount(row)
+        return what.format(amount=f" of {amount}" if amount else "")
     why = _why(row)
     if row.kind == "refund_part_failed" and why == reasons.CLOSED:
         what = TO_A_CLOSED_ACCOUNT

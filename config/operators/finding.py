@@ -25,11 +25,15 @@ LAST4_DIGITS, PHONE_DIGITS = 4, 7
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has found: the newest orders first, and merchants; `is_number`: it was for a phone number."""
+    """What a search has found: the newest orders first, and merchants; `is_number`: it was for a phone number.
+
+    `is_cut`: there are older orders that are not shown.
+    """
 
     orders: Sequence[OrderRow]
     merchants: Sequence[Merchant]
     is_number: bool = False
+    is_cut: bool = False
 
     @property
     def by(self) -> str:
@@ -50,7 +54,8 @@ def find(term: str, request: HttpRequest) -> Found:
         for uuid in uuids:
             found.setdefault(uuid, by)
     rows = reading.with_read_at(Checkout.objects.filter(pk__in=list(found)[:MAXIMUM]))
-    newest = list(rows.select_related("merchant").order_by("-created_at", "-pk")[:SHOWN])
+    read = list(rows.select_related("merchant").order_by("-created_at", "-pk")[: SHOWN + 1])
+    newest = read[:SHOWN]
     cards: dict[UUID, list[Payment]] = {}
     for payment in Payment.objects.filter(checkout_uuid__in=[row.pk for row in newest]).order_by(
         "created_at"
@@ -59,7 +64,7 @@ def find(term: str, request: HttpRequest) -> Found:
     merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:SHOWN] if term else []
     more = marks.of([row.pk for row in newest], request)
     orders = [lists.order(row, more.get(row.pk), found[row.pk], cards.get(row.pk, [])) for row in newest]
-    return Found(orders, list(merchants), is_number=_is_number(term))
+    return Found(orders, list(merchants), is_number=_is_number(term), is_cut=len(read) > SHOWN)
 
 
 def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:

@@ -20,16 +20,24 @@ from config.lib.admin.lists import LOOKED_THROUGH, OfMerchant
 from config.operators import ages, badges, cases, marks, shell
 from config.operators.cases import Case
 from payments import money
-from payments.models import Discrepancy, Merchant
+from payments.models import Discrepancy, Merchant, Payment
 from portal.badges import CHECKOUT, Badge
 
 # What filters are called, by the framework's title or the field.
 FILTERS = {
     "payments.discrepancy.kind": "What is wrong",
-    "opt in enabled": "Asks for the opt-in",
+    "opt in enabled": "Asks for marketing consent",
     f"status, among the newest {LOOKED_THROUGH:,}": "State",
 }
 STATES = {str(state.label): CHECKOUT[state].words for state in Status}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card that an order was paid with, how often if not once, and the first payment by it."""
+
+    words: str
+    payment: UUID
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,7 @@ class OrderRow:
     age: str
     more: Badge | None = None
     by: str = ""
-    cards: Sequence[Any] = ()
+    cards: Sequence[Card] = ()
 
 
 @dataclass(frozen=True)
@@ -69,11 +77,23 @@ def orders(found: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
     return [order(row, more.get(row.pk)) for row in found]
 
 
-def order(row: Checkout, more: Badge | None, by: str = "", cards: Sequence[Any] = ()) -> OrderRow:
+def order(row: Checkout, more: Badge | None, by: str = "", payments: Sequence[Payment] = ()) -> OrderRow:
     """Return an order of a query `with_read_at` as a row."""
     amount = money.display(row.amount, row.currency)
     age = ages.in_words(reading.read_at(row) - row.created_at)
-    return OrderRow(row, badges.of_checkout(row), amount, age, more, by, cards)
+    return OrderRow(row, badges.of_checkout(row), amount, age, more, by, cards(payments))
+
+
+def cards(payments: Sequence[Payment]) -> list[Card]:
+    """Return with which cards payments were made, each once."""
+    found: dict[str, list[Payment]] = {}
+    for payment in payments:
+        words = f"{payment.card_brand or ''} {payment.card_last4 or 'no card'}".strip()
+        found.setdefault(words, []).append(payment)
+    return [
+        Card(f"{words}\N{NO-BREAK SPACE}×{len(rows)}" if len(rows) > 1 else words, rows[0].pk)
+        for words, rows in found.items()
+    ]
 
 
 def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[DiscrepancyRow]:
@@ -82,26 +102,33 @@ def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[Di
     named = {row.pk: row for row in rows.annotate(read_at=Now())}
     told = [cases.case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
     shown = _on_operations() if shell.may_look(request) else None
+    may_see_orders = shell.may_see(request, "checkout.checkout")
     return [
         DiscrepancyRow(
             case,
             badges.of_discrepancy(case.discrepancy, case.age, is_old=case.is_old),
-            "" if shown is None or case.discrepancy.closed_at else _decided_at(case, shown),
+            ""
+            if shown is None or case.discrepancy.closed_at
+            else _decided_at(case, shown, may_see_orders=may_see_orders),
         )
         for case in told
     ]
 
 
 def _on_operations() -> set[UUID]:
-    """Return the keys of the open discrepancies that the page of all that needs a person has, in one statement."""
+    """Return the keys of the open discrepancies that the page of what needs a person has, in one statement."""
     rows = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
-    return set(rows.values_list("pk", flat=True)[: cases.LISTED])
+    return set(rows.values_list("pk", flat=True)[: cases.SHOWN])
 
 
-def _decided_at(case: Case, shown: set[UUID]) -> str:
-    """Return where a discrepancy is decided: beside all others, or on its own page where it is too new for that."""
+def _decided_at(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
+    """Return where a discrepancy is decided: beside the oldest ones, else on its order's page, or on its own."""
     row = case.discrepancy
-    return case.decided_at if row.pk in shown else columns.page_of(row._meta.label_lower, row.pk)
+    if row.pk in shown:
+        return case.decided_at
+    if may_see_orders and case.order_uuid:
+        return f"{columns.page_of('checkout.checkout', case.order_uuid)}#case-{row.pk}"
+    return columns.page_of(row._meta.label_lower, row.pk)
 
 
 def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:

@@ -45,7 +45,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Teams", "portal.membership"),
         ("API clients", "portal.apiclient"),
         ("Audit entries", "portal.auditentry"),
-        ("SMS messages", "hosted_page.smsmessage"),
+        ("Texts", "hosted_page.smsmessage"),
         ("Opt-ins", "hosted_page.optin"),
     ),
 }
@@ -130,7 +130,7 @@ def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link
     waiting = {"payments.discrepancy": open_cases}
     groups = [
         own,
-        *([_link(model, waiting) for model in group if _may_see(request, model)] for group in MENU),
+        *([_link(model, waiting) for model in group if may_see(request, model)] for group in MENU),
     ]
     return [
         [link._replace(is_here=_is_here(link, request.path)) for link in group] for group in groups if group
@@ -154,7 +154,7 @@ def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int)
         topic: [
             _link(model, {})._replace(note=_note(waiting.get(model), counts.get(model, 0)))
             for _, model in rows
-            if _may_see(request, model)
+            if may_see(request, model)
         ]
         for topic, rows in RECORDS.items()
     }
@@ -167,7 +167,8 @@ def _note(waiting: tuple[int, str] | None, count: int) -> str:
     return estimates.in_words(count)
 
 
-def _may_see(request: HttpRequest, model: str) -> bool:
+def may_see(request: HttpRequest, model: str) -> bool:
+    """Whether this operator may see the list of a model, such as "checkout.checkout"."""
     app, _, name = model.partition(".")
     return request.user.has_perm(f"{app}.view_{name}") or request.user.has_perm(f"{app}.change_{name}")
 

@@ -117,8 +117,10 @@ def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateR
         at = clock.now()
         unresolved, waiting = board.waiting(at, request) if request.user.has_perm(MAY_LOOK) else ([], [])
     counts = len(unresolved), len(waiting)
-    around = shell.around_page(request, *counts) | {"at": at, "cases": waiting}
+    around = shell.around_page(request, *counts) | {"at": at}
     if name == "overview":
+        around["cases"] = cases.first(waiting, request)
+        around["lists"] = cases.lists_of(waiting, around["cases"])
         around["records"] = shell.records(
             request, *counts, sum(case.is_decided_elsewhere for case in waiting)
         )

@@ -28,6 +28,8 @@ discrepancies.report_operation(of("{failed}", "refund"), "refund_part_failed", p
 discrepancies.report_operation(of("{captured}", "capture"), "another_amount", amount=4850)
 rows = Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
+rows = Discrepancy.objects.filter(kind="another_amount", closed_at=None)
+rows.update(created_at=clock.now() - timedelta(hours=20))  # the page has the oldest ones
 """
 # All of the order whose refund failed was three days ago.
 EARLIER = """
@@ -44,10 +46,14 @@ earlier(Payment.objects.filter(checkout_uuid="{failed}"), "created_at")
 earlier(Operation.objects.filter(payment__checkout_uuid="{failed}"), "created_at", "ended_at")
 """
 REPORT = """
+from datetime import timedelta
+from config.lib import clock
 from payments import discrepancies
-from payments.models import Operation
+from payments.models import Discrepancy, Operation
 capture = Operation.objects.get(payment__checkout_uuid="{captured}", kind="capture")
 discrepancies.report_operation(capture, "{kind}")
+rows = Discrepancy.objects.filter(operation=capture, kind="{kind}", closed_at=None)
+rows.update(created_at=clock.now() - timedelta(hours=19))
 """
 FAILING = """
 from config.lib import clock
@@ -139,7 +145,7 @@ def _path(path: str) -> Callable[[Office, Page], Page]:
 def _overview(office: Office, page: Page) -> Page:
     office.at(page, "/admin/")
     if page.evaluate("() => 'htmx' in window"):
-        page.wait_for_selector("text=Waits longest")
+        page.wait_for_selector("text=Oldest job in a queue")
     return page
 
 

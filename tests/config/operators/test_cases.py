@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout
 from payments import discrepancies
-from payments.models import Discrepancy, Dispute, Operation
+from payments.models import Discrepancy, Dispute, Merchant, Operation
 from portal.models import User
 from tests import outside
 from tests.portal import people
@@ -84,6 +84,69 @@ def test_says_until_when_a_dispute_can_be_answered(
     assert "<p>Answer by 5 Dec, 12:00.</p>" in operator.get("/admin/").content.decode()
     Dispute.objects.update(respond_by=None)
     assert "Send evidence at the provider. Until" in operator.get("/admin/operations/").content.decode()
+
+
+def test_says_of_a_lost_dispute_what_there_is_to_decide(operator: Client, acme: Merchant) -> None:
+    discrepancies.report("dispute_lost", acme.pk, merchant=acme)
+    assert (
+        "Tell the merchant that it is their loss, then close it.</p>"
+        in operator.get("/admin/").content.decode()
+    )
+    assert "it is the merchant’s loss. Tell the" in operator.get("/admin/operations/").content.decode()
+
+
+def test_says_of_a_refund_made_elsewhere_how_much_and_what_to_do(operator: Client, acme: Merchant) -> None:
+    discrepancies.report("outside_refund", acme.pk, merchant=acme, amount=1000, currency="GBP")
+    page = operator.get("/admin/operations/").content.decode()
+    assert (
+        "The provider shows a refund of £10.00 that nobody began here. Tell the merchant, then book it."
+        in page
+    )
+    assert "Tell the merchant, then book it.</p>" in operator.get("/admin/").content.decode()
+    Discrepancy.objects.update(facts={})
+    assert "shows a refund that nobody began" in operator.get("/admin/operations/").content.decode()
+
+
+class TestTheOldest:
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("config.operators.cases.SHOWN", 2)
+
+    @pytest.mark.parametrize("path", ["/admin/", "/admin/operations/"])
+    def test_are_shown_and_lead_to_the_list_of_all(
+        self, operator: Client, acme: Merchant, path: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kinds = ("missing_here", "forged_notification", "disputed")
+        for kind in kinds[:2]:
+            discrepancies.report(kind, acme.pk, merchant=acme)
+        assert "discrepancies</a>" not in operator.get(path).content.decode()
+        discrepancies.report(kinds[2], acme.pk, merchant=acme)
+        page = operator.get(path).content.decode()
+        everything = "/admin/payments/discrepancy/?state=open"
+        assert f'href="{everything}">All 3 discrepancies</a>' in page
+        assert f'href="{everything}&amp;kind=disputed">1 dispute</a>' in page
+        assert "A notification with a wrong" in page and "A payer disputes" not in page
+        monkeypatch.setattr("config.operators.cases.LISTED", 3)
+        page = operator.get(path).content.decode()
+        assert ">All open discrepancies</a>" in page and ">All open disputes</a>" in page
+
+    def test_are_all_to_who_sees_no_list_of_them(self, client: Client, acme: Merchant) -> None:
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
+        people.operate(client, person)
+        for kind in ("missing_here", "forged_notification", "disputed"):
+            discrepancies.report(kind, acme.pk, merchant=acme)
+        page = client.get("/admin/operations/").content.decode()
+        assert "A payer disputes" in page and "discrepancies</a>" not in page
+
+    def test_are_not_the_only_ones_that_the_list_of_disputes_has(
+        self, operator: Client, acme: Merchant
+    ) -> None:
+        for kind in ("missing_here", "disputed"):
+            discrepancies.report(kind, acme.pk, merchant=acme)
+        page = operator.get("/admin/payments/discrepancy/?state=open&kind=disputed").content.decode()
+        table = page[page.index("<tbody>") :]
+        assert "A payer disputes" in table and "know nothing of" not in table
 
 
 def test_says_why_the_bank_refused_and_what_the_verbs_below_do(operator: Client, captured: Checkout) -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.test import RequestFactory
 
 from checkout import refunds
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest
-from config.operators import finding
+from config.operators import finding, lists
 from config.operators.finding import Found
 from payments.models import Merchant, Operation, Payment
 from portal.models import User
@@ -86,6 +87,31 @@ class TestFinding:
     )
     def test_finds_nothing_by(self, captured: Checkout, term: str) -> None:
         assert found(term) == []
+
+
+class TestSeveral:
+    def test_say_whether_there_are_older_ones(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(finding, "SHOWN", 2)
+        phone = "+447700900555"
+        orders = [factories.checkout(acme, merchant_order_id=f"A-{number}") for number in range(3)]
+        for order in orders[:2]:
+            mates.split(order, 2000)
+        PaymentRequest.objects.update(phone=phone)
+        assert len(looked_for(phone).orders) == 2 and not looked_for(phone).is_cut
+        mates.split(orders[2], 2000)
+        PaymentRequest.objects.update(phone=phone)
+        assert found(phone) == [orders[2], orders[1]] and looked_for(phone).is_cut
+
+    def test_cards_of_an_order_stand_once_each(self) -> None:
+        first, *more = [
+            Payment(pk=uuid4(), card_brand=brand, card_last4=last4)
+            for brand, last4 in (("Mastercard", "4444"), ("Visa", "4242"), ("Mastercard", "4444"), ("", ""))
+        ]
+        assert lists.cards([first, *more]) == [
+            lists.Card("Mastercard 4444\N{NO-BREAK SPACE}×2", first.pk),
+            lists.Card("Visa 4242", more[0].pk),
+            lists.Card("no card", more[2].pk),
+        ]
 
 
 class TestHow:

@@ -1,6 +1,7 @@
 """The lists of orders, discrepancies and merchants as operators read them."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -11,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from checkout.models import Checkout, Refund
 from config.lib import clock
 from payments import discrepancies, switches
-from payments.models import Discrepancy, Merchant, Operation
+from payments.models import Discrepancy, Dispute, Merchant, Operation
 from portal.models import User
 from tests import factories, outside
 from tests.portal import people
@@ -146,7 +147,7 @@ class TestDiscrepancies:
     def test_lead_each_to_where_it_is_decided(
         self, client: Client, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("config.operators.cases.LISTED", 1)
+        monkeypatch.setattr("config.operators.cases.SHOWN", 1)
         capture = Operation.objects.get(kind="capture")
         for kind in ("another_amount", "missing_there", "void_refused"):
             discrepancies.report_operation(capture, kind)
@@ -155,8 +156,8 @@ class TestDiscrepancies:
         people.operate(client)
         page = shown(client, DISCREPANCIES)
         assert f'href="/admin/operations/#case-{first.pk}">Decide<' in page
-        assert f'href="{DISCREPANCIES}{second.pk}/change/">Decide<' in page, (
-            "too new to stand beside the others"
+        assert f'href="{ORDERS}{captured.pk}/change/#case-{second.pk}">Decide<' in page, (
+            "too new to stand beside the oldest ones"
         )
         assert page.count(">Decide<") == 2, "what is closed is decided"
         assert ">What is wrong</h3>" in page and ">Kind</h3>" not in page
@@ -164,6 +165,25 @@ class TestDiscrepancies:
         person.user_permissions.set(Permission.objects.filter(codename="view_discrepancy"))
         people.operate(client, person)
         assert ">Decide<" not in shown(client, DISCREPANCIES), "nor may they see where"
+        person.user_permissions.set(
+            Permission.objects.filter(codename__in=["view_discrepancy", "view_operation"])
+        )
+        page = shown(client, DISCREPANCIES)
+        assert f'href="{DISCREPANCIES}{second.pk}/change/">Decide<' in page, "nor do they see its order"
+
+    def test_of_a_dispute_says_until_when_it_can_be_answered(
+        self, operator: Client, captured: Checkout, posted: list[int]
+    ) -> None:
+        outside.dispute(captured.payment)
+        Dispute.objects.update(respond_by=datetime(2026, 12, 5, 12, tzinfo=UTC))
+        assert "Answer by 5 Dec, 12:00.</span>" in shown(operator, DISCREPANCIES)
+        Discrepancy.objects.update(closed_at=clock.now())
+        assert "Answer by" not in shown(operator, DISCREPANCIES)
+
+    def test_are_booked_by_the_verb_that_their_row_has(self, operator: Client, acme: Merchant) -> None:
+        discrepancies.report("outside_refund", acme.pk, merchant=acme)
+        assert ">Book the refund</span>" in shown(operator, DISCREPANCIES)
+        assert ">Book the refund</a>" in shown(operator, "/admin/operations/")
 
     def test_say_which_filters_are_on(self, operator: Client, captured: Checkout) -> None:
         assert "Filters: open only" in shown(operator, f"{DISCREPANCIES}?state=open")
@@ -200,7 +220,22 @@ class TestMerchants:
         Merchant.objects.filter(pk=acme.pk).update(return_hosts=["tickets.example"])
         page = shown(operator, MERCHANTS)
         assert "tickets.example" in page and f"…{str(acme.pk)[-6:]}" in page
-        assert "opt in enabled" not in page and "Asks for the opt-in" in page
+        assert "opt in enabled" not in page and "Asks for marketing consent" in page
+
+    def test_have_no_filter_with_a_single_choice(
+        self, operator: Client, acme: Merchant, rival: Merchant
+    ) -> None:
+        assert ">Country</h3>" not in shown(operator, MERCHANTS)
+        its = shown(operator, f"{MERCHANTS}?country={acme.country}")
+        assert ">Country</h3>" in its, "what is chosen can be taken back"
+        Merchant.objects.filter(pk=rival.pk).update(country="FR")
+        assert ">Country</h3>" in shown(operator, MERCHANTS)
+
+    def test_have_pages(self, operator: Client) -> None:
+        Merchant.objects.bulk_create(Merchant(name=f"Shop {number}", country="GB") for number in range(550))
+        page = shown(operator, MERCHANTS)
+        pages = page[page.index('<span class="pages">') :]
+        assert '<span class="this-page">1</span>' in pages and "<span>…</span>" in pages
 
     def test_are_filtered_by_whether_they_are_suspended(
         self, operator: Client, acme: Merchant, rival: Merchant

@@ -76,6 +76,19 @@ def test_says_on_the_overview_who_is_stopped_and_why(operator: Client) -> None:
     assert "Suspended" in page and "All merchants" in page
 
 
+def test_says_what_the_oldest_job_of_the_queues_is(operator: Client, held: Checkout) -> None:
+    page = operator.get("/admin/now").content.decode()
+    assert "Oldest job in a queue" in page and "None late</strong>" in page and "late means over 5 s" in page
+    factories.make_late(held)
+    assert "Holds to release: not late</span>" in operator.get("/admin/now").content.decode()
+
+
+def test_calls_texts_so_where_it_is_a_label(operator: Client) -> None:
+    page = operator.get("/admin/").content.decode()
+    assert ">Texts</a>" in page and "SMS messages" not in page
+    assert "<h1>Texts</h1>" in operator.get("/admin/hosted_page/smsmessage/").content.decode()
+
+
 def test_orders_links_by_topic_as_the_overview_does() -> None:
     links = [Link(title, "/") for title in ("Bills", "Disputes", "Events", "Payments", "Refunds")]
     found = [(topic, [link.title for link in rows]) for topic, rows in shell.by_topic(links)]

@@ -37,9 +37,22 @@ class TestThePage:
         assert page.count(captured.merchant_order_id) >= 2 and "Visa 4242" in page and "£90.00" in page
         assert "Rival" in operator.get("/admin/find", {"q": "riva"}).content.decode()
 
+    def test_says_that_older_ones_are_not_shown_and_how_to_find_one(
+        self, operator: Client, acme: Merchant, rival: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for merchant in (acme, rival):
+            factories.checkout(merchant, merchant_order_id="A-1")
+        page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
+        assert "> 2 orders, found by order id</h2>" in page and "Older ones" not in page
+        monkeypatch.setattr("config.operators.finding.SHOWN", 1)
+        Merchant.objects.filter(pk=rival.pk).update(name="A-1")  # so that the one order does not open at once
+        page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
+        assert "> The newest 1 order, found by order id</h2>" in page
+        assert "Older ones are not shown. To find one, search for its order id or for a phone number" in page
+
     def test_says_so_when_nothing_is_found(self, operator: Client) -> None:
         page = operator.get("/admin/find", {"q": "A-0"}).content.decode()
-        assert "Nothing matches" in page and ">A-0</bdi>”" in page and "must be whole." in page
+        assert "Nothing matches" in page and ">A-0</bdi>”" in page and "a number with its +." in page
 
     def test_writes_down_who_looked_for_a_number(self, operator: Client, captured: Checkout) -> None:
         assert captured.lead and captured.lead.phone
