@@ -176,8 +176,8 @@ def _disputed(dispute: Dispute) -> dict[str, Any]:
         words = _("You are not charged, and there is nothing left to do.")
         return {"heading": _("Shares are no longer asked for"), "words": f"{given_back} {words}"}
     words = _(
-        "A bank is looking into this order. You are not charged. If the payment stands, this link works again."
-        " If not, it ends."
+        "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the payment"
+        " stands, this link works again. If not, the link ends."
     )
     return {"heading": _("Nothing to pay now"), "words": words, "passes": True}
 

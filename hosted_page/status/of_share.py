@@ -87,8 +87,8 @@ def _stays(checkout: Checkout) -> bool:
 def _paused() -> PageStatus:
     """Return the status while a card of the order is disputed; nobody is told whose."""
     words = _(
-        "A bank is looking into this order. You are not charged. If the payment stands, this link works again."
-        " If not, it ends."
+        "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the payment"
+        " stands, this link works again. If not, the link ends."
     )
     return PageStatus("paused", _("Nothing to pay now"), [words], live=True)
 

@@ -151,7 +151,7 @@ def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     if delivery.status != Delivery.Status.DELIVERED:
         next_at = delivery.next_attempt_at
         again = (
-            f"The next attempt is at {when_exactly(next_at)}. "
+            f"Attempt {delivery.attempt_count + 1} is at {when_exactly(next_at)}. "
             if next_at and not delivery.lease_token
             else ""
         )

@@ -84,7 +84,7 @@ class TestBeforeTheCode:
         refused = stranger.post("/prefilled")
         assert refused.status_code == 422
         page = words(refused)
-        assert "You have a code already" in page and "data-resend-in" in page
+        assert "Enter your code on the other page" in page and "data-resend-in" in page
         assert "button-main" not in words(refused), "it would fail"
         tells_nothing(again, refused, stranger.get(), stranger.post("/resend"))
 

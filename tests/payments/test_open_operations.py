@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 
 from payments import open_operations
-from payments.models import Merchant, Operation
+from payments.models import Merchant, Operation, Payment
 from tests import mates
 
 pytestmark = pytest.mark.django_db
@@ -18,10 +19,23 @@ class TestWhatHasBegun:
     @pytest.mark.parametrize("kind", ["authorize", "capture"])
     def test_is_told_to_the_merchant_whose_it_is(self, in_doubt: InDoubt, rival: Merchant, kind: str) -> None:
         operation = in_doubt(kind)
+        Operation.objects.filter(pk=operation.pk).update(state="in_flight")
         assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == [
             operation.payment.checkout_uuid
         ]
         assert open_operations.begun(rival.pk, LONG_AGO) == []
+
+    def test_is_told_no_more_once_anything_was_heard_of_it(self, in_doubt: InDoubt) -> None:
+        """That is written on the order. Else a bank that is silent for an hour had all orders of that hour read."""
+        operation = in_doubt("authorize")
+        assert operation.state == "unknown"
+        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
+
+    def test_is_told_of_no_mates_card(self, in_doubt: InDoubt) -> None:
+        operation = in_doubt("authorize")
+        Operation.objects.filter(pk=operation.pk).update(state="in_flight")
+        Payment.objects.update(kind="share", checkout_uuid=uuid4())
+        assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
 
     def test_is_told_of_no_release_since_the_order_s_row_tells_of_it(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("void")

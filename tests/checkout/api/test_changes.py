@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
@@ -14,8 +13,8 @@ from checkout import captures, given_up_cards
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import feed
-from payments import due, open_operations
-from payments.models import Operation, Payment
+from payments import due
+from payments.models import Operation
 from payments.provider import Verdict
 from payments.providers.sandbox import fault_injection
 from tests import factories, mates
@@ -135,18 +134,6 @@ class TestTheList:
         found, cursor = first(api, "&limit=3")
         assert found[:2] == [str(made[2].pk), str(made[3].pk)] and len(found) == 3
         assert {*found, *changes(api, cursor)[0]} == {str(row.pk) for row in made}
-
-    def test_reads_of_what_is_open_only_what_nothing_was_heard_of(
-        self, api: Api, in_doubt: Callable[..., Operation]
-    ) -> None:
-        """Else a bank that is silent for an hour had each page read all orders of that hour."""
-        open_one = in_doubt("authorize")
-        assert open_operations.begun(api.merchant.pk, clock.now() - timedelta(hours=1)) == []
-        asked(open_one, seconds_ago=0)
-        subject = open_one.payment.subject
-        assert open_operations.begun(api.merchant.pk, clock.now() - timedelta(hours=1)) == [subject]
-        Payment.objects.update(kind="share", checkout_uuid=uuid4())
-        assert open_operations.begun(api.merchant.pk, clock.now() - timedelta(hours=1)) == []
 
     def test_has_an_order_once_more_whose_payer_did_not_confirm(self, api: Api, unpaid: Checkout) -> None:
         Asked(unpaid)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from checkout.models import Customer
 from config.lib import batches
 from payments.models import Merchant
-from tests.factories import CustomerFactory, MerchantFactory
+from payments.providers.sandbox.models import Fault
+from tests.factories import MerchantFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -26,12 +26,13 @@ def test_end_after_so_many_and_leave_the_rest_for_the_next_run() -> None:
 
 
 def test_treat_each_row_once() -> None:
-    CustomerFactory.create_batch(5, name="Old")
-    CustomerFactory.create(name="Young")
-    old = Customer.objects.filter(name="Old")
-    assert batches.update(old, name="Older") == 5 and not old.exists()
-    assert batches.delete(Customer.objects.filter(name="Older")) == 5
-    assert Customer.objects.get().name == "Young"
+    Fault.objects.bulk_create(
+        Fault(verb="refund", mode="down", times=number) for number in (1, 1, 1, 1, 1, 2)
+    )
+    old = Fault.objects.filter(times=1)
+    assert batches.update(old, times=3) == 5 and not old.exists()
+    assert batches.delete(Fault.objects.filter(times=3)) == 5
+    assert Fault.objects.get().times == 2
 
 
 def test_yield_each_row_that_was_there_whatever_is_written_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,7 +238,7 @@ class TestTheGroupsLink:
     def test_works_again_once_the_bank_has_decided_for_the_shop(self, order: Checkout) -> None:
         found = disputed(order)
         for step in ("", "/qr"):
-            assert "A bank is looking into this order." in main(
+            assert "A bank is looking into a payment for this order" in main(
                 Guest(order).client.get(Guest(order).path + step, follow=True)
             )
         decide(found, is_won=True)

@@ -103,7 +103,7 @@ class TestTheLink:
         inquiries.open_about([order.payment_id])
         tasks.answer_inquiries()
         page = words(finn.get())
-        assert "A bank is looking into this order" in page and "You are not charged" in page
+        assert "A bank is looking into a payment for this order" in page and "You are not charged" in page
 
     def test_tells_when_the_money_is_back(self, finn: Mate, order: Checkout) -> None:
         finn.pay()

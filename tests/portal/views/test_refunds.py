@@ -48,7 +48,7 @@ class TestRefunds:
 
     @pytest.mark.parametrize(
         ("reason", "helps"),
-        [("card_closed", "Pay them another way"), ("refused", "Try again from the order")],
+        [("card_closed", "Pay them another way."), ("refused", "It can be tried again.")],
     )
     def test_that_failed_say_what_to_do(
         self, client: Client, refund: Refund, reason: str, helps: str
@@ -59,8 +59,8 @@ class TestRefunds:
         )
         Checkout.objects.update(status="captured")
         words = re.sub(r"\s+", " ", client.get("/portal/refunds").content.decode())
-        link = f'<a href="/portal/checkouts/{refund.checkout_id}">{helps}</a>'
-        assert f"The customer has not been paid back. {link}." in words
+        link = f'<a href="/portal/checkouts/{refund.checkout_id}">What to do</a>'
+        assert f"The customer has not been paid back. {helps} {link}" in words
 
     def test_of_a_stranger_are_not_found(self, rival: Merchant, refund: Refund) -> None:
         words = stage.browser(stage.person(rival, Role.OWNER)).get("/portal/refunds?q=r-1").content.decode()
