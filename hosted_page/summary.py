@@ -14,6 +14,7 @@ from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Item
+from checkout.states import Status
 from config.lib import clock
 from hosted_page import brand
 from hosted_page.logo import keeping
@@ -77,13 +78,23 @@ def of(target: PaymentTarget) -> Summary:
         title=title(checkout),
         subtitle=_when(items[0], zone_of(checkout)),
         lines=[line(item, checkout.currency) for item in items],
-        total_label=_("Total, paid by {name}").format(name=name) if target.share else _("Total"),
+        total_label=total_label(checkout) if target.share else _("Total"),
         total=money.for_payer(checkout.amount, checkout.currency),
         support_url=merchant.support_url,
         terms_url=merchant.terms_url,
         privacy_url=merchant.privacy_url,
         shop_url=merchant.shop_url,
     )
+
+
+def total_label(checkout: Checkout) -> str:
+    """Return what a mate's bill ends with; who has paid the whole of it only while the shop has the money.
+
+    While a dispute stands on the order the shop may not have it: whoever knows of one says "Total" alone.
+    """
+    if checkout.status != Status.CAPTURED:
+        return _("Total")
+    return _("Total, paid by {name}").format(name=lead_name(checkout))
 
 
 @lru_cache(1024)

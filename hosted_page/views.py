@@ -108,7 +108,7 @@ def _bill(
     context = {
         **bill_context(target, shown),
         **_around(request, target, found),
-        **_of_receipt(request, target, found, refused),
+        **of_receipt(request, target, found, refused),
         "refused": refused.act,
         "asks": request.GET.get("asks", "") if shown.said_no else "",
         "box": None if shown.is_given_back else box.on(request, target, refused.tick),
@@ -116,7 +116,7 @@ def _bill(
     return rendering.show(request, target, "bill", context, status=422 if refused != NOTHING else 200)
 
 
-def _of_receipt(
+def of_receipt(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> dict[str, Any]:
     """Return the receipt and its text; while the page looks each second, nothing is offered on it."""
@@ -148,7 +148,7 @@ def _of_lead(
     """Return what the lead is shown too: the opt-in box once it is paid."""
     return {
         "bill_action": "",  # the whole page is live
-        **_of_receipt(request, target, found, refused),
+        **of_receipt(request, target, found, refused),
         "box": box.on(request, target, refused.tick) if found.state == "confirmed" else None,
     }
 

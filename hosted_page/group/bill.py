@@ -13,8 +13,9 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, SHARE_PAID, ShareStatus, Status
 from hosted_page import share_bar, summary
-from hosted_page.group import folds, last_day, lines, people
+from hosted_page.group import folds, given_back, last_day, lines, people
 from hosted_page.group.folds import Fold
+from hosted_page.group.given_back import GivenBack
 from hosted_page.group.last_day import LastDay
 from hosted_page.group.lines import Line, Wrong
 from payments import disputes, money
@@ -40,7 +41,7 @@ class Bill:
     """What the page shows. `seen` names just this state of it; `said_no` waits for the lead's answer.
 
     `disputed` is the status of the dispute that stands on the order, "" if none does: nobody is asked then;
-    `given_back_at` is when a bank gave a payment back for good, in words, "" if none did.
+    `given_back` is what banks have given back for good, None while they have not.
     """
 
     bears: str
@@ -56,7 +57,7 @@ class Bill:
     said_no: Line | None
     last_day: LastDay | None
     disputed: str
-    given_back_at: str
+    given_back: GivenBack | None
     shares: Sequence[PaymentRequest]
 
     @property
@@ -76,7 +77,12 @@ class Bill:
     @property
     def is_given_back(self) -> bool:
         """Whether a bank has given back what a card of the order paid."""
-        return self.disputed == Dispute.Status.LOST
+        return self.given_back is not None
+
+    @property
+    def own_back(self) -> str:
+        """How much the lead's own bank has given back, "" for nothing: what each person bears is not known then."""
+        return self.given_back.own if self.given_back else ""
 
     @property
     def is_owed(self) -> bool:
@@ -85,9 +91,9 @@ class Bill:
 
     @property
     def heading(self) -> str:
-        """The page's title: what the lead bears, unless a bank has given a payment back, the lead's own perhaps."""
-        if self.is_given_back:
-            return _("A bank gave a payment back")
+        """The page's title: what the lead has got back from their bank, else what they bear."""
+        if self.own_back:
+            return _("Your bank gave you {amount} back").format(amount=self.own_back)
         words = _("You bear {amount}, your own share") if self.is_settled else _("You bear {amount} now")
         return words.format(amount=self.bears)
 
@@ -127,14 +133,14 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     now = reading.read_at(checkout)
     if not (shares := _shares(checkout, now)):
         return None
-    borne, (disputed, decided_at) = reading.borne(checkout, shares), _dispute(checkout)
-    all_lines = lines.of(checkout, shares, now, wrong, disputed=disputed)
+    borne, (disputed, back) = reading.borne(checkout, shares), _dispute(checkout, shares)
+    all_lines = lines.of(checkout, shares, now, wrong, disputed=disputed, is_own_back=bool(back and back.own))
     noes = [line for line in all_lines if line.status == ShareStatus.DECLINED]
     said_no = noes[0] if noes and known_no is None and not disputed else None
     return Bill(
         bears=money.for_payer(borne.bears, checkout.currency),
         note="" if disputed else _note(checkout, noes, known_no),
-        sentence="" if said_no or known_no else _sentence(checkout, shares, borne, disputed),
+        sentence="" if said_no or known_no else _sentence(checkout, shares, borne, disputed, back),
         parts=_parts(checkout, shares, all_lines),
         sums=_sums(borne, checkout.currency),
         lines=all_lines,
@@ -145,7 +151,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         said_no=said_no,
         last_day=None if disputed else last_day.of(checkout, shares, all_lines, now),
         disputed=disputed,
-        given_back_at=decided_at,
+        given_back=back,
         shares=shares,
     )
 
@@ -155,10 +161,12 @@ def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
     return reading.shares(checkout) if sharing.end_all_late(checkout, shares, now) else shares
 
 
-def _dispute(checkout: Checkout) -> tuple[str, str]:
-    """Return the status of the dispute that stands on a paid order, "" if none does, and when it was decided."""
+def _dispute(checkout: Checkout, shares: Sequence[PaymentRequest]) -> tuple[str, GivenBack | None]:
+    """Return the status of the dispute that stands on a paid order, "" if none does, and what was given back."""
     found = disputes.standing_of(checkout) if checkout.status == Status.CAPTURED else None
-    return (found.status, summary.day(found.closed_at, checkout)) if found else ("", "")
+    is_lost = found is not None and found.status == Dispute.Status.LOST
+    back = given_back.of(checkout, shares, found) if found and is_lost else None
+    return found.status if found else "", back
 
 
 def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
@@ -184,22 +192,25 @@ def _note(checkout: Checkout, noes: Sequence[Line], known_no: str | None) -> str
 
 
 def _on_dispute(checkout: Checkout, shares: Sequence[PaymentRequest], disputed: str) -> str:
-    """Return what a bank does about the order, "" if none does; where mates paid too, not whose (rule share.pauses)."""
+    """Return what a bank looks into, "" if none does; where mates paid too, not whose (rule share.pauses)."""
     if disputed == Dispute.Status.OPEN and not any(share.status in SHARE_PAID for share in shares):
         amount = money.for_payer(checkout.amount, checkout.currency)
         return _("Your bank is looking into your {amount}. You need not do anything.").format(amount=amount)
     if disputed == Dispute.Status.OPEN:
         return _("A bank is looking into a payment for this order. You need not do anything.")
-    if disputed:
-        return _(
-            "The money went to the card it was paid with. If that card is yours, your bank can tell you how much."
-            " Nobody is asked for a share any more."
-        )
     return ""
 
 
-def _sentence(checkout: Checkout, shares: Sequence[PaymentRequest], borne: Borne, disputed: str) -> str:
-    """Return one sentence on the mates' money: on a bank that looks into it, else on its way."""
+def _sentence(
+    checkout: Checkout,
+    shares: Sequence[PaymentRequest],
+    borne: Borne,
+    disputed: str,
+    back: GivenBack | None,
+) -> str:
+    """Return what is said of the mates' money: what banks gave back or look into, else its way."""
+    if back:
+        return back.words
     return _on_dispute(checkout, shares, disputed) or _where_it_goes(checkout, shares, borne)
 
 

@@ -36,12 +36,13 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
 }
 PAUSED: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a bank looks into a card
-# Once a bank has given a payment back: who bears a share depends on whose card it was, which nobody is told.
+# Once the lead's own bank has given the money back: nobody can say who bears a share.
 GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
     **dict.fromkeys(SHARE_PAID, TOLD[ShareStatus.PAID]),
     ShareStatus.DECLINED: ("ended", *TOLD[ShareStatus.DECLINED][1:]),
     ShareStatus.EXPIRED: ("ended", *TOLD[ShareStatus.EXPIRED][1:]),
     ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("No longer asked")),
+    ShareStatus.REFUNDED: ("ended", *TOLD[ShareStatus.REFUNDED][1:]),
 }
 TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # by the group's link
 ICON_ON_BAR: dict[str, str] = {
@@ -116,10 +117,11 @@ class Line:
         """Whether the lead can do anything with the share."""
         return self.may_be_asked_again or self.may_be_kept
 
-    def now(self, *, waits_for: str, disputed: str) -> "Line":
+    def now(self, *, waits_for: str, disputed: str, is_own_back: bool) -> "Line":
         """Return the line with what else is so now: while a card of the order is disputed it offers no link.
 
-        `waits_for` is the number that a text is on its way to, "" if none is.
+        `waits_for` is the number that a text is on its way to, "" if none is; `is_own_back` says that the lead's own
+        bank has given the money back.
         """
         seen = f"{self.seen} {bool(waits_for)} {disputed}"
         if not disputed:
@@ -133,10 +135,9 @@ class Line:
             case Dispute.Status.OPEN, ShareStatus.OPEN:
                 icon, words = PAUSED
                 return replace(line, tone="still", icon=icon, words=words, hint="")
-            case Dispute.Status.LOST, status if status in GIVEN_BACK:
+            case Dispute.Status.LOST, status if is_own_back and status in GIVEN_BACK:
                 look, tone, icon, words = GIVEN_BACK[status]
-                went = format_html(_("{time}, went to your card"), time=self.hint)
-                hint = went if status == ShareStatus.REIMBURSED else ""
+                hint = _where_it_went(self.hint) if status == ShareStatus.REIMBURSED else ""
                 return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
         return line
 
@@ -153,10 +154,11 @@ def of(
     wrong: Wrong | None = None,
     *,
     disputed: str = "",
+    is_own_back: bool = False,
 ) -> list[Line]:
     """Return a line for the lead and one for each share; `wrong` is shown on its share's.
 
-    `disputed` is the status of the dispute that stands on the order, "" if none does.
+    `disputed` is the status of the dispute that stands on the order, "" if none does; `is_own_back` is as in `now`.
     """
     own = checkout.amount - sum(share.amount for share in shares)
     name = checkout.lead.name if checkout.lead else ""
@@ -165,7 +167,13 @@ def of(
     )
     back, texts = _reimbursements(shares), waiting(checkout, shares, now)
     found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
-    return [lead, *(line.now(waits_for=texts.get(line.id, ""), disputed=disputed) for line in found)]
+    return [
+        lead,
+        *(
+            line.now(waits_for=texts.get(line.id, ""), disputed=disputed, is_own_back=is_own_back)
+            for line in found
+        ),
+    ]
 
 
 def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
@@ -188,7 +196,8 @@ def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Opera
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
     if not paid:
         return {}
-    rows = Operation.objects.filter(share_uuid__in=paid).only("share_uuid", "next_attempt_at", "ended_at")
+    rows = Operation.objects.filter(share_uuid__in=paid)
+    rows = rows.only("share_uuid", "state", "next_attempt_at", "ended_at")
     return {row.share_uuid: row for row in rows.order_by("created_at")}
 
 
@@ -239,7 +248,8 @@ def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> 
                 return _("on its way to your card")
             return format_html(_("goes back by {time}"), time=summary.day(due_at, checkout))
         case ShareStatus.REIMBURSED:
-            return _moment(back.ended_at, checkout) if back and back.ended_at else ""
+            is_back = back is not None and back.state == Operation.State.SUCCEEDED
+            return _moment(back.ended_at, checkout) if back and is_back and back.ended_at else ""
         case ShareStatus.DECLINED:
             at = _moment(share.ended_at, checkout) if share.ended_at else ""
             return format_html(_("{time}, stays with you"), time=at)
@@ -247,6 +257,14 @@ def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> 
             return _("stays with you")
         case _:
             return ""
+
+
+def _where_it_went(back_at: str) -> str:
+    """Return where a mate's money is that was paid before the lead's bank gave the order's back.
+
+    What was not on the lead's card by then, `back_at`, covers what the shop has lost by it.
+    """
+    return format_html(_("{time}, went to your card"), time=back_at) if back_at else _("stays with the shop")
 
 
 def _kept(checkout: Checkout, share: PaymentRequest) -> str:

@@ -1,6 +1,7 @@
 """The pages at a mate's pay link: the step that is next or where the share is, its QR code, the opt-in, saying no."""
 
 import contextlib
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -70,13 +71,12 @@ def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> P
 
 
 def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: Refused) -> HttpResponse:
-    own = {
+    own: dict[str, Any] = {
+        **views.of_receipt(request, target, found, refused),
+        **_unpaid_again(target),
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider(target),
         "stay": stay.beside(request, target),
-        "receipt_sms": receipt_sms.on(request, target, refused.receipt)
-        if found.receipt and not found.live
-        else None,
         "box": box.on(request, target, refused.tick) if found.state == "share_paid" else None,
     }
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
@@ -84,6 +84,13 @@ def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refu
     response = rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
     stay.prolong(request, response, target)
     return response
+
+
+def _unpaid_again(target: PaymentTarget) -> dict[str, Any]:
+    """Return the order's summary while a dispute stands on it: its total may be nobody's; {} while none does."""
+    if target.checkout.status != Status.CAPTURED or not disputes.standing(target.checkout.pk):
+        return {}
+    return {"order": replace(summary.of(target), total_label=_("Total"))}
 
 
 def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:

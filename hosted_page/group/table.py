@@ -119,7 +119,7 @@ def _page(request: HttpRequest, group: Group, refused: Refused = NOTHING) -> Htt
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
         "until": "" if closed else _until(group),
     }
-    context["order"] = _order(group, bill, asks=closed is None or bill.mine is not None)
+    context["order"] = _order(group, bill, closed)
     return _show(request, group, "group", context, status=refused.status)
 
 
@@ -130,14 +130,16 @@ def _show(
     return rendering.show(request, PaymentTarget(group.checkout), name, every | context, status=status)
 
 
-def _order(group: Group, bill: Bill, *, asks: bool) -> summary.Summary:
+def _order(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.Summary:
     """Return the order's summary as a mate sees it, with what each is asked for while anybody is."""
+    asks = closed is None or bill.mine is not None
+    is_disputed = closed is not None and "is_disputed" in closed
     each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks and bill.each else ""
     return replace(
         summary.of(PaymentTarget(group.checkout)),
         order_label=_("{name}’s order").format(name=group.name),
         due=each,
-        total_label=_("Total, paid by {name}").format(name=group.name),
+        total_label=_("Total") if is_disputed else summary.total_label(group.checkout),
     )
 
 
@@ -151,7 +153,10 @@ def _bill(request: HttpRequest, group: Group) -> Bill:
 
 
 def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
-    """Return why no share can be taken: heading, words, and that it passes; None while one may be. Rule group.opens."""
+    """Return why no share can be taken: heading, words, and that it soon passes; None while one may be.
+
+    Rule group.opens.
+    """
     status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
     if status in (Status.CREATED, Status.AUTHORIZED):
         words = _(
@@ -172,14 +177,16 @@ def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
 def _disputed(dispute: Dispute) -> dict[str, Any]:
     """Return that a bank looks into a card of the order, or has given its payment back."""
     if dispute.status == Dispute.Status.LOST:
-        given_back = _("A bank gave a payment for this order back, so nobody is asked for a share.")
-        words = _("You are not charged, and there is nothing left to do.")
-        return {"heading": _("Shares are no longer asked for"), "words": f"{given_back} {words}"}
-    words = _(
-        "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the payment"
-        " stands, this link works again. If not, the link ends."
-    )
-    return {"heading": _("Nothing to pay now"), "words": words, "passes": True}
+        given_back = _("A bank gave back a payment for this order.")
+        nothing = _("You are not charged, and there is nothing left to do.")
+        heading, words = _("Shares are no longer asked for"), f"{given_back} {nothing}"
+    else:
+        heading = _("Nothing to pay now")
+        words = _(
+            "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the"
+            " payment stands, this link works again. If not, the link ends."
+        )
+    return {"heading": heading, "words": words, "is_disputed": True}
 
 
 def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
@@ -285,7 +292,7 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
         "qr_url": group.path("qr_svg"),
         "poll_url": group.path("qr"),
         "close_url": _close_path(request, group),
-        "order": _order(group, bill, asks=True),
+        "order": _order(group, bill, closed=None),
     }
     name = "_group_people" if rendering.wants_part(request) else "group_qr"
     return _show(request, group, name, context)

@@ -70,7 +70,7 @@ def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
     """Return the status of a share that the lead took back, or that ended with its order."""
     told = [_("You are not charged, and there is nothing left to do.")]
     if disputes.is_lost(target.checkout.pk):
-        told.insert(0, _("A bank gave a payment for this order back, so nobody is asked for a share."))
+        told.insert(0, _("A bank gave back a payment for this order."))
         heading = _("Your share is no longer asked for")
     else:
         heading = _("{name} no longer asks for this").format(**facts)
@@ -116,6 +116,9 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
 
 def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
     """Return the status of a share that was paid: its money is with the shop, on its way back, or back."""
+    back = disputes.lost_on(share.payment_id) if target.checkout.status == Status.CAPTURED else 0
+    if back and (is_mate or share.status == ShareStatus.REFUNDED):
+        return _back_by_bank(target, share, back, is_mate)
     if share.status == ShareStatus.REFUNDED:
         words = _("{shop} gave back the whole order. Your bank may take a few days to show it on {card}.")
         shown = PageStatus("refunded", _("Your money is back"), [words.format(**facts)])
@@ -132,6 +135,18 @@ def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], i
         show_refund(shown, refund.of_mate(target.checkout, share))
         shown.receipt = _receipt(target, share)
     return shown
+
+
+def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_mate: bool) -> PageStatus:
+    """Return the status of a share whose mate has got money back from their bank; others are not told whose."""
+    nothing = _("You are not charged, and there is nothing left to do.")
+    if not is_mate:
+        words = _("A bank gave back a payment for this order.")
+        return PageStatus("link_ended", _("Nothing to pay now"), [f"{words} {nothing}"])
+    amount = money.for_payer(back, target.checkout.currency)
+    words = _("You are not asked for your share again.")
+    heading = _("Your bank gave you {amount} back").format(amount=amount)
+    return PageStatus("refunded", heading, [words], receipt=_receipt(target, share))
 
 
 def _taken(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:

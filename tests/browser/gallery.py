@@ -342,7 +342,8 @@ def _card_with_mates(stage: Stage) -> Page:
     return stage.at_the_card(mates=3)
 
 
-def _offers(stage: Stage) -> Page:
+def offers(stage: Stage) -> Page:
+    """The merchant's box by itself, at the link in a mail."""
     order = stage.order()
     link = stage.merchant.call("GET", f"merchant/v1/checkouts/{order.checkout_uuid}/opt-in-link").json()
     page = stage.open_page()
@@ -385,5 +386,5 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "32 mate has paid": _mate_paid,
     "33 mate said no": _mate_said_no,
     "34 link has ended": _link_ended,
-    "35 offers, by a link in a mail": _offers,
+    "35 offers, by a link in a mail": offers,
 }

@@ -48,7 +48,9 @@ DISPUTE = """
 from checkout.models import Checkout
 from payments.outside import inquiries
 from payments.providers.sandbox import client
-payment = Checkout.objects.get(pk="{checkout}").payment_id
+checkout = Checkout.objects.get(pk="{checkout}")
+paid = checkout if {place} == 1 else checkout.payment_requests.get(position={place})
+payment = paid.payment_id
 client.ask("{verb}", payment=payment, **{facts})
 inquiries.open_about([payment])
 """
@@ -88,16 +90,16 @@ class Order:
         """Let what is open at the bank have begun earlier; nothing in a run can wait for ten minutes."""
         self.service.command("shell", "--command", OLDER.format(checkout=self.checkout_uuid, seconds=seconds))
 
-    def be_disputed(self) -> None:
-        """Let whoever paid it ask their bank for the money back."""
-        self._ask("dispute")
+    def be_disputed(self, place: int = 1) -> None:
+        """Let whoever paid it, or the share in a place on its bill, ask their bank for the money back."""
+        self._ask("dispute", place)
 
-    def decide_the_dispute(self, *, is_won: bool) -> None:
+    def decide_the_dispute(self, *, is_won: bool, place: int = 1) -> None:
         """Let the bank decide that the payment stands (it is won), or that the money stays with whoever paid."""
-        self._ask("decide", is_won=is_won)
+        self._ask("decide", place, is_won=is_won)
 
-    def _ask(self, verb: str, **facts: bool) -> None:
-        words = DISPUTE.format(checkout=self.checkout_uuid, verb=verb, facts=facts)
+    def _ask(self, verb: str, place: int, **facts: bool) -> None:
+        words = DISPUTE.format(checkout=self.checkout_uuid, place=place, verb=verb, facts=facts)
         self.service.command("shell", "--command", words)
 
     def sign_in_grows_older(self, page: Page, seconds: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page
 
-from tests.browser.gallery import Stage, at
+from tests.browser.gallery import Stage, at, offers
 
 BRAND = """
 from hosted_page.logo import keeping
@@ -45,9 +45,16 @@ def _said_no(stage: Stage) -> Page:
     return at(page, "declined")
 
 
+def _offers(stage: Stage) -> Page:
+    page = offers(brand(stage, "A", "white", "#1F4596"))
+    page.check("#opt-in")
+    return page
+
+
 STATES: dict[str, Callable[[Stage], Page]] = {
     "36 phone, a white logo": _white,
     "36 confirmed, a black logo": _black,
     "36 the bill, a wide logo": _bill,
     "36 mate said no, a way to the shop": _said_no,
+    "36 offers, ticked, a way to the shop": _offers,
 }

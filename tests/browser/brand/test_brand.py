@@ -32,7 +32,7 @@ def picture(content: bytes, name: str = "logo.png") -> FilePayload:
 def upload(desk: Desk, page: Page, content: bytes, merchant: Merchant | None = None) -> Page:
     desk.at(desk.sign_in(page, merchant), SETTINGS)
     page.set_input_files("#logo", picture(content))
-    page.click("text=Save logo")
+    page.click("text=Save settings")
     expect(page.locator(".logo-now img")).to_be_visible()
     return page
 
@@ -96,7 +96,7 @@ class TestSettings:
         expect(frame.locator(".band-logo")).to_be_visible()
         accessible(page)
         page.set_input_files("#logo", picture(b"\0" * 300_000))
-        page.click("text=Save logo")
+        page.click("text=Save settings")
         assert page.evaluate("document.querySelector('#logo').validationMessage") == (
             "Use a PNG or JPEG of at most 256 KB."
         ), "and nothing is sent"

@@ -148,11 +148,11 @@ def _paused_group(stage: Stage) -> Page:
     return until(_disputed(stage).come(), ".group-free", count=0)
 
 
-def _given_back(table: Table) -> Page:
-    """The lead's page once her bank has given it back for good."""
-    table.order.be_disputed()
+def _given_back(table: Table, place: int = 1) -> Page:
+    """The lead's page once her bank, or that of another on the bill, has given the money back for good."""
+    table.order.be_disputed(place)
     until(table.lead, ".paused")
-    table.order.decide_the_dispute(is_won=False)
+    table.order.decide_the_dispute(is_won=False, place=place)
     return until(
         table.lead, ".group-state .tone-still"
     )  # a page that is just being loaded shows none of anything
@@ -162,6 +162,13 @@ def _given_back_bill(stage: Stage) -> Page:
     table = laid(stage)
     table.pay("Finn").context.close()
     return _given_back(table)
+
+
+def _given_back_to_a_mate(stage: Stage) -> Page:
+    table = laid(stage)
+    table.pay("Finn").context.close()
+    table.look(BACK)
+    return _given_back(table, place=2)
 
 
 def _given_back_share(stage: Stage) -> Page:
@@ -191,5 +198,6 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "49 disputed, a share": _paused_share,
     "49 disputed, group link": _paused_group,
     "49 given back by the bank, the bill": _given_back_bill,
+    "49 given back by the bank, to a mate": _given_back_to_a_mate,
     "49 given back by the bank, a share": _given_back_share,
 }
