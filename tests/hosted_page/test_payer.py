@@ -1,9 +1,16 @@
 """What a payer's browser keeps: where https is, cookies of this host alone."""
 
+import time
+from uuid import uuid4
+
 import pytest
+from django.core import signing
+from django.http import HttpResponse
+from django.test import RequestFactory
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
+from hosted_page import payer
 from tests.hosted_page.browsers import Payer
 
 pytestmark = pytest.mark.django_db
@@ -19,10 +26,10 @@ def hosted(settings: Settings) -> None:
 
 @pytest.mark.rule("secret.cookies")
 def test_are_of_this_host_alone_where_https_is(hosted: None, unpaid: Checkout) -> None:
-    payer = Payer(unpaid)
-    payer.sign_in()
-    payer.client.post("/pay/language", {"language": "fr", "next": "/pay"})
-    kept = payer.client.cookies
+    visitor = Payer(unpaid)
+    visitor.sign_in()
+    visitor.client.post("/pay/language", {"language": "fr", "next": "/pay"})
+    kept = visitor.client.cookies
     assert {
         "__Host-payer_browser",
         "__Host-payer_code",
@@ -36,7 +43,43 @@ def test_are_of_this_host_alone_where_https_is(hosted: None, unpaid: Checkout) -
 
 
 def test_have_plain_names_in_local(unpaid: Checkout) -> None:
-    payer = Payer(unpaid)
-    payer.sign_in()
-    assert f"payer_{unpaid.pk.hex}" in payer.client.cookies
-    assert not any(name.startswith("__") for name in payer.client.cookies)
+    visitor = Payer(unpaid)
+    visitor.sign_in()
+    assert f"payer_{unpaid.pk.hex}" in visitor.client.cookies
+    assert not any(name.startswith("__") for name in visitor.client.cookies)
+
+
+def test_a_request_opens_each_cookie_once(monkeypatch: pytest.MonkeyPatch, rf: RequestFactory) -> None:
+    subject, person = uuid4(), uuid4()
+    response = HttpResponse()
+    payer.remember(response, subject, person)
+    request = rf.get("/pay")
+    request.COOKIES = {name: morsel.value for name, morsel in response.cookies.items()}
+    opened: list[str] = []
+    loads = signing.loads
+    monkeypatch.setattr(
+        signing, "loads", lambda cookie, salt: opened.append(salt) or loads(cookie, salt=salt)
+    )
+    for _ in range(3):
+        assert payer.customer_of(request, subject) == person
+        assert payer.customer_of(request, uuid4()) is None
+        assert payer.signed_out(request, subject) is None
+    assert opened.count(payer.PROVEN) == 4, "the one that is there, and three that are not"
+    another = rf.get("/pay")
+    assert payer.customer_of(another, subject) is None, "what one request has read says nothing of the next"
+
+
+@pytest.mark.parametrize(("older", "is_in"), [(payer.LIFE - 5, True), (payer.LIFE + 5, False)])
+def test_a_cookie_ends_also_within_a_request_that_has_opened_it(
+    monkeypatch: pytest.MonkeyPatch, rf: RequestFactory, older: int, is_in: bool
+) -> None:
+    subject, person = uuid4(), uuid4()
+    response = HttpResponse()
+    payer.remember(response, subject, person)
+    request = rf.get("/pay")
+    request.COOKIES = {name: morsel.value for name, morsel in response.cookies.items()}
+    assert payer.customer_of(request, subject) == person
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + older)
+    assert (payer.customer_of(request, subject) == person) is is_in
+    assert (payer.signed_out(request, subject) == person) is not is_in

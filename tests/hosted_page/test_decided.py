@@ -1,0 +1,43 @@
+"""The limits, in the numbers that docs/contract.md gives: the tests beside these reckon with the code's own."""
+
+from datetime import timedelta
+
+import pytest
+
+from checkout import split_amounts
+from checkout.group import claims
+from config.lib.quota import Limit
+from hosted_page import known
+from hosted_page.group import invitations, takes
+from hosted_page.sms import limits, told
+from hosted_page.steps import codes, declines
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("kept", "decided"),
+    [
+        pytest.param(takes.PER_ADDRESS, Limit(30, HOUR), id="takes an address"),
+        pytest.param(claims.AT_FIRST, timedelta(minutes=3), id="a take until signed in"),
+        pytest.param(claims.SIGNED_IN, timedelta(minutes=15), id="a take once signed in"),
+        pytest.param(told.PER_CHECKOUT, 4, id="texts to a lead"),
+        pytest.param(known.MAX_BROWSERS, 5, id="browsers a number"),
+        pytest.param(known.LIFE, timedelta(days=30), id="remembered"),
+        pytest.param(limits.GAP, timedelta(seconds=30), id="between two codes"),
+        pytest.param(limits.PER_NUMBER, (Limit(5, HOUR), Limit(10, DAY)), id="codes a number"),
+        pytest.param(limits.PER_ADDRESS, Limit(300, HOUR), id="codes an address"),
+        pytest.param(limits.INVITATIONS, 20, id="invitations of an order"),
+        pytest.param(invitations.BETWEEN, DAY, id="between two reminders"),
+        pytest.param(codes.MAX_TRIES, 5, id="tries a code"),
+        pytest.param(codes.CODE_LIFE, timedelta(minutes=10), id="life of a code"),
+        pytest.param(
+            (declines.PER_ORDER, declines.PER_PHONE, declines.PER_ADDRESS),
+            (Limit(5, HOUR), Limit(10, DAY), Limit(30, HOUR)),
+            id="declined cards",
+        ),
+        pytest.param(split_amounts.MAX_PEOPLE, 20, id="people of a split"),
+    ],
+)
+def test_a_limit_is_what_was_decided(kept: object, decided: object) -> None:
+    assert kept == decided
