@@ -1,10 +1,10 @@
-// The server writes each time with its zone's letters; where the payer's own clock stands alike they say nothing.
-function dropOwnZone() {
+// The server writes each time with its zone's letters, which style hides: they are for who lives in another zone.
+function nameOtherZones() {
   for (const time of document.querySelectorAll("time[data-zone]")) {
     const ahead = -new Date(time.dateTime).getTimezoneOffset(); // in minutes, at that moment
-    if (ahead === Number(time.dataset.zone)) time.querySelector("span")?.remove();
+    time.toggleAttribute("data-elsewhere", ahead !== Number(time.dataset.zone));
   }
 }
 
-for (const change of ["htmx:afterSwap", "bill:changed", "stay:changed"]) document.addEventListener(change, dropOwnZone);
-dropOwnZone();
+for (const change of ["htmx:afterSwap", "bill:changed", "stay:changed"]) document.addEventListener(change, nameOtherZones);
+nameOtherZones();

@@ -5,11 +5,15 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.gallery import FINNS, Stage, at, give_card
 from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, bears, heading, pay
+from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 LEA, FINN = "07700 900501", "07700 900502"
+# Some browsers keep even a page that says it is not to be kept, and bring it back as it was left.
+OUT_OF_MEMORY = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
 
 
 def sign_in(page: Page, number: str) -> None:
@@ -147,3 +151,29 @@ def test_the_link_on_another_phone(order: Order, open_page: Callable[..., Page])
     heading(lea, "Confirmed and paid.")
     expect(lea.locator("#status")).not_to_contain_text("Receipt")
     expect(lea.locator("[data-auto-return]")).to_have_count(0)
+
+
+def paid_meanwhile(page: Page, number: str, state: str) -> Page:
+    """A card form of something that is paid in another tab, as the browser brings it back from its memory."""
+    page.wait_for_selector("#number")
+    other = page.context.new_page()
+    other.goto(page.url)
+    give_card(other, number)
+    at(other, state).close()
+    expect(page.locator("#number")).to_be_visible()
+    page.evaluate(OUT_OF_MEMORY)
+    return page
+
+
+@pytest.mark.long
+def test_no_card_form_comes_back_after_paying(service: Service, open_page: Callable[..., Page]) -> None:
+    stage = Stage(service, open_page)
+    lea = paid_meanwhile(stage.at_the_card(), GOOD, "held")
+    heading(lea, "Held, not taken yet")
+    finn = stage.asked()
+    stage.sign_in(finn)
+    at(paid_meanwhile(finn, FINNS, "share_paid"), "share_paid")
+    finn.go_back()
+    at(finn, "share_paid")
+    for page in (lea, finn):
+        expect(page.locator("#number")).to_have_count(0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser.gallery import Stage
+from tests.browser.gallery import GOOD, Stage, at, give_card
 from tests.browser.order import Order
 from tests.browser.test_buying import sign_in
 from tests.journeys.service import Service
@@ -70,8 +70,33 @@ def test_the_bill_and_the_groups_link_are_light_and_stand_still(
     order = stage.order()
     lea = stage.confirmed(order, mates=3)
     link = lea.get_attribute(".one-link", "data-url") or ""
-    for page, address in ((lea.context.new_page(), order.url), (open_page(), link)):
+    own = lea.get_attribute(".group-line [data-url]", "data-url") or ""
+    finn = open_page()
+    for page, address in (
+        (lea.context.new_page(), order.url),
+        (lea.context.new_page(), f"{link}/qr"),
+        (finn, link),
+        (open_page(), own),
+    ):
         is_light(page, address)
+    finn.click("button.free:has-text('Priya')")
+    stage.sign_in(finn)
+    finn.wait_for_selector("#number")
+    is_light(finn.context.new_page(), finn.url)
+
+
+@pytest.mark.long
+def test_each_step_is_light_and_stands_still(service: Service, open_page: Callable[..., Page]) -> None:
+    stage = Stage(service, open_page)
+    order = stage.order()
+    page = stage.at_the_split(order)
+    is_light(page.context.new_page(), order.url)
+    page.click(".all-mine")
+    page.wait_for_selector("#number")
+    is_light(page.context.new_page(), page.url)
+    give_card(page, GOOD)
+    at(page, "held")
+    is_light(page.context.new_page(), order.url)
 
 
 def is_light(page: Page, address: str) -> int:

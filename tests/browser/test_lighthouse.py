@@ -54,6 +54,14 @@ def scored(url: str, report: Path, cookies: str) -> dict[str, float]:
     return {name: 100 * categories[name]["score"] for name in MINIMUM}
 
 
+def asked_for(folder: Path) -> str:
+    """The addresses that every run so far has loaded beside the page."""
+    each = [json.loads(report.read_text())["audits"]["network-requests"] for report in folder.glob("*.json")]
+    assert len(each) == RUNS
+    listed = [{item["url"].split("/")[-1] for item in audit["details"]["items"]} for audit in each]
+    return " ".join(set.intersection(*listed))
+
+
 def test_the_first_view(order: Order, tmp_path: Path) -> None:
     measured = scores(order.url, tmp_path)
     assert {name: score for name, score in measured.items() if score < MINIMUM[name]} == {}
@@ -75,7 +83,9 @@ def test_the_bill_and_the_groups_link(
     page = Stage(service, open_page).confirmed(mates=3)
     cookies = "; ".join(f"{one['name']}={one['value']}" for one in page.context.cookies())
     link = page.locator(".one-link").get_attribute("data-url") or ""
-    measured = [scores(page.url, tmp_path, cookies), scores(link, tmp_path)]
+    measured = [scores(page.url, tmp_path, cookies)]
+    assert "bill.js" in asked_for(tmp_path), "it was let in: it saw the bill, and not the way to sign in"
+    measured.append(scores(link, tmp_path))
     assert [
         {name: score for name, score in of_page.items() if score < MINIMUM[name]} for of_page in measured
     ] == [{}, {}]

@@ -126,3 +126,16 @@ def test_paper_is_light_where_the_screen_is_dark(stage: Stage) -> None:
     opened = page.locator(".group-line:has(> [open])")
     expect(opened).to_have_css("background-color", "rgb(255, 255, 255)")
     expect(opened).to_have_css("box-shadow", "none")
+
+
+@pytest.mark.long
+def test_a_lead_prints_the_receipt_without_the_tools_of_the_bill(stage: Stage) -> None:
+    page = stage.confirmed(mates=2)
+    page.emulate_media(media="print")
+    receipt = page.locator(".receipt >> visible=true")
+    for kept in ("Acme Tickets", "£95.50", "Visa ending 4242", "London time (GMT)"):
+        expect(receipt).to_contain_text(kept)
+    expect(page.locator(".group-line .amount").first).to_be_visible()
+    for left in ("#print", "[data-print]", ".foot", ".group-word", ".group-tools", ".one-link", ".offers"):
+        for found in page.locator(left).all():
+            expect(found).to_be_hidden()

@@ -25,4 +25,4 @@ def test_share_no_name_with_those_beside_them(page: Path) -> None:
 
 
 def test_are_looked_at() -> None:
-    assert len(PAGES) > 8 and "dropOwnZone" in names("js/zone.js") and "minorUnits" in names("js/split.js")
+    assert len(PAGES) > 8 and "nameOtherZones" in names("js/zone.js") and "minorUnits" in names("js/split.js")

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests import factories
 from tests.browser.gallery import FINNS, GOOD, Stage, at, give_card, split
 from tests.browser.test_gallery import CUT, TWICE
+from tests.browser.test_way_in import BAND, SCREEN
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
@@ -18,11 +19,15 @@ AS_SENT = "fetch(location.href).then(answer => answer.text())"
 
 
 def fits(page: Page) -> None:
-    """Fail if the page is wider than a narrow phone, or than one with letters of twice the size, or cuts a word."""
+    """Fail if the page is wider than a narrow phone, or than one with letters of twice the size, or cuts a word.
+
+    There the band takes no more than 15 % of the screen, as half as wide and high a one shows.
+    """
     for width in (320, TWICE):
         page.set_viewport_size({"width": width, "height": 812})
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (page.title(), width)
         assert page.evaluate(CUT) == [], (page.title(), width)
+    assert 0 < page.evaluate(BAND) <= 0.15 * SCREEN / 2, page.title()
     page.set_viewport_size({"width": 375, "height": 812})
 
 

@@ -226,9 +226,16 @@ def test_a_double_tap_on_a_question_changes_nothing(stage: Stage) -> None:
     lea = stage.confirmed(order, mates=2)
     say_no(stage, link_of(lea, "Finn"))
     lea.reload()
+    block = lea.locator("#said-no")
+    height = block.bounding_box()
     for offer in ("again", "keep"):
         box = lea.locator(f"[data-show={offer}]").bounding_box()
         assert box
+        lea.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        not_now = lea.locator("[data-show=say] >> visible=true")
+        assert not_now.bounding_box() == box, "it lies where the finger was"
+        assert block.bounding_box() == height
+        not_now.click()
         lea.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         expect(lea.locator("#said-no")).to_have_attribute("data-face", "say")
     expect(lea.locator(".group-line:has-text('Finn')")).to_contain_text("Said no")

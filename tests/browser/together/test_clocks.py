@@ -23,7 +23,7 @@ ZONELESS = r"""() => {
     const time = text.parentElement.closest("time[data-zone]");
     const isOwn = time && Number(time.dataset.zone) === -new Date(time.dateTime).getTimezoneOffset();
     const beside = time ?? text.parentElement.closest("dd, p") ?? text;
-    const isNamed = /\d\s*(E[SD]T|GMT|BST)\b|New York time/.test(beside.textContent);
+    const isNamed = /\d\s*(E[SD]T|GMT|BST)\b|New York time/.test(beside.innerText ?? beside.data);
     if (!isOwn && !isNamed) found.zoneless.push(text.parentElement.outerHTML);
   }
   return found;

@@ -91,6 +91,7 @@ def test_the_code_is_held_up_and_shows_who_has_come(
         assert close and close["y"] + close["height"] <= height, "it is there without scrolling"
         code = lea.locator(".qr-table").bounding_box()
         assert code and code["y"] + code["height"] <= close["y"], "nothing lies over it"
+        assert code["width"] >= 144, "it can be scanned across a table"
         person = lea.locator(".group-who strong").first.bounding_box()
         assert person and person["y"] + person["height"] <= close["y"], "who has come is seen, too"
     column = lea.locator("h1").bounding_box()

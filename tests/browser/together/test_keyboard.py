@@ -63,3 +63,20 @@ def test_the_lead_opens_a_row_asks_again_and_keeps(stage: Stage) -> None:
     press(lea, "summary:has(use[href*='card'])")
     press(lea, ".group-tools .button-ink")
     expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("Stays with you")
+
+
+def test_the_lead_renames_a_mate_and_texts_them_their_link(stage: Stage) -> None:
+    lea = bill_of(stage, stage.order(), mates=1)
+    press(lea, ".group-more > summary")
+    press(lea, "summary:has(use[href*='edit'])")
+    go_to(lea, "[name=new_name]")
+    lea.keyboard.press("Control+A")
+    lea.keyboard.type("Finnegan")
+    lea.keyboard.press("Enter")
+    expect(lea.locator(".group-line").nth(1)).to_contain_text("Finnegan")
+    press(lea, ".group-more > summary")
+    press(lea, ".group-line summary:has(use[href*='chat'])")
+    go_to(lea, "[name=phone]")
+    lea.keyboard.type(f"07400 {next(numbers)}")
+    lea.keyboard.press("Enter")
+    expect(lea.locator(".group-line").nth(1)).to_contain_text("no text was sent to")
