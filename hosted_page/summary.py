@@ -214,7 +214,7 @@ def _written(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
 
 
 def _time(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
-    """Return a moment with its zone's letters, which a payer reads whose clock stands otherwise, or who has no script."""
+    """Return a moment with its zone's letters, for a payer whose clock stands otherwise, or who has no script."""
     local = at.astimezone(zone)
     ahead = round((local.utcoffset() or timedelta()).total_seconds()) // 60
     html = '<time datetime="{}" data-zone="{}">{}<span>\N{NO-BREAK SPACE}{}</span></time>'
