@@ -22,8 +22,42 @@ if (navigator.clipboard) {
   for (const address of document.querySelectorAll(".plate code")) address.after(" ", copying(address));
 }
 
+// Each line of code becomes a box of its own, so that one that is too long goes on below its own indent.
+function hang(code) {
+  const lines = [[]];
+  for (const node of code.childNodes) {
+    const parts = node.nodeType === Node.TEXT_NODE ? (node.data.match(/[^\n]*\n|[^\n]+/g) ?? []) : [node];
+    for (const part of parts) {
+      lines.at(-1).push(part);
+      if (typeof part === "string" && part.endsWith("\n")) lines.push([]);
+    }
+  }
+  code.replaceChildren(...lines.filter((line) => line.length).map(lineOf));
+}
+
+function lineOf(parts) {
+  const line = document.createElement("span");
+  line.className = "line";
+  line.append(...parts.flatMap((part) => (typeof part === "string" ? breakable(part) : [part])));
+  line.style.setProperty("--indent", /^ */.exec(line.textContent)[0].length + 2);
+  return line;
+}
+
+// A long word, such as an address, breaks behind its marks first.
+function breakable(text) {
+  const parts = /\S{25}/.test(text) ? text.match(/.*?\w[/=?&,](?=[\w'"<])|.+/gs) : [text];
+  return parts.flatMap((part, at) => (at ? [document.createElement("wbr"), part] : [part]));
+}
+
+// What is folded waits until it is opened.
+for (const code of document.querySelectorAll("pre > code")) if (!code.closest(".fold")) hang(code);
+for (const fold of document.querySelectorAll(".fold")) {
+  const hangAll = () => fold.querySelectorAll("pre > code").forEach((code) => hang(code));
+  fold.addEventListener("toggle", hangAll, { once: true });
+}
+
 // Marks in the contents what one reads: of the parts where a link leads to, near the window's top, the smallest.
-const contents = document.getElementById("contents");
+const contents = document.querySelector(".contents");
 const links = new Map();
 for (const link of contents.querySelectorAll(".contents-all a[href^='#']")) links.set(link.hash.slice(1), link);
 const above = new Set();
@@ -37,11 +71,17 @@ const reading = new IntersectionObserver(
   { rootMargin: `-${TOP}% 0px -${99 - TOP}% 0px` },
 );
 for (const id of links.keys()) reading.observe(document.getElementById(id));
-mark(links.values().next().value);
+mark(links.get(location.hash.slice(1)) ?? links.values().next().value);
 
+// What one reads is unfolded there; all else but the reference folds again, never under somebody's pointer or focus.
 function mark(link) {
   contents.querySelector("[aria-current]")?.removeAttribute("aria-current");
   link.setAttribute("aria-current", "location");
+  const isInUse = contents.matches(":hover") || contents.querySelector(":focus-visible");
+  for (const part of contents.querySelectorAll("details")) {
+    if (part.contains(link)) part.open = true;
+    else if (!isInUse && !("stays" in part.dataset)) part.open = false;
+  }
   const [box, around] = [link.getBoundingClientRect(), contents.getBoundingClientRect()];
   if (box.top < around.top || box.bottom > Math.min(around.bottom, innerHeight)) contents.scrollTop += box.top - around.top - around.height / 3;
 }
@@ -236,5 +276,5 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.key !== "Escape") return;
   if (find.value) clear();
-  else if (location.hash === "#contents") location.hash = "main";
+  else if (location.hash === "#contents") location.hash = "reading";
 });

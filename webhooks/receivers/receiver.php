@@ -1,6 +1,8 @@
-<?php // Verifies each webhook, captures what is held, answers: php -S 127.0.0.1:3000 receiver.php, with these variables set.
-// CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET; SIGNING_SECRETS, two while you rotate.
-// Beside it, with the same variables and in the same folder: php receiver.php, which catches up with what no delivery told.
+<?php // Verifies each webhook, captures what is held, answers: php -S 127.0.0.1:3000 receiver.php
+// It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET;
+// SIGNING_SECRETS, two while you rotate.
+// Beside it, with the same variables and in the same folder: php receiver.php,
+// which catches up with what no delivery told.
 
 const NEEDED = ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET', 'SIGNING_SECRETS'];
 const ORDERS = '/api/merchant/v1/checkouts';

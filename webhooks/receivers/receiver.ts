@@ -1,5 +1,6 @@
-// Verifies each webhook, captures what is held, answers: node receiver.ts (22.18 or newer), with these variables set.
-// CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET; SIGNING_SECRETS, two while you rotate; PORT.
+// Verifies each webhook, captures what is held, answers: node receiver.ts
+// It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET;
+// SIGNING_SECRETS, two while you rotate; PORT, if it is not to be 3000.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'

@@ -1,18 +1,23 @@
-<?php // A token, an order, its payment, the capture, the refund: php quickstart.php, with these variables set.
-// CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET
+<?php // A token, an order, its payment, the capture, the refund: php quickstart.php
+// It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
 
-foreach (['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET'] as $name) {
-    if (!getenv($name)) fwrite(STDERR, "Set $name (see Quick start in the documentation).\n") && exit(1);
+$needed = ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET'];
+foreach ($needed as $name) {
+    if (getenv($name)) continue;
+    fwrite(STDERR, "Set $name (see Quick start in the documentation).\n");
+    exit(1);
 }
 $headers = ['Content-Type: application/json'];
 
 /** Return the answer's JSON; what is refused ends the program, with the reason. */
 function call(string $method, string $path, ?array $body = null, string ...$more): array
 {
-    $asked = ['method' => $method, 'header' => [...$GLOBALS['headers'], ...$more], 'ignore_errors' => true];
+    $asked = ['method' => $method, 'timeout' => 20, 'ignore_errors' => true];
+    $asked['header'] = [...$GLOBALS['headers'], ...$more];
     if ($body !== null) $asked['content'] = json_encode($body ?: new stdClass());
-    $context = stream_context_create(['http' => $asked + ['timeout' => 20]]);
-    $stream = fopen(getenv('CHECKOUT_BASE_URL') . $path, 'r', false, $context) ?: exit(1);
+    $context = stream_context_create(['http' => $asked]);
+    $address = getenv('CHECKOUT_BASE_URL') . $path;
+    $stream = fopen($address, 'r', false, $context) ?: exit(1);
     $status = (int) substr(stream_get_meta_data($stream)['wrapper_data'][0], 9, 3);
     $text = stream_get_contents($stream);
     if ($status < 300) return json_decode($text ?: '{}', true);
@@ -21,29 +26,34 @@ function call(string $method, string $path, ?array $body = null, string ...$more
 }
 
 // A token is good for an hour: keep it.
-$client = ['client_id' => getenv('CHECKOUT_CLIENT_ID'), 'client_secret' => getenv('CHECKOUT_CLIENT_SECRET')];
-$token = call('POST', '/oauth/token', ['grant_type' => 'client_credentials', ...$client]);
+$token = call('POST', '/oauth/token', [
+    'grant_type' => 'client_credentials',
+    'client_id' => getenv('CHECKOUT_CLIENT_ID'),
+    'client_secret' => getenv('CHECKOUT_CLIENT_SECRET'),
+]);
 $headers[] = "Authorization: Bearer {$token['access_token']}";
 
 // An order. Its key makes one order of a call that is repeated.
 $orderId = 'A-' . bin2hex(random_bytes(8));
+$price = ['quantity' => 1, 'unit_price' => 2250, 'currency' => 'GBP'];
 $order = [
     'merchant_order_id' => $orderId,
     'total_amount' => 2250,
     'currency' => 'GBP',
-    'items' => [
-        ['item_ref' => 'standing', 'name' => 'Standing ticket', 'quantity' => 1, 'unit_price' => 2250, 'currency' => 'GBP'],
-    ],
+    'items' => [['item_ref' => 'standing', 'name' => 'Standing ticket', ...$price]],
     'return_url' => 'https://shop.example/thanks',
     'cancel_url' => 'https://shop.example/basket',
 ];
-$created = call('POST', '/api/merchant/v1/checkouts', $order, "Idempotency-Key: $orderId")['data'];
-$checkout = "/api/merchant/v1/checkouts/{$created['checkout_uuid']}";
+$key = "Idempotency-Key: $orderId";
+$created = call('POST', '/api/merchant/v1/checkouts', $order, $key)['data'];
+$uuid = $created['checkout_uuid'];
+$checkout = "/api/merchant/v1/checkouts/$uuid";
 echo "{$created['status']} {$created['checkout_url']}\n"; // send your customer there
 
-// The customer pays. In the sandbox this call does it; or open the address and pay by 4242 4242 4242 4242.
-$paid = call('POST', "/api/sandbox/v1/checkouts/{$created['checkout_uuid']}/pay", [])['data'];
-echo "{$paid['status']} until {$paid['capture_before']}\n"; // the money is held, for two minutes
+// The customer pays. In the sandbox this call does it;
+// or open the address and pay by 4242 4242 4242 4242.
+$paid = call('POST', "/api/sandbox/v1/checkouts/$uuid/pay", [])['data'];
+echo "{$paid['status']} until {$paid['capture_before']}\n"; // capture by then
 
 // Capture: after this answer the money has moved, and you fulfil the order.
 echo call('POST', "$checkout/capture", [])['data']['status'], "\n";

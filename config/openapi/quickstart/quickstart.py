@@ -1,19 +1,20 @@
-"""A token, an order, its payment, the capture, the refund: python3 quickstart.py, with these variables set."""
-# CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET
+"""A token, an order, its payment, the capture, the refund: python3 quickstart.py"""
+# It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
 
 import json
 import os
 import sys
 import time
-import uuid
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+from uuid import uuid4
 
 NEEDED = ("CHECKOUT_BASE_URL", "CHECKOUT_CLIENT_ID", "CHECKOUT_CLIENT_SECRET")
-base_url, client_id, client_secret = (
-    os.environ.get(name) or sys.exit(f"Set {name} (see Quick start in the documentation).") for name in NEEDED
-)
+for name in NEEDED:
+    if not os.environ.get(name):
+        sys.exit(f"Set {name} (see Quick start in the documentation).")
+base_url, client_id, client_secret = (os.environ[name] for name in NEEDED)
 headers = {"Content-Type": "application/json"}
 
 
@@ -29,22 +30,31 @@ def call(method: str, path: str, body: object = None, **more: str) -> Any:
 
 
 # A token is good for an hour: keep it.
-grant = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
-headers["Authorization"] = f"Bearer {call('POST', '/oauth/token', grant)['access_token']}"
+client = {"client_id": client_id, "client_secret": client_secret}
+token = call("POST", "/oauth/token", {"grant_type": "client_credentials", **client})
+headers["Authorization"] = f"Bearer {token['access_token']}"
 
 # An order. Its key makes one order of a call that is repeated.
-order_id = f"A-{uuid.uuid4()}"
+order_id = f"A-{uuid4()}"
 price = {"quantity": 1, "unit_price": 2250, "currency": "GBP"}
-ticket = {"item_ref": "standing", "name": "Standing ticket", **price}
-pages = {"return_url": "https://shop.example/thanks", "cancel_url": "https://shop.example/basket"}
-order = {"merchant_order_id": order_id, "total_amount": 2250, "currency": "GBP", "items": [ticket], **pages}
-created = call("POST", "/api/merchant/v1/checkouts", order, **{"Idempotency-Key": order_id})["data"]
-checkout = f"/api/merchant/v1/checkouts/{created['checkout_uuid']}"
+order = {
+    "merchant_order_id": order_id,
+    "total_amount": 2250,
+    "currency": "GBP",
+    "items": [{"item_ref": "standing", "name": "Standing ticket", **price}],
+    "return_url": "https://shop.example/thanks",
+    "cancel_url": "https://shop.example/basket",
+}
+key = {"Idempotency-Key": order_id}
+created = call("POST", "/api/merchant/v1/checkouts", order, **key)["data"]
+uuid = created["checkout_uuid"]
+checkout = f"/api/merchant/v1/checkouts/{uuid}"
 print(created["status"], created["checkout_url"])  # send your customer there
 
-# The customer pays. In the sandbox this call does it; or open the address and pay by 4242 4242 4242 4242.
-paid = call("POST", f"/api/sandbox/v1/checkouts/{created['checkout_uuid']}/pay", {})["data"]
-print(paid["status"], "until", paid["capture_before"])  # the money is held, for two minutes
+# The customer pays. In the sandbox this call does it;
+# or open the address and pay by 4242 4242 4242 4242.
+paid = call("POST", f"/api/sandbox/v1/checkouts/{uuid}/pay", {})["data"]
+print(paid["status"], "until", paid["capture_before"])  # capture by then
 
 # Capture: after this answer the money has moved, and you fulfil the order.
 print(call("POST", f"{checkout}/capture", {})["data"]["status"])

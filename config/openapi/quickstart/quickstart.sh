@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
-# A token, an order, its payment, the capture, the refund: bash quickstart.sh, with these variables set.
-# CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET
+# A token, an order, its payment, the capture, the refund: bash quickstart.sh
+# It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
 set -euo pipefail
 for name in CHECKOUT_BASE_URL CHECKOUT_CLIENT_ID CHECKOUT_CLIENT_SECRET; do
-  [ -n "${!name:-}" ] || { echo "Set $name (see Quick start in the documentation)." >&2; exit 1; }
+  [ -n "${!name:-}" ] && continue
+  echo "Set $name (see Quick start in the documentation)." >&2
+  exit 1
 done
 orders=/api/merchant/v1/checkouts
 auth="Accept: application/json"
 
-# The answer stands in $answer; what is refused ends the script, with the reason. The body comes on standard input.
-call() { # method, path, more headers
+# The answer stands in $answer; what is refused ends the script, with the reason.
+call() { # method, path, more headers; the body comes on standard input
   local method=$1 path=$2
   shift 2
-  answer=$(curl -sS --fail-with-body -X "$method" "$CHECKOUT_BASE_URL$path" -H "$auth" "$@" \
-    -H 'Content-Type: application/json' --data-binary @-) || { echo "$answer" >&2; exit 1; }
+  answer=$(curl -sS --fail-with-body -X "$method" "$CHECKOUT_BASE_URL$path" \
+    -H "$auth" -H 'Content-Type: application/json' "$@" --data-binary @-) ||
+    { echo "$answer" >&2; exit 1; }
 }
 pick() { grep -o "\"$1\": *\"[^\"]*\"" <<<"$answer" | head -1 | cut -d'"' -f4; }
 
 # A token is good for an hour: keep it.
 call POST /oauth/token <<JSON
-{"grant_type": "client_credentials", "client_id": "$CHECKOUT_CLIENT_ID", "client_secret": "$CHECKOUT_CLIENT_SECRET"}
+{"grant_type": "client_credentials",
+ "client_id": "$CHECKOUT_CLIENT_ID", "client_secret": "$CHECKOUT_CLIENT_SECRET"}
 JSON
 auth="Authorization: Bearer $(pick access_token)"
 
@@ -27,15 +31,18 @@ auth="Authorization: Bearer $(pick access_token)"
 order_id="A-$(date +%s)-$RANDOM"
 call POST $orders -H "Idempotency-Key: $order_id" <<JSON
 {"merchant_order_id": "$order_id", "total_amount": 2250, "currency": "GBP",
- "items": [{"item_ref": "standing", "name": "Standing ticket", "quantity": 1, "unit_price": 2250, "currency": "GBP"}],
- "return_url": "https://shop.example/thanks", "cancel_url": "https://shop.example/basket"}
+ "items": [{"item_ref": "standing", "name": "Standing ticket",
+   "quantity": 1, "unit_price": 2250, "currency": "GBP"}],
+ "return_url": "https://shop.example/thanks",
+ "cancel_url": "https://shop.example/basket"}
 JSON
 uuid=$(pick checkout_uuid)
 echo "$(pick status) $(pick checkout_url)" # send your customer there
 
-# The customer pays. In the sandbox this call does it; or open the address and pay by 4242 4242 4242 4242.
+# The customer pays. In the sandbox this call does it;
+# or open the address and pay by 4242 4242 4242 4242.
 call POST "/api/sandbox/v1/checkouts/$uuid/pay" <<<'{}'
-echo "$(pick status) until $(pick capture_before)" # the money is held, for two minutes
+echo "$(pick status) until $(pick capture_before)" # capture by then
 
 # Capture: after this answer the money has moved, and you fulfil the order.
 call POST "$orders/$uuid/capture" <<<'{}'
@@ -43,5 +50,8 @@ pick status
 
 # Refund: accepted at once, settled a moment later.
 call POST "$orders/$uuid/refund" <<<"{\"merchant_refund_ref\": \"R-$order_id\"}"
-while call GET "$orders/$uuid" </dev/null && [ "$(pick status)" = refunding ]; do sleep 1; done
-echo "$(pick status) $(grep -o '"refunded_amount": *[0-9]*' <<<"$answer" | grep -o '[0-9]*$')"
+while call GET "$orders/$uuid" </dev/null && [ "$(pick status)" = refunding ]; do
+  sleep 1
+done
+refunded=$(grep -o '"refunded_amount": *[0-9]*' <<<"$answer" | grep -o '[0-9]*$')
+echo "$(pick status) $refunded"
