@@ -94,7 +94,9 @@ class Bill:
         """The page's title: what the lead has got back from their bank, else what they bear."""
         if self.own_back:
             return _("Your bank gave you {amount} back").format(amount=self.own_back)
-        words = _("You bear {amount}, your own share") if self.is_settled else _("You bear {amount} now")
+        words = _("You bear {amount}") if self.is_given_back else _("You bear {amount} now")
+        if self.is_settled:
+            words = _("You bear {amount}, your own share")
         return words.format(amount=self.bears)
 
     @property

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Sum
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, PaymentRequest
@@ -20,12 +19,13 @@ PAID_ONCE = (*SHARE_PAID, ShareStatus.REFUNDED)
 class GivenBack:
     """`own` is how much of the lead's own payment, "" for nothing of it: who bears what is known then, as ever.
 
-    `note` is when it was decided, after how much where that is not the heading's; `words` tell what of the mates'
-    payments, and that nobody is asked any more.
+    `badge` says to whom, `at` when it was decided; `words` tell what of the mates' payments, and that nobody is asked
+    any more.
     """
 
     own: str
-    note: str
+    badge: str
+    at: str
     words: str
 
 
@@ -42,14 +42,12 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
     if not own and not told:
         told = [_("A bank gave back a payment for this order.")]
     if any(share.status not in PAID_ONCE for share in shares):
-        told.append(_("Nobody is asked for a share any more."))
-    when, total = (
-        summary.day(found.closed_at, checkout),
-        money.for_payer(sum(amounts.values()), checkout.currency),
-    )
+        asked_no_more = _("Nobody is asked for a share any more.")
+        told.append(asked_no_more if own else _("Nobody is asked any more: what is not paid stays with you."))
     return GivenBack(
         own=money.for_payer(own, checkout.currency) if own else "",
-        note=when if own else format_html("{} · {}", total, when),
+        badge=_("Given back") if own else _("Given back to a mate"),
+        at=summary.day(found.closed_at, checkout),
         words=" ".join(told),
     )
 

@@ -137,7 +137,9 @@ class Line:
                 return replace(line, tone="still", icon=icon, words=words, hint="")
             case Dispute.Status.LOST, status if is_own_back and status in GIVEN_BACK:
                 look, tone, icon, words = GIVEN_BACK[status]
-                hint = _where_it_went(self.hint) if status == ShareStatus.REIMBURSED else ""
+                hint = self.hint if status in SHARE_PAID else ""
+                if status == ShareStatus.REIMBURSED:
+                    hint = _where_it_went(self.hint)
                 return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
         return line
 
