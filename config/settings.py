@@ -249,7 +249,7 @@ TEMPLATES: list[dict[str, Any]] = [
     },
 ]
 FILE_UPLOAD_HANDLERS: list[str] = []  # nobody uploads files, but a logo where its view says so
-LOGO_PATH, LARGEST_UPLOAD = "/portal/settings/logo", 512 * 1024
+LOGO_PATH, LARGEST_UPLOAD = "/portal/settings/save", 512 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with boxes to tick has a hundred
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # rule api.body_size
 CONTENT_SECURITY_POLICY = {  # rule secret.csp

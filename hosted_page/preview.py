@@ -1,5 +1,7 @@
 """A payer's first page as it would look with another name or colour, for a merchant's people. Rule brand.preview."""
 
+from typing import Any
+
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -9,6 +11,7 @@ from django.utils import translation
 from config.lib.web import csp
 from hosted_page import brand
 from hosted_page.logo import keeping
+from hosted_page.steps import sign_in
 from hosted_page.summary import Line, Summary
 from payments import money
 from payments.models import Merchant
@@ -20,12 +23,30 @@ LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # of
 def page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
     """Return the page, to be framed by our own, for a colour such as "#A61C59"; nothing is saved."""
     order = _order(merchant, name, colour)
-    context = {"order": order, "is_share": False, "cancel_url_path": "", "languages": [], "here": ""}
     with translation.override(settings.LANGUAGE_CODE):
-        response = render(request, "hosted_page/preview.html", context)
+        response = render(
+            request, "hosted_page/phone.html", _first_step(request, merchant) | {"order": order}
+        )
     response["Cache-Control"] = "no-store"
     csp.allow_framing(response)
     return response
+
+
+def _first_step(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
+    """Return what a payer's first step reads besides the order; all that is sent there comes back here."""
+    return {
+        "action": request.path,
+        "cancel_url_path": request.path,
+        "value": "",
+        "error": "",
+        "phone_hint": sign_in.phone_hint(merchant),
+        "may_remember": True,
+        "is_ticked": False,
+        "signed_out": None,
+        "is_share": False,
+        "languages": [],
+        "here": "",
+    }
 
 
 def _order(merchant: Merchant, name: str, colour: str) -> Summary:

@@ -1,15 +1,18 @@
 """Lists that people filter and leaf through: what was asked for, and a page of it in the portal's frame."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import forms
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 
 from config.lib import cursor
 from portal import pages
@@ -69,5 +72,13 @@ def _page(request: HttpRequest, membership: Membership, listing: Listing) -> dic
         "is_filtered": any(asked(listing.form).values()),
         "older": older,
         "is_first": "cursor" not in request.GET,
+        "is_of_today": _is_of_today([getattr(row, listing.key) for row in found], membership),
         **listing.shown(found),
     }
+
+
+def _is_of_today(moments: Iterable[datetime], membership: Membership) -> bool:
+    """Return whether all of them are of the merchant's present day, so that a time alone says when each was."""
+    zone = ZoneInfo(membership.merchant.time_zone)
+    today = timezone.localdate(timezone=zone)
+    return all(timezone.localdate(moment, zone) == today for moment in moments)

@@ -60,6 +60,14 @@ def show(
     return response
 
 
+def place_of(path: str) -> str:
+    """Return the name of the menu's page at the path or above it, "" where there is none; nothing is below home."""
+    places = {reverse(name): name for group in MENU for name, _, _ in group}
+    home = reverse("portal_home")
+    above = (name for place, name in places.items() if place != home and path.startswith(f"{place}/"))
+    return places.get(path) or next(above, "")
+
+
 def errors(form: Form) -> dict[str, str]:
     """Return the first error of each wrong field, by the field's name."""
     return {name: str(found[0]) for name, found in form.errors.items()}

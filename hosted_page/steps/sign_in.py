@@ -113,10 +113,10 @@ def _phone_page(
     """Return the page that asks for a number, and what is its own: to come back, to pay a share, or the order."""
     if target.is_of_payer_alone:
         heading = _("See your mates’ links") if _has_links(target) else _("See your receipt")
-        return "returning", {"heading": heading, "phone_hint": _phone_hint(target.checkout.merchant)}
+        return "returning", {"heading": heading, "phone_hint": phone_hint(target.checkout.merchant)}
     if target.share is not None:
         return "share", _of_share(request, target, target.share, wrong)
-    return "phone", {"phone_hint": _phone_hint(target.checkout.merchant)}
+    return "phone", {"phone_hint": phone_hint(target.checkout.merchant)}
 
 
 def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
@@ -184,7 +184,7 @@ def _of_share(
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
         "decline_action": target.address("decline"),
         "kept": _of_claim(target, share),
-        "phone_hint": _phone_hint(target.checkout.merchant),
+        "phone_hint": phone_hint(target.checkout.merchant),
         "box": box.on(request, target, wrong),
     }
 
@@ -207,7 +207,8 @@ def wrong_number(merchant: Merchant) -> str:
     return _("Enter a mobile number, such as {example}.").format(example=example_phone(merchant))
 
 
-def _phone_hint(merchant: Merchant) -> str:
+def phone_hint(merchant: Merchant) -> str:
+    """Return what is said below the field of a number."""
     if merchant.country == "GB":
         return _("UK number. For another country, start with + and its code.")
     names = Locale.parse(to_locale(get_language() or "en")).territories

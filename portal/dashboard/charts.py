@@ -136,7 +136,7 @@ def holds(picture: Picture) -> Chart:
     """Return how long captures took (median, 95 %, 99 %) on a logarithmic scale that ends at two minutes."""
     now = picture.now
     median, p95, p99 = now.hold(0.5), now.hold(0.95), now.hold(0.99)
-    labels = [Label(_log(at), 98, words, _anchor(_log(at))) for at, words in MARKS]
+    labels = _marks()
     heading = ("", "Time from hold to capture")
     if median is None or p95 is None or p99 is None:
         return Chart(labels=labels, heading=heading, rows=[], is_empty=True, sentence="Nothing was captured.")
@@ -157,6 +157,14 @@ def holds(picture: Picture) -> Chart:
         is_empty=False,
         sentence=f"Median {span(median)}, 99 % in {span(p99)}.",
     )
+
+
+def _marks() -> list[Label]:
+    """Return the labels of the scale; where the picture is narrow the second is near, so the first is at the edge."""
+    (_, shortest), *longer = MARKS
+    return [Label(0, 98, shortest, "start")] + [
+        Label(_log(at), 98, words, _anchor(_log(at))) for at, words in longer
+    ]
 
 
 def attempts(picture: Picture) -> Chart:

@@ -16,6 +16,8 @@ from config.lib.web import units
 from payments import money
 
 _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
+_NAME = re.compile(r"\b([a-z]+\.)([a-z_]+\b:?)")
+_SLASH = re.compile(r"(?<=\w)/(?=\w)")
 
 HOLD_ENDS = 120  # seconds from a hold until its lapse; within it each tenth may matter
 FITS_A_LINE = 24  # letters of an id
@@ -26,21 +28,25 @@ register.filter(units.whole_ids)
 
 
 @register.filter
-def when(moment: datetime | None) -> str:
-    """Write a moment in the merchant's time zone: today the time alone, else with its date."""
-    if not moment:
-        return ""
-    local = timezone.localtime(moment)
-    return ", ".join(filter(None, (day(moment), date_format(local, "H:i"))))
+def when(moment: datetime | None, is_of_today: bool = True) -> str:
+    """Write a moment in the merchant's time zone: today the time alone, else with its date.
+
+    `is_of_today` is of the list in which it stands: false where other days are in it, so that today is named too.
+    """
+    return _written(moment, "H:i", is_of_today)
 
 
 @register.filter
-def when_exactly(moment: datetime | None) -> str:
-    """Write a moment with its seconds, and with its date unless that is today."""
+def when_exactly(moment: datetime | None, is_of_today: bool = True) -> str:
+    """Write a moment as `when` does, with its seconds."""
+    return _written(moment, "H:i:s", is_of_today)
+
+
+def _written(moment: datetime | None, clock: str, is_of_today: bool) -> str:
     if not moment:
         return ""
-    local = timezone.localtime(moment)
-    return ", ".join(filter(None, (day(moment), date_format(local, "H:i:s"))))
+    named = day(moment) or ("" if is_of_today else "Today")
+    return ", ".join(filter(None, (named, date_format(timezone.localtime(moment), clock))))
 
 
 @register.filter
@@ -100,6 +106,22 @@ def shortened(identifier: str) -> str:
 def whole_sums(words: str) -> SafeString:
     """Return the words with no line break after the sign of a sum: browsers break between a minus and a £."""
     return mark_safe(_SIGNED.sub(r'<span class="whole">\g<0></span>', escape(words)))  # noqa: S308 - escaped before
+
+
+@register.filter
+def whole_names(words: SafeString) -> SafeString:
+    """Return HTML in which an event's name goes to the next line whole with its colon.
+
+    Where it is too long for one it breaks after its dot: elsewhere browsers break it anywhere, also before the colon.
+    """
+    whole = r'<span class="name">\g<1><wbr>\g<2></span>'
+    return mark_safe(_NAME.sub(whole, words))  # noqa: S308 - it is HTML before
+
+
+@register.filter
+def parted(path: str) -> SafeString:
+    """Return a path as HTML that may break after each of its slashes but the first: browsers break it anywhere."""
+    return mark_safe(_SLASH.sub("/<wbr>", escape(path)))  # noqa: S308 - escaped before
 
 
 @register.filter

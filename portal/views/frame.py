@@ -1,7 +1,11 @@
 """The portal's menu as a page of its own, the choice between a person's merchants, and what is not there."""
 
+from urllib.parse import urlsplit
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import Resolver404, resolve, reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.defaults import page_not_found
 
 from config.lib.web.error_pages import PORTAL
@@ -13,9 +17,16 @@ from portal.orders import search
 
 @requires("view")
 def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the menu, for a phone without script, and the merchants that the person may act for."""
+    """Show the menu, for a phone without script, and the merchants that the person may act for.
+
+    It leads back to the page of the portal whose link opened it, and marks that page's place.
+    """
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
-    return pages.show(request, membership, "portal/menu.html", {"memberships": mine}, here="portal_menu")
+    back = _came_from(request)
+    context = {"memberships": mine, "back": back, "mark": "true"}  # no link here is the page itself
+    return pages.show(
+        request, membership, "portal/menu.html", context, here=pages.place_of(urlsplit(back).path)
+    )
 
 
 @requires("view", form_of="portal_menu")
@@ -25,6 +36,23 @@ def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     chosen = get_object_or_404(Membership, user=membership.user, merchant=wanted)
     request.session[access.CHOSEN] = str(chosen.merchant_id)
     return redirect("portal_home")
+
+
+def _came_from(request: HttpRequest) -> str:
+    """Return the address of the portal's page that led here, home's after any other page and after the menu itself."""
+    referrer = request.headers.get("Referer", "")
+    there = urlsplit(referrer) if url_has_allowed_host_and_scheme(referrer, {request.get_host()}) else None
+    if there is None or not _is_page(there.path):
+        return reverse("portal_home")
+    return f"{there.path}?{there.query}" if there.query else there.path
+
+
+def _is_page(path: str) -> bool:
+    """Return whether one can go back to the path from the menu: it is the portal's, and not the menu's own."""
+    try:
+        return path.startswith(PORTAL) and resolve(path).url_name != "portal_menu"
+    except Resolver404:
+        return False
 
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:

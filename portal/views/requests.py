@@ -21,7 +21,6 @@ from portal.models import ApiClient, Membership
 from portal.orders import entries, search
 
 SHOWN = timedelta(days=7)
-API = "/api/merchant/v1/"
 REFUSED = 400  # from this status on
 OUTCOMES = (("", "Any"), ("accepted", "Accepted"), ("refused", "Refused"))
 
@@ -77,8 +76,7 @@ def _line(call: ApiCall) -> dict[str, Any]:
     return {
         "call": call,
         "act": entries.verb_of(call).replace("-", " ").capitalize(),
-        "path": call.path.removeprefix(API),
-        "short_path": lists.cut(call.path.removeprefix(API)),
+        "short_path": lists.cut(call.path).replace("…", "…\N{WORD JOINER}"),
         "short_id": lists.cut(call.request_id),
         "badge": badges.REFUSED if is_refused else badges.ACCEPTED,
         "docs_url": docs,

@@ -1,6 +1,6 @@
 // What the portal does beyond links and forms: the menu on a phone, copying, countdowns, questions in place.
 // Every part of it works without this file: the menu is a page, what is copied can be selected.
-const menu = document.querySelector(".side-menu");
+const menu = document.querySelector(".side-menu[aria-controls]"); // the menu's own page has a way back in its place
 
 function openMenu(isOpen) {
   document.querySelector(".side").classList.toggle("is-open", isOpen);

@@ -241,6 +241,12 @@ def _tested(desk: Desk, page: Page) -> Page:
     return page
 
 
+def _menu(desk: Desk, page: Page) -> Page:
+    desk.at(page, "/portal/checkouts")
+    page.goto(f"{desk.service.base_url}/portal/menu", referer=page.url)
+    return page
+
+
 def _menu_open(desk: Desk, page: Page) -> Page:
     desk.at(page, "/portal/checkouts")
     page.set_viewport_size({"width": 375, "height": 812})
@@ -293,7 +299,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "61 settings": _path("/portal/settings"),
     "61 settings, refused": _wrong("/portal/settings", "no host!", "#return_hosts", "text=Save settings"),
     "62 audit log": _path("/portal/audit"),
-    "63 menu": _path("/portal/menu"),
+    "63 menu": _menu,
     "63 menu, open on a phone": _menu_open,
     "00 front page": _path("/"),
     "64 nothing there": _path("/portal/checkouts/01a1ff87-30a0-763f-ad37-2dcca246cbf9"),

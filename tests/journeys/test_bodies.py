@@ -26,7 +26,7 @@ FILE = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
 OPEN = [
     *("/pay", "/pay/phone", "/pay/language", "/pay/share/x/phone", "/pay/g/x/take", "/pay/offers/x", "/bank/card/x"),
     *("/accounts/login/", "/accounts/password/reset/", "/join/x", "/portal", "/admin/login/", "/mail"),
-    "/portal/settings/logo",
+    "/portal/settings/save",
     *("/oauth/token", "/api/merchant/v1/checkouts", "/api/sandbox/v1/checkouts/x/pay", "/api/docs", "/api/schema"),
     *("/provider/notifications", "/livez", "/readyz", "/static/css/tokens.css", "/nothing"),
 ]  # fmt: skip
@@ -94,7 +94,7 @@ class TestTooLarge:
 
     @pytest.mark.parametrize(
         "path",
-        ["/pay/phone", "/oauth/token", "/api/merchant/v1/checkouts", "/nothing", "/portal/settings/logo"],
+        ["/pay/phone", "/oauth/token", "/api/merchant/v1/checkouts", "/nothing", "/portal/settings/save"],
     )
     def test_is_refused_when_it_comes_in_chunks(self, service: Service, path: str) -> None:
         before = kept()

@@ -81,12 +81,8 @@ ROWS: dict[str, Row] = {
         is_sensitive=True,
         form={"name": "Other", "brand_colour": "#112233", "country": "FR", "time_zone": "Europe/Paris"},
     ),
-    "portal_opt_in": Row(
-        "POST", MANAGERS, form={"text": "Acme may write to me. I can stop.", "language": "en-gb"}
-    ),
     "portal_preview": Row("GET", ALL),
     "portal_preview_page": Row("GET", ALL),
-    "portal_logo": Row("POST", MANAGERS),
     "portal_logo_remove": Row("POST", MANAGERS),
     "portal_audit": Row("GET", MANAGERS),
     "portal_security": Row("GET", ALL),

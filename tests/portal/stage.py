@@ -142,5 +142,5 @@ def slot_of(scale: Scale, seconds: float) -> int:
     return min(SLOTS - 1, int(share * SLOTS))
 
 
-def save(client: Client, **changes: str) -> Any:
+def save(client: Client, **changes: Any) -> Any:
     return client.post("/portal/settings/save", FORM | changes)

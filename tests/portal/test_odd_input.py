@@ -34,7 +34,6 @@ FORMS = {
     "/portal/deliveries/resend": ("which", "delivery", "since", "until", "confirm"),
     "/portal/keys/new": ("name", "scopes"),
     "/portal/team/invite": ("email", "role"),
-    "/portal/settings/opt-in": ("text", "language"),
     "/portal/settings/save": (
         "name",
         "brand_colour",
@@ -42,6 +41,8 @@ FORMS = {
         "time_zone",
         "return_hosts",
         "unpaid_minutes",
+        "text",
+        "language",
     ),
 }
 

@@ -1,47 +1,44 @@
-"""A merchant's logo: uploaded and removed by those who may change the settings. Rules brand.logo, brand.logo_upload."""
+"""A merchant's logo, sent with the settings, and removed. Rules brand.logo, brand.logo_upload."""
 
 from typing import Any
 
 from django.contrib import messages
 from django.core.files.uploadhandler import MemoryFileUploadHandler
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from hosted_page.logo import decoding, keeping
-from portal import audit, pages
+from hosted_page.logo import keeping
+from hosted_page.logo.drawing import Drawn
+from portal import audit
 from portal.access import requires
 from portal.models import Membership
-from portal.views.settings import page
+
+HERE = "portal_settings"
 
 
-@csrf_exempt  # until it is known who sends it: a stranger's file is never taken apart, not even for its token
-@requires("change_settings", form_of=page.HERE)
-def keep(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Take an upload for the merchant's logo, kept in memory alone."""
-    request.upload_handlers = [MemoryFileUploadHandler(request)]
-    return _keep(request, membership)
+def take_in_memory(request: HttpRequest) -> None:
+    """Have the request's file taken, in memory alone; none where it goes on after a proof: it was read before."""
+    if not hasattr(request, "_files"):
+        request.upload_handlers = [MemoryFileUploadHandler(request)]
 
 
-@csrf_protect
-def _keep(request: HttpRequest, membership: Membership) -> HttpResponse:
+def sent(request: HttpRequest) -> Drawn | None:
+    """Return the picture that was sent as it will be served, None if none was. Raises decoding.Unusable."""
     file: Any = request.FILES.get("logo")
-    if file is None:
-        pages.refuse(request, "Choose a file first: a PNG or JPEG of at most 256 KB.")
-        return redirect(page.HERE)
-    try:
-        drawn = keeping.read(file.read())
-    except decoding.Unusable as unusable:
-        return page.refuse_logo(request, membership, str(unusable))
+    return None if file is None else keeping.read(file.read())
+
+
+def keep(request: HttpRequest, membership: Membership, drawn: Drawn) -> None:
+    """Keep the picture that was sent as the merchant's logo."""
+    file: Any = request.FILES["logo"]
     with transaction.atomic():
         keeping.keep(membership.merchant_id, drawn)
         audit.record(request, membership, "logo_changed", bytes=file.size)
     messages.success(request, "Your logo is shown from now on.")
-    return redirect(page.HERE)
 
 
-@requires("change_settings", form_of=page.HERE)
+@requires("change_settings", form_of=HERE)
 def remove(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Delete the merchant's logo; their initial is shown again."""
     with transaction.atomic():
@@ -50,4 +47,4 @@ def remove(request: HttpRequest, membership: Membership) -> HttpResponse:
             audit.record(request, membership, "logo_removed")
     if is_removed:
         messages.success(request, "Removed. Your initial is shown from now on.")
-    return redirect(page.HERE)
+    return redirect(HERE)

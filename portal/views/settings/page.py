@@ -1,18 +1,20 @@
 """The settings page: name, colour, logo, country, links, hosts to return to, unpaid lifetime, the opt-in."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from allauth.core.exceptions import ReauthenticationRequired
 from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.utils.translation import get_language_info
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from config.lib import clock
 from config.lib.web import csp
-from hosted_page.logo import keeping
+from hosted_page.logo import decoding, keeping
+from hosted_page.logo.drawing import Drawn
 from hosted_page.models import OptInText
 from hosted_page.opt_in import consent
 from payments.models import Merchant
@@ -20,9 +22,16 @@ from portal import access, audit, pages, settings_form
 from portal.access import requires
 from portal.models import Membership
 from portal.settings_form import SettingsForm
-from portal.views.settings import preview
+from portal.views.settings import logo, preview
 
-HERE = "portal_settings"
+HERE = logo.HERE
+
+
+class Wording(NamedTuple):
+    """New words of the opt-in as they were typed, in a language's code; none where there is no text."""
+
+    text: str
+    language: str
 
 
 @requires("view")
@@ -31,64 +40,91 @@ def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show(request, membership)
 
 
-@requires("change_settings", form_of="portal_settings")
-def changed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Save the settings, or show them as they were typed, with their preview.
+@csrf_exempt  # until it is known who sends it: a stranger's file is never taken apart, not even for its token
+@requires("change_settings", form_of=HERE)
+def changed(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """Save the settings with the logo and the opt-in's new words, or show them as they were typed, with their preview.
 
-    A change of the name, by which customers know whom they pay, requires fresh proof.
+    A change of the name, by which customers know whom they pay, requires fresh proof; a logo is kept before it.
     """
-    form = SettingsForm(request.POST)
-    if not form.is_valid() or "preview" in request.POST:
-        return _show(request, membership, values=request.POST, errors=pages.errors(form))
-    different = _write(request, membership, form.cleaned_data)
-    messages.success(request, "Saved." if different else "Nothing was different.")
-    return redirect("portal_settings")
+    logo.take_in_memory(request)
+    return _changed(request, membership)
 
 
-def _write(request: HttpRequest, membership: Membership, wanted: dict[str, Any]) -> list[str]:
-    """Save what is different and return its names. Raises ReauthenticationRequired."""
+@csrf_protect
+def _changed(request: HttpRequest, membership: Membership) -> HttpResponse:
+    form, wording = SettingsForm(request.POST), _typed(request.POST)
+    drawn, errors = _read_logo(request, pages.errors(form) | _problem(wording))
+    if errors or "preview" in request.POST:
+        return _show(request, membership, values=request.POST, errors=errors, wording=wording)
+    if drawn:
+        logo.keep(request, membership, drawn)
+    saved = _write(request, membership, form.cleaned_data, wording)
+    if saved or not drawn:
+        messages.success(request, saved or "Nothing was different.")
+    return redirect(HERE)
+
+
+def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | None, dict[str, str]]:
+    """Return the logo that was sent, if it is one, and what is wrong with the form: no file is sent twice by itself."""
+    try:
+        drawn = logo.sent(request)
+    except decoding.Unusable as unusable:
+        return None, errors | {"logo": str(unusable)}
+    again = {"logo": "Choose the file again: nothing is saved yet."} if errors and drawn else {}
+    return drawn, errors | again
+
+
+def _write(request: HttpRequest, membership: Membership, wanted: dict[str, Any], wording: Wording) -> str:
+    """Save what is different; return what to say of it, "" if nothing is. Raises ReauthenticationRequired."""
     with transaction.atomic():
-        merchant = Merchant.objects.select_for_update(no_key=True).get(pk=membership.merchant_id)
-        different = [name for name, value in wanted.items() if getattr(merchant, name) != value]
-        if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.is_fresh(request):
-            raise ReauthenticationRequired
-        if "brand_colour" in different:
-            merchant.brand_version += 1  # the old colour's sheet is cached for good
-        for name in different:
-            setattr(merchant, name, wanted[name])
-        if different:
-            merchant.save(update_fields=[*different, "brand_version"])
-            audit.record(request, membership, "settings_changed", fields=different)
+        different = _write_settings(request, membership, wanted)
+        version = _write_wording(request, membership, wording) if wording.text else 0
+    shown = f"Version {version} of the opt-in’s words is shown from now on." if version else ""
+    return " ".join(filter(None, ("Saved." if different or version else "", shown)))
+
+
+def _write_settings(request: HttpRequest, membership: Membership, wanted: dict[str, Any]) -> list[str]:
+    """Save the settings that are different and return their names. Raises ReauthenticationRequired."""
+    merchant = Merchant.objects.select_for_update(no_key=True).get(pk=membership.merchant_id)
+    different = [name for name, value in wanted.items() if getattr(merchant, name) != value]
+    if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.is_fresh(request):
+        raise ReauthenticationRequired
+    if "brand_colour" in different:
+        merchant.brand_version += 1  # the old colour's sheet is cached for good
+    for name in different:
+        setattr(merchant, name, wanted[name])
+    if different:
+        merchant.save(update_fields=[*different, "brand_version"])
+        audit.record(request, membership, "settings_changed", fields=different)
     return different
 
 
-@requires("change_settings", form_of="portal_settings")
-def opt_in_wording(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Write a new version of the opt-in box's words; earlier ones stay as they were shown."""
-    typed, language = request.POST.get("text", ""), request.POST.get("language", "")
-    text = " ".join(typed.split()).replace("\x00", "")  # PostgreSQL has no NUL
-    problem = _problem(text, language)
-    if problem:
-        return _show(request, membership, errors={"text": problem}, wording=typed, language=language)
-    with transaction.atomic():
-        written = consent.write(membership.merchant, text=text, language=language)
-        facts = {"version": written.version, "language": language}
-        audit.record(request, membership, "opt_in_wording_written", **facts)
-    messages.success(request, f"Version {written.version} is shown from now on.")
-    return redirect("portal_settings")
+def _write_wording(request: HttpRequest, membership: Membership, wording: Wording) -> int:
+    """Write a new version of the opt-in box's words and return its number; earlier ones stay as they were shown."""
+    text, language = wording
+    version = consent.write(membership.merchant, text=text, language=language).version
+    facts = {"version": version, "language": language}
+    audit.record(request, membership, "opt_in_wording_written", **facts)
+    return version
 
 
-def refuse_logo(request: HttpRequest, membership: Membership, problem: str) -> HttpResponse:
-    """Show the settings, and why an upload is no logo."""
-    return _show(request, membership, errors={"logo": problem})
+def _typed(form: QueryDict) -> Wording:
+    text = " ".join(form.get("text", "").split()).replace("\x00", "")  # PostgreSQL has no NUL
+    return Wording(text, form.get("language", ""))
 
 
-def _problem(text: str, language: str) -> str:
-    if language not in dict(settings.LANGUAGES):
-        return "Choose a language."
-    if not 20 <= len(text) <= 500:
-        return "Write 20 to 500 characters: who sends, by e-mail and text, and that one can stop any time."
-    return ""
+def _problem(wording: Wording) -> dict[str, str]:
+    """Return what is wrong with new words, by their field; nothing where none were typed."""
+    if not wording.text:
+        return {}
+    if wording.language not in dict(settings.LANGUAGES):
+        return {"language": "Choose a language."}
+    if not 20 <= len(wording.text) <= 500:
+        return {
+            "text": "Write 20 to 500 characters: who sends, by e-mail and text, and that one can stop any time."
+        }
+    return {}
 
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
@@ -110,8 +146,7 @@ def _around(merchant: Merchant) -> dict[str, Any]:
         "usual_minutes": int(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() // 60),
         **_texts(merchant),
         "languages": _languages(),
-        "wording": "",
-        "language": settings.LANGUAGE_CODE,
+        "wording": Wording("", settings.LANGUAGE_CODE),
     }
 
 

@@ -104,11 +104,10 @@ def test_is_read_as_utf_8_whatever_it_calls_itself() -> None:
 @pytest.mark.parametrize(
     ("path", "size", "status"),
     [
-        ("/portal/settings/logo", 300_000, 302),
-        ("/portal/settings/logo", settings.LARGEST_UPLOAD + 1, 413),
-        ("/portal/settings/logo/", 300_000, 413),
+        ("/portal/settings/save", 300_000, 302),
+        ("/portal/settings/save", settings.LARGEST_UPLOAD + 1, 413),
+        ("/portal/settings/save/", 300_000, 413),
         ("/portal/settings/logo/remove", 300_000, 413),
-        ("/portal/settings/save", 300_000, 413),
         ("/api/merchant/v1/checkouts", 300_000, 413),
         ("/pay/phone", 300_000, 413),
     ],

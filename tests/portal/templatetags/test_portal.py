@@ -69,6 +69,28 @@ def test_a_day_is_named_unless_it_is_today(ago: timedelta, shown: str) -> None:
     assert portal.when_exactly(moment).endswith(portal.time_of(moment))
 
 
+def test_today_is_named_where_other_days_are_listed_too() -> None:
+    now = timezone.now()
+    assert portal.when_exactly(now, False) == f"Today, {portal.time_of(now)}"
+    assert portal.when(now, False) == f"Today, {portal.when(now)}"
+    before = now - timedelta(days=400)
+    assert portal.when(before, False) == portal.when(before)
+
+
+def test_an_event_s_name_is_whole_with_its_colon() -> None:
+    words = portal.whole_names(
+        portal.whole_sums("Attempt 1 of checkout.authorized: 200 in 0.21 s, <b> −£1.00")
+    )
+    assert words == (
+        'Attempt 1 of <span class="name">checkout.<wbr>authorized:</span> 200 in 0.21 s, &lt;b&gt; '
+        '<span class="whole">−£1.00</span>'
+    )
+
+
+def test_a_path_parts_after_its_slashes() -> None:
+    assert portal.parted("/api/v1/a<b>/c") == "/api/<wbr>v1/<wbr>a&lt;b&gt;/c"
+
+
 def test_a_long_id_keeps_its_ends() -> None:
     assert portal.shortened("req_7Qm0aa") == "req_7Qm0aa"
     assert portal.shortened("req_01a21211882c7641acfe0890cb7487fb") == "req_01a21211…7487fb"

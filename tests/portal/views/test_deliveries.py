@@ -71,7 +71,7 @@ class TestClosing:
         assert "again (1)" in client.get("/portal/deliveries").content.decode()
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
         order = Checkout.objects.get().merchant_order_id
-        assert f"checkout.authorized for <bdi>{order}</bdi> is too late" in words
+        assert f'checkout.authorized for <bdi class="whole">{order}</bdi> is too late' in words
         assert "Its hold has ended. Sending it again changes nothing. Close it; it stays in the log." in words
         assert words.count('class="money-thing"') == 2
         assert re.search(r'action="/portal/deliveries/close"[^§]*?>Close it</button>', words)

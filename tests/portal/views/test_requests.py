@@ -1,6 +1,7 @@
 """The log of requests: what stands in it, what it finds, whose it is, and how PostgreSQL reads it."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -19,6 +20,7 @@ from tests.conftest import Api
 from tests.portal import stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.requests")]
+API = "/api/merchant/v1/"
 MANY = """
 INSERT INTO checkout_apicall (id, merchant_id, client_uuid, method, path, request_id, status, created_at, error_code)
 SELECT uuidv7(- n * interval '1 minute'), merchant_id, client_uuid, method, path, 'req_' || n, status,
@@ -33,7 +35,8 @@ def browser(acme: Merchant) -> Client:
 
 
 def log(browser: Client, query: str = "") -> str:
-    return str(browser.get(f"/portal/requests?{query}").content.decode())
+    """The page's words; a path is there as it reads, wherever it may break."""
+    return str(browser.get(f"/portal/requests?{query}").content.decode()).replace("<wbr>", "")
 
 
 class TestRefusals:
@@ -41,7 +44,7 @@ class TestRefusals:
 
     def calls(self) -> list[tuple[str, str, int, str]]:
         rows = ApiCall.objects.order_by("created_at", "pk")
-        return [(row.method, row.path.removeprefix(requests.API), row.status, row.error_code) for row in rows]
+        return [(row.method, row.path.removeprefix(API), row.status, row.error_code) for row in rows]
 
     def test_for_a_scope_a_query_an_address_or_a_body_are_listed(
         self, browser: Client, api: Api, held: Checkout
@@ -61,7 +64,7 @@ class TestRefusals:
         assert told[0][:2] == ("GET", "checkouts") and told[3][1] == f"checkouts/{held.pk}/capture"
         assert ApiCall.objects.order_by("created_at", "pk")[0].param == "limit"
         words = log(browser)
-        assert "insufficient_scope" in words and "mine-5" in words and "GET checkouts" in words
+        assert "insufficient_scope" in words and "mine-5" in words and f"GET {API}checkouts<" in words
         story = browser.get(f"/portal/checkouts/{held.pk}").content.decode()
         assert "You called capture, 403 insufficient_scope" in story and "checkout_not_found" not in story
 
@@ -105,7 +108,9 @@ class TestRequests:
         (call,) = ApiCall.objects.all()
         assert (call.error_code, call.param) == ("validation_failed", "currency")
         words = log(browser)
-        assert "POST checkouts" in words and "Refused" in words and "422" in words and "mine-1" in words
+        assert (
+            f"POST {API}checkouts<" in words and "Refused" in words and "422" in words and "mine-1" in words
+        )
         assert "/api/docs#error-validation_failed" in words and "currency" in words
         assert str(ApiClient.objects.get()) in words
 
@@ -147,6 +152,18 @@ class TestRequests:
         with connection.cursor() as cursor:
             cursor.execute("UPDATE checkout_apicall SET created_at = created_at - interval '7 days 1 second'")
         assert "No requests in the last 7 days" in log(browser)
+
+    def test_of_several_days_name_the_day_of_each(self, browser: Client, api: Api, unpaid: Checkout) -> None:
+        api.post(f"checkouts/{unpaid.pk}/cancel")
+        words = log(browser)
+        assert "Time today</th>" in words and "All from today, in London time." in words
+        assert re.search(r"\d\d:\d\d:\d\d</td>", words) and "Today, " not in words
+        ApiCall.objects.update(created_at=clock.now() - timedelta(days=3))
+        api.get("checkouts?limit=0")
+        words = log(browser)
+        assert "Time</th>" in words and "Times in London time." in words
+        assert re.search(r">Today, \d\d:\d\d:\d\d</td>", words)
+        assert re.search(r">\d+ [A-Z][a-z]{2}( \d{4})?, \d\d:\d\d:\d\d</td>", words)
 
     def test_are_read_in_the_order_of_an_index_however_many(
         self, browser: Client, api: Api, unpaid: Checkout

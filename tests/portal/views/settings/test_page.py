@@ -1,20 +1,24 @@
-import itertools
+import html
 import re
 from datetime import timedelta
 
 import pytest
 from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from checkout.models import Checkout
+from hosted_page.logo import keeping
 from hosted_page.models import OptInText
 from hosted_page.opt_in import consent
 from payments.models import Merchant
 from portal.mail import outbox as mail_outbox
-from portal.models import AuditEntry, Role
+from portal.models import AuditEntry, Membership, Role
 from tests import factories
 from tests.conftest import Api
-from tests.portal import stage
+from tests.hosted_page.logo import files
+from tests.hosted_page.logo.test_keeping import show_logo
+from tests.portal import people, stage
 from tests.portal.stage import save
 
 pytestmark = pytest.mark.django_db
@@ -98,14 +102,55 @@ class TestSettings:
         assert Merchant.objects.filter(pk=acme.pk).values().get() == before
 
 
-class TestForms:
-    def test_stand_one_after_the_other(self, client: Client) -> None:
+class TestForm:
+    WORDS = "Acme may write to me by e-mail and text. I can stop any time."
+
+    def test_is_one_and_its_button_is_the_last_thing_in_it(self, client: Client, acme: Merchant) -> None:
+        show_logo(acme)
         page = client.get("/portal/settings").content.decode()
         main = page.partition('<main class="main"')[2].partition("</main>")[0]
-        parts = re.findall("<form|</form|>Save settings<|>Save logo<|>Save wording<|>Preview<", main)
         assert "unless an order names its own" in main and "whose order gives no way back" in main
-        own = [["<form", f">Save {what}<", "</form"] for what in ("settings", "logo", "wording")]
-        assert parts == [*itertools.chain(*own), ">Preview<"]
+        form, rest = main.partition("</form")[::2]
+        names = re.findall(r'name="(\w+)"', form)
+        assert names[1:4] == ["name", "brand_colour", "logo"] and {"opt_in_enabled", "text"} < set(names)
+        assert re.findall(r"<button[^>]*>([^<]+)<", form) == ["Remove the logo", "Save settings"]
+        assert re.findall(r"<button[^>]*>([^<]+)<", rest) == ["Preview"]
+        assert names.index("text") < len(names) and form.index('name="text"') < form.index("Save settings")
+
+    def test_saves_settings_logo_and_words_at_once(self, client: Client, acme: Merchant) -> None:
+        sent = {"logo": SimpleUploadedFile("a.png", files.logo()), "text": self.WORDS, "language": "en-gb"}
+        assert save(client, country="FR", **sent)["Location"] == "/portal/settings"
+        acme.refresh_from_db()
+        assert acme.country == "FR" and keeping.shown(acme) and consent.wording(acme).text == self.WORDS
+        actions = set(AuditEntry.objects.values_list("action", flat=True))
+        assert actions == {"settings_changed", "logo_changed", "opt_in_wording_written"}
+        page = client.get("/portal/settings").content.decode()
+        assert (
+            "Your logo is shown from now on." in page
+            and "of the opt-in’s words is shown from now on." in page
+        )
+
+    def test_that_is_refused_saves_nothing_and_asks_for_the_file_again(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        sent = {"logo": SimpleUploadedFile("a.png", files.logo()), "text": self.WORDS, "language": "en-gb"}
+        page = save(client, **sent, return_hosts="no host!")
+        words = page.content.decode()
+        assert page.status_code == 422 and "Choose the file again" in words and self.WORDS in words
+        acme.refresh_from_db()
+        assert keeping.shown(acme) is None and not AuditEntry.objects.exists()
+
+    def test_that_waits_for_a_proof_has_kept_its_logo(self, acme: Merchant) -> None:
+        known = people.join(acme, Role.ADMIN)
+        tired = stage.browser(Membership.objects.get(user=known), is_fresh=False)
+        asked = save(tired, name="Your bank", logo=SimpleUploadedFile("a.png", files.logo()))
+        assert "reauthenticate" in asked["Location"]
+        acme.refresh_from_db()
+        assert acme.name == "Acme Tickets" and keeping.shown(acme)
+        proven = tired.post(asked["Location"], {"password": people.PASSWORD})
+        assert proven["Location"] == "/portal/settings"
+        acme.refresh_from_db()
+        assert acme.name == "Your bank" and keeping.shown(acme)
 
 
 class TestWhoMayNotChangeThem:
@@ -158,7 +203,7 @@ class TestOptInWording:
 
     def test_is_a_new_version_that_is_shown_from_now_on(self, client: Client, acme: Merchant) -> None:
         first = consent.wording(acme)
-        client.post("/portal/settings/opt-in", {"text": f"  {self.WORDS} ", "language": "en-gb"})
+        save(client, text=f"  {self.WORDS} ", language="en-gb")
         shown = consent.wording(acme)
         assert (shown.text, shown.version) == (self.WORDS, first.version + 1)
         assert OptInText.objects.get(pk=first.pk).text == first.text
@@ -167,8 +212,12 @@ class TestOptInWording:
         assert page.count("In use since") == 1 and page.index("Earlier words") < page.index(first.text)
 
     @pytest.mark.parametrize(
-        "form", [{"text": "Short", "language": "en-gb"}, {"text": WORDS, "language": "pt"}, {}]
+        "form", [{"text": "Short", "language": "en-gb"}, {"text": WORDS, "language": "pt"}, {"text": WORDS}]
     )
     def test_refuses_what_nobody_understands(self, client: Client, form: dict[str, str]) -> None:
-        assert client.post("/portal/settings/opt-in", form).status_code == 422
-        assert not OptInText.objects.exists()
+        assert save(client, **form).status_code == 422
+        assert not OptInText.objects.exclude(is_ours=True).exists()
+
+    def test_is_said_once(self, client: Client, acme: Merchant) -> None:
+        shown = consent.wording(acme).text
+        assert html.unescape(client.get("/portal/settings").content.decode()).count(shown) == 1

@@ -1,0 +1,1 @@
+"""The portal's pages, as a merchant's people read them."""

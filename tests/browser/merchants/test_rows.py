@@ -1,0 +1,159 @@
+"""The portal's lists and the pages they lead to, as one reads them: lines of a row, rules, what stands near what."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.desk import Desk
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+LISTS = ("checkouts", "refunds", "deliveries", "requests", "audit")
+# Of each row that is seen: how many lines its words take. What overlaps by its height stands on one.
+LINES = """rows => rows.filter(row => row.checkVisibility()).map(row => {
+  const words = document.createTreeWalker(row, NodeFilter.SHOW_TEXT), range = document.createRange(), boxes = [];
+  while (words.nextNode()) {
+    if (!words.currentNode.data.trim() || !words.currentNode.parentElement.checkVisibility()) continue;
+    range.selectNodeContents(words.currentNode);
+    boxes.push(...range.getClientRects());
+  }
+  const lines = [];
+  for (const box of boxes.sort((one, other) => one.top - other.top)) {
+    if (!lines.length || box.top > lines.at(-1) - box.height / 2) lines.push(box.bottom);
+  }
+  return lines.length;
+})"""
+BOX = """it => { const range = document.createRange(); range.selectNodeContents(it);
+  const box = range.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]; }"""
+# The colons that begin a line.
+PARTED = """titles => titles.flatMap(title => {
+  const words = document.createTreeWalker(title, NodeFilter.SHOW_TEXT), range = document.createRange(), places = [];
+  while (words.nextNode()) for (let at = 0; at < words.currentNode.length; at++) {
+    range.setStart(words.currentNode, at);
+    range.setEnd(words.currentNode, at + 1);
+    places.push([words.currentNode.data[at], range.getBoundingClientRect().top]);
+  }
+  return places.filter(([letter, top], at) => letter === ":" && top > places[at - 1][1] + 2).map(() => title.innerText);
+})"""
+
+
+@pytest.fixture
+def page(desk: Desk, open_page: Callable[..., Page]) -> Page:
+    return desk.sign_in(open_page())
+
+
+def box(page: Page, where: str) -> Any:
+    """Left, top, right and bottom of the words."""
+    return page.locator(where).first.evaluate(BOX)
+
+
+@pytest.mark.parametrize("width", [320, 375])
+class TestOnAPhone:
+    @pytest.mark.parametrize("path", LISTS)
+    def test_a_list_begins_with_its_rule_right_below_the_filters(
+        self, desk: Desk, page: Page, path: str, width: int
+    ) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        desk.at(page, f"/portal/{path}")
+        table = page.locator("#found > .money")
+        rule = table.evaluate("it => [getComputedStyle(it).borderTop, getComputedStyle(document.body).color]")
+        assert rule[0] == f"1px solid {rule[1]}", "in ink"
+        top = table.evaluate("it => it.getBoundingClientRect().top")
+        assert 12 <= top - box(page, ".filters summary")[3] <= 24
+
+    def test_a_row_of_a_log_takes_two_lines_and_a_third_where_there_is_more_to_say(
+        self, desk: Desk, page: Page, width: int
+    ) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        desk.at(page, "/portal/requests")
+        lines = page.locator("tbody > tr").evaluate_all(LINES)
+        assert len(lines) > 10 and set(lines) == {2}
+        desk.at(page, "/portal/audit")
+        lines = page.locator("tbody > tr").evaluate_all(LINES)
+        assert len(lines) >= 2 and max(lines) <= (3 if width == 375 else 4), "an address is long"
+        desk.at(page, "/portal/refunds?state=settled")
+        assert set(page.locator("tbody > tr").evaluate_all(LINES)) == {2}
+
+    def test_no_title_of_the_timeline_parts_before_its_colon(
+        self, desk: Desk, page: Page, width: int
+    ) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        desk.at(page, f"/portal/checkouts/{desk.uuids['lost']}")
+        titles = page.locator(".timeline h3")
+        assert titles.evaluate_all(PARTED) == []
+        assert ":" in titles.filter(has_text="checkout.authorized").first.inner_text()
+
+    def test_the_marks_of_a_chart_are_apart(self, desk: Desk, page: Page, width: int) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        desk.at(page, "/portal")
+        first, second = (
+            page.locator(f".chart-field text:text-is('{words}')").bounding_box()
+            for words in ("≤ 0.3 s", "1 s")
+        )
+        assert first and second and second["x"] - first["x"] - first["width"] >= 4, "with their halos"
+
+
+class TestAtADesk:
+    def test_figures_at_the_right_are_apart_from_the_words_behind_them(self, desk: Desk, page: Page) -> None:
+        page.set_viewport_size({"width": 1280, "height": 812})
+        desk.at(page, "/portal/requests")
+        assert box(page, "td.money-key > bdi")[0] - box(page, "td.money-amount")[2] >= 32
+        assert box(page, "th.money-key")[0] == box(page, "td.money-key > bdi")[0]
+
+    def test_both_times_of_a_refund_are_of_one_rank(self, desk: Desk, page: Page) -> None:
+        page.set_viewport_size({"width": 1280, "height": 812})
+        desk.at(page, "/portal/refunds?state=settled")
+        colours = (
+            page.locator("tbody > tr")
+            .first.locator("td.money-time")
+            .evaluate_all("all => all.map(it => getComputedStyle(it).color)")
+        )
+        assert len(colours) == 2 and len(set(colours)) == 1
+
+
+@pytest.mark.parametrize("width", [320, 375, 1280])
+class TestDelivery:
+    def test_says_below_the_button_what_it_does_and_keeps_its_sentence_from_its_badge(
+        self, desk: Desk, page: Page, width: int
+    ) -> None:
+        page.set_viewport_size({"width": width, "height": 812})
+        desk.at(page, "/portal/deliveries?outcome=delivered")
+        page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
+        button = page.locator("#opened button[aria-describedby]")
+        hint = page.locator(f"#{button.get_attribute('aria-describedby')}").bounding_box()
+        badge, sentence = (
+            page.locator(where).first.bounding_box() for where in (".heading .badge", "#opened p")
+        )
+        pressed = button.bounding_box()
+        assert hint and pressed and badge and sentence
+        assert round(hint["y"] - pressed["y"] - pressed["height"]) == 12
+        assert hint["x"] == pressed["x"]
+        assert sentence["y"] - badge["y"] - badge["height"] >= 12
+
+
+class TestSettings:
+    def test_end_with_their_one_button_and_tick_at_their_titles_height(self, desk: Desk, page: Page) -> None:
+        page.set_viewport_size({"width": 1280, "height": 812})
+        desk.at(page, "/portal/settings")
+        saves = page.locator("main .button-pen")
+        assert saves.all_inner_texts() == ["Save settings"]
+        bottom = saves.evaluate("it => it.getBoundingClientRect().bottom")
+        fields = page.locator("main :is(.input, [type=checkbox])").evaluate_all(
+            "all => all.filter(it => it.checkVisibility()).map(it => it.getBoundingClientRect().bottom)"
+        )
+        assert max(fields) < bottom
+        tick = page.locator("[name=opt_in_enabled]").bounding_box()
+        title = page.locator("#optin-title").bounding_box()
+        assert tick and title and abs(tick["y"] - title["y"]) <= 4
+
+    def test_preview_is_the_first_step_as_a_phone_shows_it_drawn_smaller(
+        self, desk: Desk, page: Page
+    ) -> None:
+        desk.at(page, "/portal/settings")
+        frame = page.frame_locator(".preview-page")
+        assert frame.locator(".steps > li").all_inner_texts() == ["1 Phone", "2 Split", "3 Pay"]
+        assert frame.locator(".button-main").all_inner_texts() == ["Text me a code"]
+        inside = frame.locator("html").evaluate("it => it.clientWidth")
+        drawn = page.locator(".preview-page").bounding_box()
+        assert drawn and 360 <= inside <= 390 and drawn["width"] < 0.75 * inside

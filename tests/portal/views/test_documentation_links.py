@@ -1,0 +1,34 @@
+"""Where the portal leads into the documentation, what is promised stands there."""
+
+import pytest
+from django.test import Client
+
+from payments.models import Merchant
+from portal.models import Role
+from tests.config.openapi.test_page import Page
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+DOCS = "/api/docs"
+PROMISED = {
+    "/portal/menu": {DOCS},
+    "/portal/keys": {f"{DOCS}#authentication"},
+    "/portal/webhooks": {f"{DOCS}#receiving-events", f"{DOCS}#signatures"},
+}
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+@pytest.mark.parametrize("address", PROMISED)
+def test_a_page_leads_to_its_place(acme: Merchant, client: Client, address: str) -> None:
+    stage.saved(acme)
+    links = {link for link in Page(client.get(address).content.decode()).addresses if link.startswith(DOCS)}
+    assert PROMISED[address] <= links
+    anchors = set(Page(client.get(DOCS).content.decode()).anchors)
+    for link in links:
+        _, _, anchor = link.partition("#")
+        assert client.get(link.partition("#")[0]).status_code == 200, link
+        assert not anchor or anchor in anchors, link

@@ -1,0 +1,76 @@
+"""The menu as a page leads back to where one came from in the portal, and nowhere else, and marks its place."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from payments.models import Merchant
+from portal.models import Role
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+HERE = "http://testserver"
+ORDER = "/portal/checkouts/01a1ff87-30a0-763f-ad37-2dcca246cbf9"
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.OWNER))
+
+
+def menu(client: Client, referrer: str = "") -> tuple[str, set[str]]:
+    """Return where "Back" leads, and the places that are marked."""
+    shown = client.get("/portal/menu", headers={"referer": referrer} if referrer else None).content.decode()
+    (back,) = re.findall(r'<a class="button side-menu" href="([^"]*)">Back</a>', shown)
+    return back, set(re.findall(r'<a href="([^"]*)" aria-current="true">', shown))
+
+
+@pytest.mark.parametrize(
+    ("came_from", "place"),
+    [
+        ("/portal", "/portal"),
+        ("/portal?range=24h", "/portal"),
+        ("/portal/checkouts?q=A-1&state=held", "/portal/checkouts"),
+        (ORDER, "/portal/checkouts"),
+        (f"{ORDER}/refund", "/portal/checkouts"),
+        ("/portal/settings/preview", "/portal/settings"),
+        ("/portal/audit", "/portal/audit"),
+    ],
+)
+def test_leads_back_to_the_page_and_marks_its_place(client: Client, came_from: str, place: str) -> None:
+    assert menu(client, HERE + came_from) == (came_from.replace("&", "&amp;"), {place})
+
+
+def test_marks_nothing_for_a_page_that_has_no_place(client: Client) -> None:
+    assert menu(client, f"{HERE}/portal/security") == ("/portal/security", set())
+
+
+@pytest.mark.parametrize(
+    "referrer",
+    [
+        "",
+        f"{HERE}/portal/menu",  # it would lead to itself
+        f"{HERE}/portal/menu?x=1",
+        f"{HERE}/portal/nothing-there",
+        f"{HERE}/accounts/login/?next=/portal/menu",
+        f"{HERE}/api/docs",
+        "https://evil.example/portal/checkouts",
+        "https://evil.example",
+        f"{HERE}.evil.example/portal/checkouts",
+        f"{HERE}@evil.example/portal/checkouts",
+        f"{HERE}//evil.example/portal",
+        "//evil.example/portal",
+        f"{HERE}/portal/../\\evil.example",
+        "javascript:alert(1)//testserver/portal",
+        "http://[::1/portal",
+    ],
+)
+def test_leads_home_after_any_other_page(client: Client, referrer: str) -> None:
+    assert menu(client, referrer) == ("/portal", {"/portal"})
+
+
+def test_is_opened_by_a_link_on_every_other_page(client: Client) -> None:
+    shown = client.get("/portal/keys").content.decode()
+    assert '<a class="button side-menu" href="/portal/menu" aria-controls="side-nav">' in shown
+    assert re.findall(r'<a href="([^"]*)" aria-current="page">', shown) == ["/portal/keys"]
