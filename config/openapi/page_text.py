@@ -16,6 +16,7 @@ LANGUAGES = {"sh": "Shell", "python": "Python", "http": "HTTP", "json": "JSON"}
 _CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>', re.DOTALL)
 _HEADING = re.compile(r"<h3>(.*?)</h3>")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?!\w*')|^'(?=s\b)")
+FITS_A_LINE = 24  # letters of code beside words, on a phone
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -25,10 +26,12 @@ def typeset(words: str) -> str:
 
 
 def _typeset(state: StateCore) -> None:
-    """Typeset running text; code stays as it is typed."""
+    """Typeset running text; code stays as it is typed, and on one line where it is short."""
     for token in (child for block in state.tokens for child in block.children or ()):
         if token.type == "text":
             token.content = typeset(token.content)
+        elif token.type == "code_inline" and len(token.content) <= FITS_A_LINE:
+            token.attrSet("class", "whole")
 
 
 _MARKDOWN.core.ruler.push("typeset", _typeset)

@@ -25,6 +25,22 @@ from portal.settings_form import SettingsForm
 from portal.views.settings import logo, preview
 
 HERE = logo.HERE
+# What the fields are called on the page, where a refusal leads to them.
+LABELS = {
+    "name": "Name",
+    "brand_colour": "Colour",
+    "logo": "Logo",
+    "shop_url": "Shop’s address",
+    "support_url": "Help page",
+    "terms_url": "Terms page",
+    "privacy_url": "Privacy page",
+    "return_hosts": "Sites we may send customers back to",
+    "unpaid_minutes": "Minutes to pay",
+    "country": "Country",
+    "time_zone": "Time zone",
+    "text": "New wording",
+    "language": "Language of the new wording",
+}
 
 
 class Wording(NamedTuple):
@@ -130,6 +146,7 @@ def _problem(wording: Wording) -> dict[str, str]:
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     merchant = Merchant.objects.get(pk=membership.merchant_id)
     more.setdefault("values", _values(merchant))
+    more["wrong"] = [(name, LABELS[name]) for name in LABELS if name in more.get("errors", {})]
     context = {"preview": preview.of(merchant, more["values"]), **_around(merchant), **more}
     response = pages.show(request, membership, "portal/settings.html", context, here=HERE)
     csp.allow(response, {"frame-src": ["'self'"]})

@@ -14,6 +14,7 @@ from hosted_page.opt_in import consent
 from payments.models import Merchant
 from portal.mail import outbox as mail_outbox
 from portal.models import AuditEntry, Membership, Role
+from portal.views.settings import page as page_view
 from tests import factories
 from tests.conftest import Api
 from tests.hosted_page.logo import files
@@ -151,6 +152,19 @@ class TestForm:
         assert proven["Location"] == "/portal/settings"
         acme.refresh_from_db()
         assert acme.name == "Your bank" and keeping.shown(acme)
+
+
+class TestARefusal:
+    def test_leads_to_each_field_by_its_label(self, client: Client) -> None:
+        wrong = {"name": "", "brand_colour": "red", "country": "", "time_zone": "Mars", "unpaid_minutes": "1"}
+        wrong |= dict.fromkeys(("shop_url", "support_url", "terms_url", "privacy_url"), "ftp://x")
+        wrong |= {"return_hosts": "no host!", "text": "Short", "language": "en-gb"}
+        page = html.unescape(save(client, **wrong).content.decode())
+        labels = dict(re.findall(r'<label class="field-label" for="(\w+)">([^<]+)<', page))
+        led = re.findall(r'<a class="link" href="#(\w+)">([^<]+)<', page)
+        assert dict(led).keys() == wrong.keys() - {"language"}
+        assert all(labels[name] == label for name, label in led)
+        assert labels == page_view.LABELS
 
 
 class TestWhoMayNotChangeThem:
