@@ -10,7 +10,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus
 from hosted_page import summary
 from payments import money
-from payments.models import Dispute
+from payments.models import Dispute, Operation
 
 PAID_ONCE = (*SHARE_PAID, ShareStatus.REFUNDED)
 
@@ -39,6 +39,9 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
         for share in shares
         if share.payment_id in amounts
     ]
+    if own and (too := _went_to_the_lead(shares)):
+        words = _("{amount} that mates had paid went to your card, too.")
+        told.append(words.format(amount=money.for_payer(too, checkout.currency)))
     if not own and not told:
         told = [_("A bank gave back a payment for this order.")]
     if any(share.status not in PAID_ONCE for share in shares):
@@ -50,6 +53,13 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
         at=summary.day(found.closed_at, checkout),
         words=" ".join(told),
     )
+
+
+def _went_to_the_lead(shares: Sequence[PaymentRequest]) -> int:
+    """Return how much of mates' money is on the lead's card, in minor units."""
+    paid = [share.pk for share in shares if share.status == ShareStatus.REIMBURSED]
+    done = Operation.objects.filter(share_uuid__in=paid, state=Operation.State.SUCCEEDED)
+    return done.aggregate(sum=Sum("amount"))["sum"] or 0
 
 
 def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne: bool) -> str:

@@ -44,6 +44,7 @@ class TestToTheLead:
         page = text(main(lead.get()))
         assert "Your bank gave you £90.00 back" in page and "You bear" not in page
         assert "Paid" in page and ", went to your card" in page and "stays with the shop" not in page
+        assert "£20.00 that mates had paid went to your card, too." in page
 
     def test_says_that_what_was_not_there_yet_stays_with_the_shop(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
@@ -54,7 +55,7 @@ class TestToTheLead:
         lose(order)
         assert finn.status() == ShareStatus.REIMBURSED, "closed against what the bank gave back"
         page = text(main(lead.get()))
-        assert "stays with the shop" in page and "went to your card" not in page
+        assert "stays with the shop" in page and "went to your card" not in page and "had paid" not in page
 
     def test_of_one_part_says_so(self, lead: Payer, paid: Mate, order: Checkout) -> None:
         lose(order)
