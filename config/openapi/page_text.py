@@ -16,7 +16,7 @@ LANGUAGES = {"sh": "Shell", "python": "Python", "http": "HTTP", "json": "JSON"}
 _CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>', re.DOTALL)
 _HEADING = re.compile(r"<h3>(.*?)</h3>")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?!\w*')|^'(?=s\b)")
-FITS_A_LINE = 24  # letters of code beside words, on a phone
+FITS_A_LINE = 12  # letters of code that a phone has room for, also with letters of twice the size
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 

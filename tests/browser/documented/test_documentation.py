@@ -1,5 +1,6 @@
 """The documentation in a browser: languages, search, copies and contents, with script and without."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,7 +143,7 @@ class TestWithScript:
         assert addresses and (not target or target in addresses[:5]), addresses
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
-        assert page.url.endswith(str(addresses[0]))
+        expect(page).to_have_url(re.compile(f"{re.escape(str(addresses[0]))}$"))
         expect(page.locator(".contents-all")).to_be_visible()
 
     def test_what_is_nowhere_is_said_and_escape_ends_it(self, service: Service, open_page: Open) -> None:
