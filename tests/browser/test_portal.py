@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.desk import Desk
-from tests.journeys import polling
 
 pytestmark = pytest.mark.journey
 WITH_AND_WITHOUT = [
@@ -145,21 +144,6 @@ class TestDeliveries:
         expect(first).to_have_attribute("aria-expanded", "true")
         first.click()
         expect(opened).to_be_hidden()
-
-    def test_what_is_too_late_goes_from_list_and_menu_by_one_click(
-        self, desk: Desk, owner: Callable[..., Page]
-    ) -> None:
-        desk.receiver.answer_with(500)
-        desk.lose("too late")
-        page = desk.at(owner(), "/portal/deliveries?outcome=parked")
-        page.set_viewport_size({"width": 1280, "height": 812})
-        late = page.locator(".notice-act")
-        polling.until(lambda: page.reload() and late.count(), within=150, what="that it is too late")
-        parked = page.locator(".side-nav .waiting-count").last.inner_text().split()[0]
-        page.click(".notice-act button:has-text('Close')")
-        expect(page.locator("body")).to_contain_text(re.compile(r"(is|are) closed\."))
-        expect(late).to_have_count(0)
-        expect(page.locator(".side-nav a:has-text('Deliveries')")).not_to_contain_text(parked)
 
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
         # An order of its own: that of the desk is sent again after a minute, and a test before this one has

@@ -174,6 +174,8 @@ def test_a_ticket_to_new_york_that_is_bought_in_london_names_the_zone_of_each_ti
 
 def ends_in(page: Page, time: str) -> None:
     """Let time pass until the page says when the sign-in ends."""
+    page.wait_for_load_state("load")  # the script that counts has begun to
     page.clock.fast_forward(time)
+    expect(page.locator(".stay")).to_be_visible()
     expect(page.locator(".stay")).to_contain_text("You are signed in until")
     names_zones(page)
