@@ -40,7 +40,7 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
         if share.payment_id in amounts
     ]
     if own and (too := _went_to_the_lead(shares)):
-        words = _("{amount} that mates had paid went to your card, too.")
+        words = _("Your card also got {amount} that mates had paid: settle that among you.")
         told.append(words.format(amount=money.for_payer(too, checkout.currency)))
     if not own and not told:
         told = [_("A bank gave back a payment for this order.")]

@@ -44,7 +44,7 @@ class TestToTheLead:
         page = text(main(lead.get()))
         assert "Your bank gave you £90.00 back" in page and "You bear" not in page
         assert "Paid" in page and ", went to your card" in page and "stays with the shop" not in page
-        assert "£20.00 that mates had paid went to your card, too." in page
+        assert "Your card also got £20.00 that mates had paid: settle that among you." in page
 
     def test_says_that_what_was_not_there_yet_stays_with_the_shop(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
@@ -79,7 +79,7 @@ class TestToAMate:
         told = "A bank gave £20.00 back to a mate’s card. Acme Tickets bears that, not you."
         assert f"{told} Nobody is asked any more: what is not paid stays with you." in page
         assert "Stays with you" in page and "Confirmed and paid" not in page, "Amy’s"
-        assert "whether your order still stands" in page and "back later" not in page
+        assert "whether your order still stands" in page and "Your bank" not in page
 
     def test_once_all_have_paid_says_nothing_of_links(self, lead: Payer, paid: Mate, order: Checkout) -> None:
         amy = order.payment_requests.get(position=3)
