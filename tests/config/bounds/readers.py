@@ -38,7 +38,7 @@ from portal import access, files, token_endpoint
 from portal.accounts import sessions
 from portal.deliveries import log
 from portal.orders import search, timeline
-from portal.views import deliveries
+from portal.views import deliveries, frame
 from tests import factories
 from tests.config.bounds.shapes import ADDRESSES, ANSWERS, DOCUMENTS, PARTS, QUOTED, TEXTS, Filled
 from tests.webhooks.receivers.test_kept_connections import read
@@ -117,6 +117,11 @@ def _page_around(text: str) -> None:
     request.META |= {"HTTP_HX_CURRENT_URL": text.encode().decode("latin-1"), "HTTP_HOST": "127.0.0.1"}
     request.META["HTTP_HX_CURRENT_URL_URI_AUTOENCODED"] = "true"
     access._page_around(HtmxDetails(request))
+
+
+def _came_from(text: str) -> None:
+    for referrer in (text, f"http://127.0.0.1/portal/{text}"):
+        frame._came_from(_asked(host="127.0.0.1", referer=referrer))
 
 
 def _query(text: str) -> None:
@@ -230,6 +235,7 @@ READERS = {
     "CSRF": Reader(_csrf, texts=ADDRESSES),
     "If-Modified-Since, Range, Accept-Encoding": Reader(_static),
     "HX-Current-URL": Reader(_page_around, texts=ADDRESSES),
+    "Referer": Reader(_came_from, texts=TEXTS + ADDRESSES),
     "a query": Reader(_query, LINE),
     "a form": Reader(_query, FORM),
     "a form of parts": Reader(_parts, FORM, PARTS),
@@ -286,6 +292,7 @@ PARSED = {
     "portal/token_endpoint.py": "Basic",
     "portal/orders/timeline.py": "a timeline's cursor",
     "portal/views/deliveries.py": "a typed moment",
+    "portal/views/frame.py": "Referer",
     "webhooks/connections.py": "a receiver's answer",
     "webhooks/signing.py": "our envelope",
     "webhooks/targets.py": "a webhook's address",
