@@ -42,8 +42,6 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
     if own and (too := _went_to_the_lead(shares)):
         words = _("Your card also got {amount} that mates had paid: settle that among you.")
         told.append(words.format(amount=money.for_payer(too, checkout.currency)))
-    if not own and not told:
-        told = [_("A bank gave back a payment for this order.")]
     if any(share.status not in PAID_ONCE for share in shares):
         asked_no_more = _("Nobody is asked for a share any more.")
         told.append(asked_no_more if own else _("Nobody is asked any more: what is not paid stays with you."))

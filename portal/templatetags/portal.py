@@ -9,7 +9,7 @@ from django import template
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.html import escape
+from django.utils.html import conditional_escape, escape
 from django.utils.safestring import SafeString, mark_safe
 
 from config.lib.web import units
@@ -109,13 +109,13 @@ def whole_sums(words: str) -> SafeString:
 
 
 @register.filter
-def whole_names(words: SafeString) -> SafeString:
-    """Return HTML in which an event's name goes to the next line whole with its colon.
+def whole_names(words: str) -> SafeString:
+    """Return words, or HTML without dots in its tags, in which an event's name goes to the next line with its colon.
 
     Where it is too long for one it breaks after its dot: elsewhere browsers break it anywhere, also before the colon.
     """
     whole = r'<span class="name">\g<1><wbr>\g<2></span>'
-    return mark_safe(_NAME.sub(whole, words))  # noqa: S308 - it is HTML before
+    return mark_safe(_NAME.sub(whole, conditional_escape(words)))  # noqa: S308 - escaped before
 
 
 @register.filter

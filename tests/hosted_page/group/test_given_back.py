@@ -36,6 +36,15 @@ def paid(finn: Mate) -> Mate:
     return finn
 
 
+@pytest.fixture
+def owed(finn: Mate, order: Checkout, settings: Settings) -> Mate:
+    """He has paid, and his £20.00 are to go to Lea's card in a day."""
+    settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+    finn.pay()
+    mates.pump(order.pk)
+    return finn
+
+
 class TestToTheLead:
     def test_says_how_much_and_what_of_a_mates_money_is_on_the_card_too(
         self, lead: Payer, paid: Mate, order: Checkout
@@ -47,13 +56,10 @@ class TestToTheLead:
         assert "Your card also got £20.00 that mates had paid: settle that among you." in page
 
     def test_says_that_what_was_not_there_yet_stays_with_the_shop(
-        self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
+        self, lead: Payer, owed: Mate, order: Checkout
     ) -> None:
-        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
-        finn.pay()
-        mates.pump(order.pk)
         lose(order)
-        assert finn.status() == ShareStatus.REIMBURSED, "closed against what the bank gave back"
+        assert owed.status() == ShareStatus.REIMBURSED, "closed against what the bank gave back"
         page = text(main(lead.get()))
         assert "stays with the shop" in page and "went to your card" not in page and "had paid" not in page
 
@@ -89,14 +95,9 @@ class TestToAMate:
         page = text(main(lead.get()))
         assert "You bear £40.00, your own share" in page and "Nobody is asked" not in page
 
-    def test_before_it_went_to_the_lead_stays_with_her(
-        self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
-    ) -> None:
-        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
-        finn.pay()
-        mates.pump(order.pk)
-        lose(finn.share)
-        assert finn.status() == ShareStatus.REFUNDED
+    def test_before_it_went_to_the_lead_stays_with_her(self, lead: Payer, owed: Mate) -> None:
+        lose(owed.share)
+        assert owed.status() == ShareStatus.REFUNDED
         page = text(main(lead.get()))
         assert "A bank gave £20.00 back to a mate’s card. That share stays with you." in page
         assert "You bear £90.00" in page and "Back on your card" not in page

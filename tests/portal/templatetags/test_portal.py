@@ -85,6 +85,9 @@ def test_an_event_s_name_is_whole_with_its_colon() -> None:
         'Attempt 1 of <span class="name">checkout.<wbr>authorized:</span> 200 in 0.21 s, &lt;b&gt; '
         '<span class="whole">−£1.00</span>'
     )
+    assert portal.whole_names("<b>a.b") == '&lt;b&gt;<span class="name">a.<wbr>b</span>', (
+        "what is no HTML yet"
+    )
 
 
 def test_a_path_parts_after_its_slashes() -> None:
