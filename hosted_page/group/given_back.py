@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Sum
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, PaymentRequest
@@ -39,9 +40,8 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
         for share in shares
         if share.payment_id in amounts
     ]
-    if own and (too := _went_to_the_lead(shares)):
-        words = _("Your card also got {amount} that mates had paid: settle that among you.")
-        told.append(words.format(amount=money.for_payer(too, checkout.currency)))
+    if own and (came := [share for share in shares if share.status == ShareStatus.REIMBURSED]):
+        told.append(_settle(checkout, came))
     if any(share.status not in PAID_ONCE for share in shares):
         asked_no_more = _("Nobody is asked for a share any more.")
         told.append(asked_no_more if own else _("Nobody is asked any more: what is not paid stays with you."))
@@ -49,15 +49,21 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
         own=money.for_payer(own, checkout.currency) if own else "",
         badge=_("Given back") if own else _("Given back to a mate"),
         at=summary.day(found.closed_at, checkout),
-        words=" ".join(told),
+        words=format_html_join(" ", "{}", ((words,) for words in told)),
     )
 
 
-def _went_to_the_lead(shares: Sequence[PaymentRequest]) -> int:
-    """Return how much of mates' money is on the lead's card, in minor units."""
-    paid = [share.pk for share in shares if share.status == ShareStatus.REIMBURSED]
-    done = Operation.objects.filter(share_uuid__in=paid, state=Operation.State.SUCCEEDED)
-    return done.aggregate(sum=Sum("amount"))["sum"] or 0
+def _settle(checkout: Checkout, came: Sequence[PaymentRequest]) -> str:
+    """Return how much of mates' money is on the lead's card too, and with whom she settles it."""
+    done = Operation.objects.filter(share_uuid__in=[it.pk for it in came], state=Operation.State.SUCCEEDED)
+    too = done.aggregate(sum=Sum("amount"))["sum"] or 0
+    name = came[0].shown_name if len(came) == 1 else ""
+    words = _("Your card also got <strong>{amount}</strong> that mates had paid: settle that among you.")
+    if name:
+        words = _(
+            "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>: settle that with them."
+        )
+    return format_html(words, amount=money.for_payer(too, checkout.currency), name=name)
 
 
 def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne: bool) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils.functional import Promise
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,8 +18,8 @@ from hosted_page import summary
 from hosted_page.status import receipt, refund
 from hosted_page.status.receipt import Receipt
 from hosted_page.status.refund import Bill
-from payments import money, open_operations
-from payments.models import Merchant, Operation, Payment
+from payments import disputes, money, open_operations
+from payments.models import Dispute, Merchant, Operation, Payment
 from payments.outside import returns
 
 SHOWN_RELEASE = gettext_lazy(
@@ -200,6 +200,9 @@ def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
 
 def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     at = checkout.captured_at or now
+    is_bill = is_lead and checkout.has_mates  # it tells of banks itself
+    if not is_bill and (shown := _given_back(checkout, at, is_lead)):
+        return shown
     took = format_html(_("{shop} took <strong>{amount}</strong> from {card}."), **_facts(checkout, is_lead))
     fresh = is_lead and now - at < FRESH and not checkout.has_mates
     return PageStatus(
@@ -210,6 +213,21 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
         auto_return=fresh,
         receipt=receipt.of_order(checkout, at) if is_lead else None,
     )
+
+
+def _given_back(checkout: Checkout, at: datetime, is_lead: bool) -> PageStatus | None:
+    """Return the status once a bank has given a payment back for good, None before; others are not told whose."""
+    found = disputes.standing_of(checkout)
+    if found is None or found.status != Dispute.Status.LOST:
+        return None
+    if not is_lead:
+        words = _("A bank gave back a payment for this order.")
+        return PageStatus("given_back", _("Nothing to pay now"), [words])
+    amount = money.for_payer(disputes.lost_on(checkout.payment_id), checkout.currency)
+    heading = _("Your bank gave you {amount} back").format(amount=amount)
+    asks = _("Ask <bdi>%(shop)s</bdi> whether your order still stands.")
+    words = SafeString(f"<strong>{asks % {'shop': escape(checkout.merchant.name)}}</strong>")
+    return PageStatus("given_back", heading, [words], receipt=receipt.of_order(checkout, at))
 
 
 def _expired(checkout: Checkout) -> PageStatus:

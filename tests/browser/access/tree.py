@@ -63,8 +63,8 @@ UNSAID = (None, "", False, "false", "off")
 PLACEHOLDERS = (
     (r"£[\d,]+(\.\d\d)?", "{money}"),
     (r"\b\d{1,2}:\d\d(:\d\d)?\b", "{time}"),
-    (r"\b(\w{3,9},? )?\d{1,2} (January|February|March|April|May|June|July|August|September|October|November"
-     r"|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)( \d{4})?\b", "{date}"),
+    (r"\b(\w{3,9},? )?\d{1,2}\s(January|February|March|April|May|June|July|August|September|October|November"
+     r"|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept|Sep|Oct|Nov|Dec)(\s\d{4})?\b", "{date}"),
     (r"\bA-[0-9a-f]{2} ?[0-9a-f]{6}\b", "{order}"),
     (r"(?<=Your code is )\d{6}\b", "{code}"),
     (r"•••• \d{4}", "{number}"),

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from tests.browser.gallery import Stage, at
+from tests.browser.order import Order
 from tests.browser.together.table import BACK, Table, laid, until
+from tests.journeys import polling
 
 TWO = ("Finn", "Priya")
 
@@ -178,6 +180,25 @@ def _given_back_share(stage: Stage) -> Page:
     return table.come(link)
 
 
+def _given_back_alone(stage: Stage) -> Page:
+    """Of an order that nobody shared."""
+    order = stage.order()
+    page = stage.confirmed(order)
+    order.be_disputed()
+    _until_disputed(stage, order, "open")
+    order.decide_the_dispute(is_won=False)
+    _until_disputed(stage, order, "lost")
+    page.goto(order.url)
+    return at(page, "given_back")
+
+
+def _until_disputed(stage: Stage, order: Order, status: str) -> None:
+    def is_so() -> bool:
+        return [one["status"] for one in stage.merchant.read(order.checkout_uuid)["disputes"]] == [status]
+
+    polling.until(is_so, within=20, what=f"a dispute that is {status}")
+
+
 STATES: dict[str, Callable[[Stage], Page]] = {
     "37 group link, shares free": _free,
     "37 group link, asks for a name": _asks_for_a_name,
@@ -200,4 +221,5 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "49 given back by the bank, the bill": _given_back_bill,
     "49 given back by the bank, to a mate": _given_back_to_a_mate,
     "49 given back by the bank, a share": _given_back_share,
+    "49 given back by the bank, alone": _given_back_alone,
 }

@@ -53,7 +53,7 @@ class TestToTheLead:
         page = text(main(lead.get()))
         assert "Your bank gave you £90.00 back" in page and "You bear" not in page
         assert "Paid" in page and ", went to your card" in page and "stays with the shop" not in page
-        assert "Your card also got £20.00 that mates had paid: settle that among you." in page
+        assert "Your card also got £20.00 from Finn: settle that with them." in page
 
     def test_says_that_what_was_not_there_yet_stays_with_the_shop(
         self, lead: Payer, owed: Mate, order: Checkout

@@ -16,6 +16,7 @@ from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Charge
 from tests.factories import CAUSE, make_late
 from tests.hosted_page.browsers import Payer, words
+from tests.outside import decide, dispute
 
 pytestmark = pytest.mark.django_db
 
@@ -128,6 +129,22 @@ class TestEveryStateHasAnHonestPage:
         refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="r", cause=CAUSE)
         page = words(lea.get())
         assert "<h1>£90.00 goes back to your card</h1>" in page and "Going back" in page and "hx-get" in page
+
+    @pytest.mark.rule("dispute.lost")
+    @pytest.mark.usefixtures("posted")
+    def test_given_back_by_the_bank(self, lea: Payer) -> None:
+        lea.pay()
+        lea.checkout.refresh_from_db()
+        captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        found = dispute(lea.checkout.payment)
+        assert "Confirmed and paid" in words(lea.get()), "the shop has it until the bank decides"
+        decide(found, is_won=False)
+        page = words(lea.get())
+        assert "<h1>Your bank gave you £90.00 back</h1>" in page and "Confirmed and paid" not in page
+        assert "Ask <bdi>Acme Tickets</bdi> whether your order still stands." in page
+        assert "Receipt" in page and "Offers" not in page and "data-auto-return" not in page
+        stranger = words(Payer(lea.checkout).get())
+        assert "A bank gave back a payment for this order." in stranger and "£90.00 back" not in stranger
 
     def test_in_doubt(self, lea: Payer) -> None:
         lea.pay()

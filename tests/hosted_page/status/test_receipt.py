@@ -27,7 +27,7 @@ def test_of_an_order_names_shop_thing_time_card_and_sum(lea: Payer) -> None:
     item = lea.checkout.bill[0]
     title = f"{item.quantity} × {item.name}" if item.quantity > 1 else item.name
     assert said[:7] == ["Receipt", "Paid to", "Acme Tickets", "For", title, "Order A-20417", "When"]
-    assert re.fullmatch(r"\d{1,2} \w+ 20\d\d, \d\d:\d\d:\d\d", said[7])
+    assert re.fullmatch(r"\d{1,2}\xa0\w+\xa020\d\d, \d\d:\d\d:\d\d", said[7])
     assert said[8] == "London time (GMT)" or said[8] == "London time (BST)"
     assert said[9:] == [
         *("With", "Visa ending 4242", "Paid", "£90.00", "Print"),
