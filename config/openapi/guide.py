@@ -66,7 +66,10 @@ def _scopes() -> str:
 
 
 def _moves(allowed: Mapping[tuple[Any, Any], str]) -> str:
-    rows = ((f"`{origin}`", f"`{to}`", cause) for (origin, to), cause in allowed.items())
+    rows = (
+        (f"`{origin}`", f"`{to}`", f"{cause[0].upper()}{cause[1:]}")
+        for (origin, to), cause in allowed.items()
+    )
     return _table(("From", "To", "When"), rows)
 
 

@@ -48,6 +48,8 @@ class TestCode:
         for anchor in ("", "#create_checkout", "#error-invalid_json"):
             page = opened(service, open_page, anchor, java_script_enabled=script)
             page.set_viewport_size({"width": width, "height": 812})
+            for program in page.locator(".tab:visible > .fold > summary").all():
+                program.click()
             assert page.locator("pre:visible").count() > 10
             assert page.evaluate(CUT) == []
 
@@ -66,6 +68,7 @@ class TestCode:
         page = opened(service, open_page, permissions=["clipboard-read", "clipboard-write"])
         page.set_viewport_size({"width": 1280, "height": 812})
         page.click(f"label[for=quick-start-{program.language.lower()}]")
+        page.click(f"text=Read {program.name}")
         assert [line for line in page.evaluate(LINES, "quick-start") if line["height"] > TALL] == []
         page.click(f"#quick-start .code:visible:has-text('{program.name}') >> .copy >> nth=-1")
         assert page.evaluate("navigator.clipboard.readText()") == program.code
