@@ -274,7 +274,7 @@ list
   listitem
     form
       button "Priya {money}"
-text: Nothing is charged before you pay on a later page. Open until {date}, {time}
+text: Nothing is charged before you pay on a later page. Open until {date}, {time}.
 """,
 }
 PAGE = """complementary "Test mode": TEST No real money moves.

@@ -1,0 +1,45 @@
+"""What cannot be sent again leaves badge and list by one click."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.desk import Desk
+from tests.journeys import receiver
+
+pytestmark = [pytest.mark.journey, pytest.mark.long]
+
+
+def test_close_them_takes_what_is_too_late_from_badge_and_list(
+    desk: Desk, open_page: Callable[..., Page]
+) -> None:
+    merchant = desk.service.new_merchant("Two Late Tickets")
+    with receiver.listening() as endpoint:
+        endpoint.answer_with(500)
+        endpoint.secrets = [merchant.subscribe(endpoint.url, "checkout.authorized")]
+        held = [merchant.held(), merchant.held()]
+        for uuid in held:
+            endpoint.awaited("checkout.authorized", uuid)
+        ended = merchant.call("DELETE", "merchant/v1/webhooks/subscription")
+    assert ended.status_code == 204  # what waits is parked
+    for uuid in held:
+        merchant.advance(uuid, 121)
+        merchant.awaited(uuid, "voided", within=20)
+
+    page = desk.sign_in(open_page(), merchant)
+    notice, rows, badge = (
+        page.locator(".notice-title"),
+        page.locator("#found .money-thing"),
+        page.locator(".waiting-count"),
+    )
+    desk.at(page, "/portal/deliveries?outcome=parked")
+    expect(rows).to_have_count(2)
+    expect(notice).to_have_text("2 parked deliveries are too late")
+    before = badge.count()
+    page.click("text=Close them")
+    expect(notice).to_have_text("2 deliveries are closed. Nothing waits for you there any more.")
+    expect(page.locator(".notice-act")).to_have_count(0)
+    assert badge.count() == before - 1
+    desk.at(page, "/portal/deliveries?outcome=parked")
+    expect(rows).to_have_count(0)
