@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.db.models import Exists, Max, OuterRef, QuerySet, Sum
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
@@ -70,8 +70,14 @@ def is_lost(checkout_uuid: UUID) -> bool:
 
 def lost_on(payment_uuid: UUID | None) -> int:
     """Return how much of a payment lost disputes have given back to its payer, in minor units."""
+    return given_back(payment_uuid)[0]
+
+
+def given_back(payment_uuid: UUID | None) -> tuple[int, datetime | None]:
+    """Return it with when the last of them was lost, None if none was."""
     lost = Dispute.objects.filter(payment=payment_uuid, status=Status.LOST)
-    return lost.aggregate(sum=Sum("amount"))["sum"] or 0
+    found = lost.aggregate(sum=Sum("amount"), latest=Max("closed_at"))
+    return found["sum"] or 0, found["latest"]
 
 
 def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispute | None, bool]:

@@ -16,10 +16,10 @@ from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from hosted_page import summary
 from hosted_page.status import receipt, refund
-from hosted_page.status.receipt import Receipt
+from hosted_page.status.receipt import Back, Receipt
 from hosted_page.status.refund import Bill
 from payments import disputes, money, open_operations
-from payments.models import Dispute, Merchant, Operation, Payment
+from payments.models import Merchant, Operation, Payment
 from payments.outside import returns
 
 SHOWN_RELEASE = gettext_lazy(
@@ -200,34 +200,25 @@ def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
 
 def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     at = checkout.captured_at or now
-    is_bill = is_lead and checkout.has_mates  # it tells of banks itself
-    if not is_bill and (shown := _given_back(checkout, at, is_lead)):
-        return shown
+    own = receipt.of_order(checkout, at) if is_lead else None
+    if own and own.back and not checkout.has_mates:  # else the bill tells of it
+        return _given_back(checkout, own, own.back)
+    if own is None and disputes.standing_of(checkout) and disputes.is_lost(checkout.pk):  # not said whose
+        words = _("A bank gave back a payment for this order.")
+        return PageStatus("given_back", _("Nothing to pay now"), [words])
     took = format_html(_("{shop} took <strong>{amount}</strong> from {card}."), **_facts(checkout, is_lead))
     fresh = is_lead and now - at < FRESH and not checkout.has_mates
     return PageStatus(
-        "confirmed",
-        _("Confirmed and paid."),
-        [took],
-        place="shop",
-        auto_return=fresh,
-        receipt=receipt.of_order(checkout, at) if is_lead else None,
+        "confirmed", _("Confirmed and paid."), [took], place="shop", auto_return=fresh, receipt=own
     )
 
 
-def _given_back(checkout: Checkout, at: datetime, is_lead: bool) -> PageStatus | None:
-    """Return the status once a bank has given a payment back for good, None before; others are not told whose."""
-    found = disputes.standing_of(checkout)
-    if found is None or found.status != Dispute.Status.LOST:
-        return None
-    if not is_lead:
-        words = _("A bank gave back a payment for this order.")
-        return PageStatus("given_back", _("Nothing to pay now"), [words])
-    amount = money.for_payer(disputes.lost_on(checkout.payment_id), checkout.currency)
-    heading = _("Your bank gave you {amount} back").format(amount=amount)
+def _given_back(checkout: Checkout, own: Receipt, back: Back) -> PageStatus:
+    """Return the status once the payer's bank has given the money back for good. Rule dispute.lost."""
     asks = _("Ask <bdi>%(shop)s</bdi> whether your order still stands.")
     words = SafeString(f"<strong>{asks % {'shop': escape(checkout.merchant.name)}}</strong>")
-    return PageStatus("given_back", heading, [words], receipt=receipt.of_order(checkout, at))
+    heading = _("Your bank gave you {amount} back").format(amount=back.amount)
+    return PageStatus("given_back", heading, [words], receipt=own)
 
 
 def _expired(checkout: Checkout) -> PageStatus:

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
-from payments import money
+from payments import disputes, money
 from payments.models import Payment
 
 
@@ -22,11 +23,20 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Back:
+    """What the payer's bank has given back of it for good, and when it last did."""
+
+    amount: str
+    at: SafeString
+
+
+@dataclass(frozen=True)
 class Receipt:
     """What somebody has paid, line by line, and the sum."""
 
     rows: list[Row]
     total: str
+    back: Back | None
 
 
 def of_order(checkout: Checkout, at: datetime) -> Receipt:
@@ -57,4 +67,11 @@ def _receipt(
         Row(_("When"), summary.dated(at, zone), summary.zone_words(at, zone)),
         Row(_("With"), summary.card_name(payment)),
     ]
-    return Receipt(rows, money.for_payer(amount, checkout.currency))
+    return Receipt(rows, money.for_payer(amount, checkout.currency), _back(checkout, payment))
+
+
+def _back(checkout: Checkout, payment: Payment | None) -> Back | None:
+    if payment is None or disputes.standing_of(checkout) is None:
+        return None
+    amount, at = disputes.given_back(payment.pk)
+    return Back(money.for_payer(amount, checkout.currency), summary.day(at, checkout)) if amount else None

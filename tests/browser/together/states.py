@@ -194,7 +194,9 @@ def _given_back_alone(stage: Stage) -> Page:
 
 def _until_disputed(stage: Stage, order: Order, status: str) -> None:
     def is_so() -> bool:
-        return [one["status"] for one in stage.merchant.read(order.checkout_uuid)["disputes"]] == [status]
+        return [one["status"] for one in stage.merchant.read(order.checkout_uuid).get("disputes", [])] == [
+            status
+        ]
 
     polling.until(is_so, within=20, what=f"a dispute that is {status}")
 

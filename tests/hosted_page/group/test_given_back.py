@@ -121,7 +121,8 @@ class TestToAMate:
             assert mates.settled(finn.share) == ShareStatus.REIMBURSED
         lose(finn.share)
         page = text(main(finn.get()))
-        assert "Your bank gave you £20.00 back" in page and "gave back the whole order" not in page
+        assert page.count("Your bank gave you £20.00 back") == 2, "above, and in the receipt"
+        assert "Given back " in page and "gave back the whole order" not in page
         assert "Total, paid by" not in page
         other = text(main(Mate(finn.share).get()))
         assert "Your bank" not in other and "gave back the whole order" not in other

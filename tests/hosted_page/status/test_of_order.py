@@ -142,6 +142,10 @@ class TestEveryStateHasAnHonestPage:
         page = words(lea.get())
         assert "<h1>Your bank gave you £90.00 back</h1>" in page and "Confirmed and paid" not in page
         assert "Ask <bdi>Acme Tickets</bdi> whether your order still stands." in page
+        assert (
+            "Given back</span>" in page
+            and 'Your bank gave you <span class="amount">£90.00</span> back' in page
+        )
         assert "Receipt" in page and "Offers" not in page and "data-auto-return" not in page
         stranger = words(Payer(lea.checkout).get())
         assert "A bank gave back a payment for this order." in stranger and "£90.00 back" not in stranger
