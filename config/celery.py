@@ -49,7 +49,7 @@ DELIVER_DUE = "webhooks.tasks.deliver_due"
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 # The pumps by the titles that operators see: all of them short, all harmless when started twice or by two beats.
 PUMPS = {
-    "checkout.tasks.expire_due": "End orders past their deadline",
+    "checkout.tasks.expire_due": "Keep deadlines",
     FINISH_OPERATIONS: "Finish operations",
     "checkout.tasks.answer_inquiries": "Ask about disputes",
     DELIVER_DUE: "Send webhooks",

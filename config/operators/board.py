@@ -48,7 +48,7 @@ class UnresolvedOperation:
         """What was done about it, and what happens next, in a sentence."""
         tries = self.operation.attempts
         said = [
-            f"Sent {_at(self.operation.created_at)}\N{NO-BREAK SPACE}UTC.",
+            f"Sent {_at(self.operation.created_at)}.",
             f"After {tries} {'try' if tries == 1 else 'tries'}: {WAITS_FOR[Operation.State(self.operation.state)]}",
             self._next_try,
             f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}." if self.hold_ends else "",

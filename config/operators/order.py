@@ -29,7 +29,7 @@ from portal.orders.order import Order
 from webhooks.models import Delivery, Subscription
 
 MAXIMUM = 50  # rows of a table; its list has all of them
-HOLDS = "The bank holds {amount}{card}. It can be captured until {until} UTC; then it is released."
+HOLDS = "The bank holds {amount}{card}. It can be captured until {until}; then it is released."
 RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
 RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
 UNKNOWN: dict[str, str] = {
@@ -325,11 +325,11 @@ def _said(checkout: Checkout, amount: str) -> str:
     card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
     until = utc(checkout.capture_before)
     sentences = {
-        Status.CREATED: f"No money has moved. It can be paid until {utc(checkout.payable_until)} UTC.",
+        Status.CREATED: f"No money has moved. It can be paid until {utc(checkout.payable_until)}.",
         Status.AUTHORIZED: HOLDS.format(amount=amount, card=card, until=until),
-        Status.CAPTURED: f"The merchant has {amount}, since {utc(checkout.captured_at)} UTC.",
+        Status.CAPTURED: f"The merchant has {amount}, since {utc(checkout.captured_at)}.",
         Status.REFUNDING: f"{amount} is on its way back to the payer. The bank has not confirmed it yet.",
-        Status.REFUNDED: f"The payer has {amount} back, since {utc(checkout.last_refund_at)} UTC.",
+        Status.REFUNDED: f"The payer has {amount} back, since {utc(checkout.last_refund_at)}.",
         Status.EXPIRED: "No money has moved: nobody paid in time.",
         Status.VOIDED: "No money has moved: it was cancelled before anybody paid.",
     }

@@ -213,11 +213,9 @@ class TestRunningAPump:
         assert (answer.status_code, answer["Location"]) == (303, PAGE)
         held.refresh_from_db()
         assert held.status == "voided"
-        assert "End orders past their deadline: it ran for " in operator.get(PAGE).content.decode()
+        assert "Keep deadlines: it ran for " in operator.get(PAGE).content.decode()
         kept = LogEntry.objects.get()
-        assert kept.object_repr == "End orders past their deadline" and kept.change_message.startswith(
-            "Ran it by hand in "
-        )
+        assert kept.object_repr == "Keep deadlines" and kept.change_message.startswith("Ran it by hand in ")
 
     @pytest.mark.parametrize("pump", sorted(pumps.TITLES.keys() - {celery.DELIVER_DUE}))
     def test_knows_each_of_them(self, operator: Client, pump: str) -> None:
