@@ -178,6 +178,7 @@ class TestSettings:
         page.fill("#return_hosts", "no host!")
         page.click("text=Save settings")
         notice = page.locator(".form-errors")
+        expect(notice).to_contain_text("Your changes are not saved")
         expect(notice).to_be_focused()
         assert notice.evaluate("notice => getComputedStyle(notice).outlineStyle") == "solid"
         page.click(".form-errors a")
