@@ -30,9 +30,11 @@ class TestWithoutScript:
     def test_languages_are_chosen_and_contents_are_opened(self, service: Service, open_page: Open) -> None:
         page = opened(service, open_page, java_script_enabled=False)
         assert page.locator(".copy, .finder:visible").count() == 0
+        page.click("text=Read quickstart.sh")
         expect(page.get_by_text("set -euo pipefail")).to_be_visible()
         page.click("label[for=quick-start-php]")
         expect(page.get_by_text("set -euo pipefail")).to_be_hidden()
+        page.click("text=Read quickstart.php")
         expect(page.get_by_text("random_bytes")).to_be_visible()
         assert not page.locator(".contents").is_visible()
         page.click(".top-way >> text=Contents")
