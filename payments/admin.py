@@ -357,9 +357,9 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
     list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
     list_filter = (OPENNESS, "kind")
-    listed_as = "Open first, the oldest on top"
-    searched_by = "Kind, note or order"
-    search_help_text = "Part of a kind or note, or a whole order id."
+    listed_as = "By age, open ones first"
+    searched_by = "What is wrong, note or order"
+    search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -43,9 +43,10 @@ def without_names(example: str) -> str:
 
 
 def filled_in(page: str, who: Reader | None) -> str:
-    """Return the page with the reader's names for its placeholders; the secret leads to the keys."""
-    link = format_html('<a href="{}">{}</a>', reverse("portal_keys"), CLIENT_SECRET)
-    page = page.replace(escape(CLIENT_SECRET), link)
-    for placeholder, value in zip(PLACEHOLDER, who or PLACEHOLDER, strict=True):
+    """Return the page with the reader's names for its placeholders; what stays one leads to the keys."""
+    for placeholder, value in zip(PLACEHOLDER, who, strict=True) if who else ():
         page = page.replace(escape(placeholder), escape(value))
+    for left in (CLIENT_ID, CLIENT_SECRET):
+        link = format_html('<a href="{}">{}</a>', reverse("portal_keys"), left)
+        page = page.replace(escape(left), link)
     return page

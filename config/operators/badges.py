@@ -72,7 +72,7 @@ def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge
     """Return the badge of an open discrepancy's age; a closed one's says so."""
     if discrepancy.closed_at is not None:
         return CLOSED
-    return Badge("stop" if is_old else "held", "clock", age)
+    return Badge("stop", "alert", age) if is_old else Badge("held", "clock", age)
 
 
 def is_unclear(operation: Operation) -> bool:

@@ -161,7 +161,12 @@ class TestTheBill:
 
     def test_of_a_lost_one_tells_a_mate_that_nothing_is_asked(self, finn: Mate, order: Checkout) -> None:
         decide(disputed(order), is_won=False)
-        assert "Your share is no longer asked for" in main(finn.get()) and finn.status() == "cancelled"
+        page = text(main(finn.get()))
+        assert "Your share is no longer asked for" in page and finn.status() == "cancelled"
+        told = (
+            "You are not charged. A bank gave back a payment for this order: ask Lea whether it still stands."
+        )
+        assert told in page and "nothing left to do" not in page
 
     @pytest.mark.rule("group.link")
     def test_holds_up_no_code(self, lead: Payer, order: Checkout) -> None:
