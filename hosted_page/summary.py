@@ -194,8 +194,9 @@ def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
 
 
 def dated(at: datetime, zone: ZoneInfo) -> str:
-    """Return a date in full with its time, for `zone_words` to stand beside it."""
-    return _format(at.astimezone(zone), "d\N{NO-BREAK SPACE}MMMM\N{NO-BREAK SPACE}y, HH:mm:ss")
+    """Return a date in full with its time, for `zone_words` to stand beside it; it breaks between the two alone."""
+    day, time = _format(at.astimezone(zone), "d MMMM y, HH:mm:ss").rsplit(" ", 1)
+    return day.replace(" ", "\N{NO-BREAK SPACE}") + f" {time}"
 
 
 def dated_in_place(at: datetime, zone: ZoneInfo) -> str:
