@@ -108,7 +108,7 @@ class TestPage:
         discrepancies.report("another_amount", acme.pk, merchant=acme)
         factories.stop(None)
         page = operator.get(PAGE).content.decode()
-        assert "1 parked today" in page and "Fails, 1 day</span>" in page and ": HTTP 500." in page
+        assert "1 parked today" in page and "Fails</span>" in page and ", for 1 day: HTTP 500." in page
         assert "The provider speaks of another amount" in page and "All merchants" in page
 
     @pytest.mark.parametrize("is_superuser", [True, False])
