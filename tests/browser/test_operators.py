@@ -114,7 +114,7 @@ class TestThePage:
         page.focus(opener)
         office.leave_in_doubt()
         expect(page.locator("h3:has-text('Capture, NF-')").first).to_be_visible()
-        expect(page.locator("#at")).to_contain_text("This page updates by itself")
+        expect(page.locator("#at .by-script")).to_be_visible()
         expect(page.locator(opener)).to_be_focused()
 
     @pytest.mark.long
