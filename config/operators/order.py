@@ -264,9 +264,10 @@ class Page:
         refused = row.state in cases.REFUSED or row.returned_as
         parts = [reasons.said(row.reason) if refused and row.reason else ""]
         parts.append(f"Asked {row.attempts} times." if row.attempts > 1 else "")
+        refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
         return Line(
             row,
-            str(row.get_kind_display()).capitalize(),
+            " ".join([str(row.get_kind_display()).capitalize(), *refs]),  # one name above and below
             badges.of_operation(row),
             self._money(row.amount),
             row.ended_at or row.created_at,
