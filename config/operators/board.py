@@ -51,9 +51,16 @@ class UnresolvedOperation:
             f"Sent {_at(self.operation.created_at)}.",
             f"After {tries} {'try' if tries == 1 else 'tries'}: {WAITS_FOR[Operation.State(self.operation.state)]}",
             self._next_try,
-            f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}." if self.hold_ends else "",
+            self._ending,
         ]
         return " ".join(filter(None, said))
+
+    @property
+    def _ending(self) -> str:
+        """What becomes of a capture in doubt (rule doubt.capture_after)."""
+        if self.hold_ends is None:
+            return ""
+        return f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}: after that it is never sent again."
 
     @property
     def _next_try(self) -> str:
