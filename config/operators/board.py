@@ -60,7 +60,7 @@ class UnresolvedOperation:
         """What becomes of a capture in doubt (rule doubt.capture_after)."""
         if self.hold_ends is None:
             return ""
-        return f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}: after that it is never sent again."
+        return f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}. From then on the capture is looked up, never sent again."
 
     @property
     def _next_try(self) -> str:

@@ -91,7 +91,10 @@ class TestWhatWaits:
         sent = Operation.objects.get(kind="capture")
         page = page_of(operator, held).replace("\N{NO-BREAK SPACE}", " ")
         assert f"Sent at {sent.created_at:%H:%M:%S}. After 1 try: no clear answer." in page
-        assert f"The hold ends at {held.capture_before:%H:%M:%S}: after that it is never sent again." in page
+        assert (
+            f"The hold ends at {held.capture_before:%H:%M:%S}. From then on the capture is looked up, never sent again."
+            in page
+        )
         assert "Look it up now" in page and "In doubt</span>" in page
         assert "The bank may have taken £90.00. It has not said yet." in page
         assert "Or with the merchant: the bank has not said." in page
