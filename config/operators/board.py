@@ -60,7 +60,8 @@ class UnresolvedOperation:
         """What becomes of a capture in doubt (rule doubt.capture_after)."""
         if self.hold_ends is None:
             return ""
-        return f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}. From then on the capture is looked up, never sent again."
+        ends = f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}."
+        return f"{ends} From then on the capture is looked up, never sent again."
 
     @property
     def _next_try(self) -> str:
