@@ -67,6 +67,10 @@ def _speaking(language: str | None) -> Callable[[str], Markup]:
 
 
 def each(request: HttpRequest) -> dict[str, Any]:
-    """Return what is made once for a page: `csrf_input` for all its forms, and `_`, which knows its language."""
-    language = translation.get_language()
-    return {"csrf_input": SimpleLazyObject(lambda: csrf_input(request)), "_": _speaking(language)}
+    """Return what is made once for a page: `csrf_input` for all forms; `_` and `gettext`, which know its language."""
+    said_in_it = _speaking(translation.get_language())
+
+    def gettext(words: str, **values: Any) -> Markup:
+        return said_in_it(words) % values
+
+    return {"csrf_input": SimpleLazyObject(lambda: csrf_input(request)), "_": said_in_it, "gettext": gettext}

@@ -1,5 +1,6 @@
 """The receipt by text: who may ask for it, how often it is sent, and where its link leads."""
 
+import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -130,6 +131,16 @@ class TestTheText:
 
     def test_of_a_split_order_is_offered_on_the_bill(self, lead: Payer, order: Checkout) -> None:
         assert "Text it to •••• 0123" in text(words(lead.get()))
+
+    def test_of_a_split_order_is_refused_beside_each_of_its_two_receipts(
+        self, lead: Payer, order: Checkout
+    ) -> None:
+        switches.suspend(order.merchant, reason="A question.")
+        page = words(lead.post("/receipt"))
+        ids = re.findall(r' id="([^"]+)"', page)
+        assert len(ids) == len(set(ids)) and {"receipt-title-error", "desk-receipt-title-error"} <= set(ids)
+        described = re.findall(r'aria-(?:describedby|labelledby)="([^"]+)"', page)
+        assert set(described) <= set(ids)
 
 
 class TestItIsRefused:
