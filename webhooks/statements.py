@@ -302,7 +302,8 @@ ON CONFLICT (subscription_id) DO UPDATE SET
         ELSE endpoint.hung_in_a_row + EXCLUDED.hung_in_a_row END
 """
 
-# Figures of an endpoint's latest attempts, without failures of our own, which say nothing about it.
+# Figures of an endpoint's latest attempts, without failures of our own, which say nothing about it. A merchant has one
+# endpoint at a time: whose an attempt was is looked up only where another one had its turn since then.
 PICTURE = """
 SELECT count(*), count(*) FILTER (WHERE is_delivered),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),
@@ -310,10 +311,16 @@ SELECT count(*), count(*) FILTER (WHERE is_delivered),
        min(ended_at) FILTER (WHERE is_delivered AND ended_at > %(failed)s::timestamptz)
 FROM (
     SELECT a.is_delivered, a.duration_ms, a.ended_at
-    FROM webhooks_attempt a JOIN webhooks_delivery d ON d.id = a.delivery_id
+    FROM webhooks_attempt a
     WHERE a.merchant_id = %(merchant)s AND a.started_at > %(since)s AND a.ended_at IS NOT NULL
-      AND a.id BETWEEN %(first)s AND %(last)s AND d.id BETWEEN %(first)s AND %(last)s
-      AND d.subscription_id = %(subscription)s AND coalesce(a.error_message, '') <> ALL(%(not_its_own)s::text[])
+      AND a.id BETWEEN %(first)s AND %(last)s AND coalesce(a.error_message, '') <> ALL(%(not_its_own)s::text[])
+      AND (
+        NOT EXISTS (SELECT FROM webhooks_subscription s
+                    WHERE s.merchant_id = %(merchant)s AND s.id <> %(subscription)s
+                      AND (s.ended_at IS NULL OR s.ended_at > %(since)s))
+        OR EXISTS (SELECT FROM webhooks_delivery d WHERE d.id = a.delivery_id
+                   AND d.id BETWEEN %(first)s AND %(last)s AND d.subscription_id = %(subscription)s)
+      )
     ORDER BY a.started_at DESC, a.id DESC LIMIT %(latest)s
 ) latest
 """

@@ -63,13 +63,14 @@ _SUMMED = "UPDATE payments_ledgerclosing SET summed_until = closed_until"
 _SUMMED_UNTIL = "SELECT coalesce(max(summed_until), '-infinity')::text FROM payments_ledgerclosing"
 # The bound that was known before lets PostgreSQL see how few postings there are; the other one is of this snapshot.
 _BALANCES = """
-SELECT currency, sum(amount)::bigint FROM (
-    SELECT currency, amount FROM payments_ledgersum WHERE merchant_id = %(merchant)s AND account = %(account)s
+SELECT account, currency, sum(amount)::bigint FROM (
+    SELECT account, currency, amount FROM payments_ledgersum
+    WHERE merchant_id = %(merchant)s AND account = ANY(%(accounts)s)
     UNION ALL
-    SELECT currency, amount FROM payments_posting WHERE merchant_id = %(merchant)s AND account = %(account)s
-      AND created_at >= %(known)s::timestamptz
+    SELECT account, currency, amount FROM payments_posting
+    WHERE merchant_id = %(merchant)s AND account = ANY(%(accounts)s) AND created_at >= %(known)s::timestamptz
       AND created_at >= coalesce((SELECT summed_until FROM payments_ledgerclosing), '-infinity')
-) lines GROUP BY currency ORDER BY currency
+) lines GROUP BY account, currency ORDER BY account, currency
 """
 _FIRST = """
 SELECT least(
@@ -98,13 +99,15 @@ SELECT DISTINCT merchant_id FROM (
 _OF_ACCOUNTS = {"accounts": list(Posting.Account.values)}
 
 
-def balances(merchant_uuid: UUID, account: Posting.Account) -> dict[str, int]:
-    """Return what the postings of a merchant's account sum to, in minor units by currency.
+def balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, int]]:
+    """Return what the postings of each of a merchant's accounts sum to, in minor units by currency.
 
     Reads the closed days' sums, and the postings of the days since then.
     """
     ((known,),) = _rows(_SUMMED_UNTIL)
-    return dict(_rows(_BALANCES, {"merchant": merchant_uuid, "account": account.value, "known": known}))
+    asked = {"merchant": merchant_uuid, "accounts": [account.value for account in accounts], "known": known}
+    rows = _rows(_BALANCES, asked)
+    return [{currency: total for of, currency, total in rows if of == account} for account in accounts]
 
 
 def close(now: datetime) -> bool:

@@ -63,6 +63,15 @@ class Chart:
     points: str = ""
     dots: list[Label] = field(default_factory=list)
 
+    @property
+    def paths(self) -> list[tuple[str, str]]:
+        """Return the bars as one path for each kind, in a picture that is 100 wide: a template takes long for each."""
+        drawn: dict[str, list[str]] = {}
+        for bar in self.bars:
+            around = f"M{bar.x} {bar.y}h{bar.width}v{bar.height}h-{bar.width}z"
+            drawn.setdefault(bar.kind, []).append(around)
+        return [(kind, "".join(rectangles)) for kind, rectangles in drawn.items()]
+
 
 def outcomes(picture: Picture) -> Chart:
     """Return holds by day or hour and how they ended: captured at the bottom, then cancelled, then lapsed."""

@@ -36,7 +36,10 @@ class Slot:
 
 @dataclass
 class Totals:
-    """The sums of a range, and how long holds and answers took (seconds; None where nothing happened)."""
+    """The sums of a range, and how long holds and answers took (seconds; None where nothing happened).
+
+    How long answers took is read for the range that is drawn alone.
+    """
 
     captured_count: int = 0
     captured_amount: int = 0
@@ -96,8 +99,8 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
     before, now = _totals(mine, sent)
     for is_now, *counts in _rows(_HOLD_TIMES, of | {"currency": chosen}):
         (now if is_now else before).hold_times = [count or 0 for count in counts]
-    for is_now, *counts in _rows(_DURATIONS, of):
-        (now if is_now else before).durations = [count or 0 for count in counts]
+    for slots in _rows(_DURATIONS, of):
+        now.durations = [count or 0 for count in slots]
     return Picture(span, chosen, currencies, begin, now, before, _slots(begins, mine, sent))
 
 
@@ -152,8 +155,7 @@ SELECT hour >= %(begin)s, {_sums("hold_times")} FROM portal_paymenthour
 WHERE merchant_id = %(merchant)s AND hour >= %(since)s AND currency = %(currency)s GROUP BY 1
 """  # noqa: S608 - of our own constants alone
 _DURATIONS = f"""
-SELECT hour >= %(begin)s, {_sums("durations")} FROM portal_deliveryhour
-WHERE merchant_id = %(merchant)s AND hour >= %(since)s GROUP BY 1
+SELECT {_sums("durations")} FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(begin)s
 """  # noqa: S608 - of our own constants alone
 
 

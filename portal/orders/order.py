@@ -21,7 +21,9 @@ from webhooks.models import Delivery
 _ONE = Prepared(
     lambda pk, merchant: reading.with_read_at(
         open_operations.with_open_kind(
-            Checkout.objects.filter(pk=pk, merchant=merchant).select_related("merchant", "payment")
+            Checkout.objects.filter(pk=pk, merchant=merchant)
+            .with_bill()
+            .select_related("merchant", "payment")
         ).annotate(acts=acts.open_on(OuterRef("pk"), OuterRef("merchant")))
     ),
     UUID,

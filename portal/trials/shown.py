@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -145,9 +146,10 @@ def counted(merchant: Merchant) -> Progress:
 
 
 def _cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[Shown]:
-    rows = Trial.objects.filter(merchant=merchant).order_by("case", "-created_at").distinct("case")
-    latest = {trial.case: trial for trial in rows}
-    passed = {trial.case: trial for trial in rows.filter(has_passed=True)}
+    rows = Trial.objects.filter(merchant=merchant).order_by("case", "has_passed", "-created_at")
+    newest = sorted(rows.distinct("case", "has_passed"), key=attrgetter("created_at"))
+    latest = {trial.case: trial for trial in newest}
+    passed = {trial.case: trial for trial in newest if trial.has_passed}
     return [
         Shown(case, latest.get(name), passed.get(name), name in passed or name in ticked, ticked.get(name))
         for name, case in CASES.items()

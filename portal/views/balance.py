@@ -44,9 +44,10 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
+    owed, disputed = sums.balances(merchant.pk, Posting.Account.MERCHANT, Posting.Account.DISPUTED)
     return {
-        "balances": _balances(merchant, Posting.Account.MERCHANT, sign=-1),
-        "disputed": _balances(merchant, Posting.Account.DISPUTED, sign=1),
+        "balances": [money.display(-total, currency) for currency, total in owed.items()],
+        "disputed": [money.display(total, currency) for currency, total in disputed.items() if total],
         "rows": (rows := list(_rows(merchant, found))),
         "together": _together(rows),
         "payouts": [payouts.shown(row) for row in payouts.newest(merchant, asked)],
@@ -70,12 +71,6 @@ def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
     """Return the postings on the merchant's account, which is what we owe them."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
     return search.of_days(rows, merchant, asked)
-
-
-def _balances(merchant: Merchant, account: Posting.Account, *, sign: int) -> list[str]:
-    """Return an account's sum in each currency, as the merchant sees it."""
-    found = sums.balances(merchant.pk, account)
-    return [money.display(sign * total, currency) for currency, total in found.items() if total or sign < 0]
 
 
 def _together(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -2,7 +2,8 @@
 
 All buyers take each step together, so that what PostgreSQL keeps of its statements and of its log in the meantime is
 that step's. The bank and the pumps run in this process too, on one thread. The delivery of `checkout.authorized` is
-claimed and recorded, but not posted: that goes to a computer of the merchant's.
+claimed and recorded, but not posted: that goes to a computer of the merchant's. Beside the application's CPU
+stands what the bare view takes just before and after the step: cores that others share change their pace.
 """
 
 import os
@@ -19,12 +20,14 @@ from psycopg.rows import namedtuple_row
 from hosted_page.sms import sending
 from tests import factories
 from tests.bench.api import app, report
-from tests.bench.api.app import Backend
+from tests.bench.api.app import Backend, Call
 from tests.bench.api.buyer import Buyer
+from tests.bench.api.reference import BareHandler
 from tests.bench.api.statements import SAVEPOINTS
 from webhooks import delivery
 
 BUYERS = 100
+REFERENCES = 50  # calls of the bare view before a step, and after it
 DETAILS = 6  # statements of a step that are shown, the dearest first
 COMMITS, WAL_KILOBYTES, POSTGRES_MS = 18, 18.0, 28.0
 CPU_MS = {"api": 13.0, "page": 28.0, "pump": 4.0}
@@ -63,6 +66,7 @@ class Cost(NamedTuple):
     commits: float
     wal: float  # bytes, without images of whole pages
     app_ms: float
+    bare_ms: float
     postgres_ms: float
     statements: Sequence[Any]
 
@@ -150,7 +154,8 @@ def _measure(folder: Path, database: str, count: int) -> _Found:
         own.execute("SELECT pg_reload_conf()")
         own.execute("CHECKPOINT")
         began = _place(own)
-        costs = [_cost(own, step, count) for step in Orders(backend, area=41).steps()]
+        bare = _Bare(backend)
+        costs = [_cost(own, step, count, bare) for step in Orders(backend, area=41).steps()]
         relations = own.execute(_RELATIONS, [began, _place(own)]).fetchall()
         own.execute("ALTER SYSTEM RESET autovacuum")
         own.execute("SELECT pg_reload_conf()")
@@ -158,7 +163,23 @@ def _measure(folder: Path, database: str, count: int) -> _Found:
     return _Found(costs, rows)
 
 
-def _cost(own: psycopg.Connection[Any], step: Step, count: int) -> Cost:
+class _Bare:
+    """The bare view, and how long it takes now."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._handler, self._call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
+        self.seconds()
+
+    def seconds(self) -> float:
+        """Return the CPU seconds of one call."""
+        started = time.process_time()
+        for _ in range(REFERENCES):
+            self._call.made(self._handler)
+        return (time.process_time() - started) / REFERENCES
+
+
+def _cost(own: psycopg.Connection[Any], step: Step, count: int, bare: _Bare) -> Cost:
+    pace = bare.seconds()
     own.execute("SELECT pg_stat_statements_reset()")
     postgres, began = _postgres_seconds(own), _place(own)
     started = time.process_time()
@@ -174,6 +195,7 @@ def _cost(own: psycopg.Connection[Any], step: Step, count: int) -> Cost:
         commits / count,
         wal / count,
         1000 * used / count,
+        1000 * (pace + bare.seconds()) / 2,
         1000 * postgres / count,
         _by_order(found, count),
     )
@@ -218,11 +240,14 @@ def _print(costs: Sequence[Cost]) -> None:
             f"{cost.commits:.1f}",
             f"{cost.wal:,.0f}",
             f"{cost.app_ms:.2f}",
+            f"{cost.bare_ms:.2f}",
             f"{cost.postgres_ms:.2f}",
         )
         for cost in costs
     ]
-    report.table(("step, by order", "statements", "commits", "WAL bytes", "CPU ms", "PostgreSQL ms"), rows)
+    report.table(
+        ("step, by order", "statements", "commits", "WAL bytes", "CPU ms", "bare view", "PostgreSQL ms"), rows
+    )
     for cost in costs:
         report.line(f"\n{cost.step.name}")
         for row in cost.statements[:DETAILS]:

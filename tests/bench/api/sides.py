@@ -26,6 +26,8 @@ from tests.bench.api.statements import SAVEPOINTS
 from tests.bench.seed_load import loading
 
 FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6  # the empty one has as many as fill a page of each list
+# And so many of the last two months: a chart of them is to draw as many bars of either side, from more rows or fewer.
+DRAWN, DRAWN_OF = 6000, timedelta(days=60)
 LATELY = 20_000  # checkouts of the last hour, in the full one
 WARMING, REPEATED = 3, 8  # of a request's calls in a round
 GROWN = 1.15  # of its blocks: a statement is shown that reads more
@@ -79,7 +81,12 @@ def _fill(name: str, checkouts: int) -> Backend:
     for backend in backends:
         factories.subscribe(backend.merchant, url="http://127.0.0.1:9/hooks")
     started = time.monotonic()
-    loading.load(checkouts, merchants=[backend.merchant.pk for backend in backends], say=report.progress)
+    merchants = [backend.merchant.pk for backend in backends]
+    loading.load(checkouts, merchants=merchants, say=report.progress)
+    now = clock.now()
+    loading.load(
+        DRAWN, merchants=merchants, between=(now - DRAWN_OF, now - timedelta(hours=1)), say=report.progress
+    )
     took = time.monotonic() - started
     report.line(f"{name}: {checkouts:,} checkouts in {took:.0f} s, {checkouts / took:,.0f}/s")
     return backends[0]
@@ -145,9 +152,12 @@ def _cost(calls: Sequence[Call]) -> Cost:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of this process so far, and of PostgreSQL's for its one connection."""
-    ((pid,),) = _do("SELECT pg_backend_pid()")
-    return time.process_time() + int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    """Return the CPU seconds of this process so far, and of PostgreSQL's for its connections."""
+    pids = _do(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
+    )
+    own = sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for (pid,) in pids)
+    return time.process_time() + own / 1e9
 
 
 def ratios(found: Costs, request: str) -> tuple[float, float]:
