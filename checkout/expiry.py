@@ -20,6 +20,7 @@ from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
 PAGE = 200  # the longest page of a list
+JUST_NOW = timedelta(seconds=1)  # a tick: what ended earlier than that the run before it has seen
 Kind = Operation.Kind
 
 
@@ -82,11 +83,13 @@ def oldest(status: Status) -> datetime | None:
 
 
 def seconds_to_next_lapse() -> float | None:
-    """Return in how many seconds the next hold ends, by the database's clock; None where none is held."""
-    held = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__gt=Now()).order_by(
-        "capture_before"
-    )
-    left: timedelta | None = held.values_list(F("capture_before") - Now(), flat=True).first()
+    """Return in how many seconds the next hold ends, by the database's clock; None where none is held.
+
+    Below 0 if it ended JUST_NOW, so after the last batch had looked, and no card operation holds it up.
+    """
+    held = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__gt=Now() - JUST_NOW)
+    free = held.exclude(Exists(open_operations.open_on(OuterRef("pk")))).order_by("capture_before")
+    left: timedelta | None = free.values_list(F("capture_before") - Now(), flat=True).first()
     return None if left is None else left.total_seconds()
 
 

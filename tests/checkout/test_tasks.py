@@ -1,14 +1,18 @@
 """The pumps of checkouts."""
 
+import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import cancellations, tasks
+from checkout import cancellations, expiry, tasks
 from checkout.models import Checkout
+from checkout.states import Status
+from config.lib import clock
 from payments.models import Merchant
 from tests import factories
 from tests.factories import CAUSE, make_late
@@ -33,6 +37,45 @@ class TestThePump:
         late.refresh_from_db()
         unpaid.refresh_from_db()
         assert (late.status, unpaid.status) == ("voided", "expired")
+
+
+@pytest.mark.rule("lapse.void")
+class TestTheNextLapse:
+    def test_is_waited_for(self, held: Checkout) -> None:
+        ends_in(held, 0.3)
+        tasks.expire_due()
+        held.refresh_from_db()
+        assert held.status == "voided"
+
+    def test_that_comes_after_a_batch_has_looked_and_before_the_next_look_is_seen(
+        self, acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first, second = pay(factories.checkout(acme)), pay(factories.checkout(acme))
+        make_late(first)
+        ends_in(second, 0.2)
+        expire = tasks._expire_all
+
+        def slowly(status: Status, end: float) -> None:
+            expire(status, end)
+            if status == Status.AUTHORIZED:
+                time.sleep(0.3)
+
+        monkeypatch.setattr(tasks, "_expire_all", slowly)
+        tasks.expire_due()
+        assert [read.status for read in Checkout.objects.order_by("created_at")] == ["voided", "voided"]
+
+    def test_of_what_a_card_operation_holds_up_is_none(self, held: Checkout) -> None:
+        leave_in_doubt(held)
+        ends_in(held, -0.1)
+        assert expiry.seconds_to_next_lapse() is None
+        ends_in(held, 10)
+        assert expiry.seconds_to_next_lapse() is None
+
+
+def ends_in(held: Checkout, seconds: float) -> None:
+    """Let a hold end in so many seconds by the database's clock."""
+    until = clock.now() + timedelta(seconds=seconds)
+    Checkout.objects.filter(pk=held.pk).update(capture_before=until)
 
 
 @pytest.mark.rule("environment.logs")

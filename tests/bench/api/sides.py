@@ -29,7 +29,8 @@ FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6  # the empty one has as many as fill
 # And so many of the last two months: a chart of them is to draw as many bars of either side, from more rows or fewer.
 DRAWN, DRAWN_OF = 6000, timedelta(days=60)
 LATELY = 20_000  # checkouts of the last hour, in the full one
-WARMING, REPEATED = 3, 8  # of a request's calls in a round
+# Of a request's calls in a round: the driver prepares a statement at its fifth use, PostgreSQL plans five more anew.
+WARMING, REPEATED = 12, 8
 GROWN = 1.15  # of its blocks: a statement is shown that reads more
 Calls = Callable[[int], Sequence[Call]]
 _BLOCKS = """
