@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-VERSION = "0.1.0"  # as in pyproject.toml; what each brought stands in CHANGELOG.md
+VERSION = "1.0.0"  # as in pyproject.toml; what each brought stands in CHANGELOG.md
 
 
 def add(_logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

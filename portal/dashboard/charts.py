@@ -65,7 +65,7 @@ class Chart:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """Return the bars as one path for each kind, in a picture that is 100 wide: a template takes long for each."""
+        """Return the bars as one path of each kind, in a picture that is 100 wide: a template takes long for many."""
         drawn: dict[str, list[str]] = {}
         for bar in self.bars:
             around = f"M{bar.x} {bar.y}h{bar.width}v{bar.height}h-{bar.width}z"

@@ -20,7 +20,7 @@ def test_is_the_projects() -> None:
 
 
 def test_stands_in_the_list_of_changes() -> None:
-    assert f"({version.VERSION})" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"\n## {version.VERSION} (" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_is_what_the_command_says() -> None:

@@ -1,10 +1,13 @@
-"""A release after this one: a copy of ours whose models have a column more, which migrations of its own add."""
+"""The release after this one: a copy of ours whose models have a column more, which migrations of its own add."""
 
 import shutil
 from pathlib import Path
 
+from config import version
 from tests.config.deploy import package
 
+_major, _minor, _ = version.VERSION.split(".")
+NEXT = f"{_major}.{int(_minor) + 1}.0"  # its version
 # Of each app that an order writes to, the model that most of it goes through.
 WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Delivery"}
 # The table that gets an index: of a partitioned one PostgreSQL makes it concurrently for one partition at a time.
@@ -37,7 +40,7 @@ class Migration(migrations.Migration):
 
 
 def write(folder: Path) -> list[str]:
-    """Write the release into a folder, and return the migrations that are its own, in their order.
+    """Write the release into a folder, and return the migrations that are its own, in their order. It is NEXT.
 
     They expand, as a release may: a column with a default that the database knows, an index made CONCURRENTLY.
     """
@@ -46,6 +49,8 @@ def write(folder: Path) -> list[str]:
             package.ROOT / path, folder / path, ignore=shutil.ignore_patterns("__pycache__", "node_modules")
         )
     shutil.copy(package.ROOT / "manage.py", folder)
+    named = folder / "config" / "version.py"
+    named.write_text(named.read_text().replace(f'"{version.VERSION}"', f'"{NEXT}"'))
     return [f"{app}.{name}" for app, model in WIDENED.items() for name in _widen(folder / app, model)]
 
 

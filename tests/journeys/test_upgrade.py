@@ -33,7 +33,6 @@ SHOPS = 3
 SIDE_BY_SIDE = 5.0  # seconds for which each mix of releases takes orders
 WORKER = "-m celery --quiet --app config.celery worker --without-gossip --without-mingle --loglevel INFO"
 BEAT = "-m celery --quiet --app config.celery beat --schedule"
-NEW_CONFIG, OLD_CONFIG = "config/gunicorn.py", "python:config.gunicorn"
 
 
 class Shop(threading.Thread):
@@ -148,8 +147,7 @@ class Upgrade:
         tree = self._trees[release]
         if name.startswith("web"):
             port = self.ports[int(name[-1])]
-            config = OLD_CONFIG if release == "old" else NEW_CONFIG
-            words = f"-m gunicorn --config {config} --bind 127.0.0.1:{port} --workers 1 config.wsgi"
+            words = f"-m gunicorn --config config/gunicorn.py --bind 127.0.0.1:{port} --workers 1 config.wsgi"
         else:
             words = f"{BEAT} {self._folder}/beat" if name == "beat" else WORKER
         variables = {**self._variables, "PYTHONPATH": str(tree)}
@@ -169,6 +167,16 @@ class Upgrade:
 
     def stop(self, name: str) -> None:
         self._whole.stop(name)
+
+    def version(self, name: str) -> str:
+        """Return the version that a process names as it begins."""
+        log = self._folder / f"{name}.log"
+
+        def begun() -> list[str]:
+            return re.findall(r"event='begins'.* version='([0-9.]+)'", log.read_text())
+
+        polling.until(begun, within=60, what=f"the version of {name}")
+        return begun()[-1]
 
     def end(self) -> None:
         self._whole.end()
@@ -227,6 +235,7 @@ def trading(upgrade: Upgrade, listening: Receiver) -> Iterator[list[Shop]]:
 def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, receiver: Receiver) -> None:
     with trading(upgrade, receiver) as shops:
         time.sleep(SIDE_BY_SIDE)
+        assert later.NEXT not in {upgrade.version(name) for name in ("web0", "web1", "worker", "beat")}
         before = sum(shop.orders for shop in shops)
         said = upgrade.manage("new", "migrate")
         assert sum(shop.orders for shop in shops) > before, "the load stood still while it was migrated"
@@ -236,6 +245,7 @@ def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, r
         time.sleep(SIDE_BY_SIDE)  # workers of both
         for name in ("web0", "worker", "web1", "beat"):
             upgrade.replace(name)
+            assert upgrade.version(name) == later.NEXT
             time.sleep(SIDE_BY_SIDE)
         upgrade.stop("worker2")
         time.sleep(SIDE_BY_SIDE)

@@ -134,7 +134,7 @@ def test_the_next_version_is_installed_beside_and_runs(tmp_path: Path) -> None:
     words = [word.replace(package.HOME, str(home)) for word in package.unit_command("web")]
     words = [word.replace("/run/", f"{tmp_path}/") for word in words]
     web = " ".join([*words[:-1], "--bind", f"127.0.0.1:{port}", "--workers", "1", words[-1]])
-    typed = pages.block("operate.md", "git clone <where you have it from> 0.2.0")
+    typed = pages.block("operate.md", "git clone <where you have it from> 1.1.0")
     for there, here in {
         "/srv/": f"{tmp_path}/",
         "<where you have it from>": str(package.ROOT),
@@ -151,7 +151,7 @@ def test_the_next_version_is_installed_beside_and_runs(tmp_path: Path) -> None:
         finally:
             for pid in (tmp_path / "pids").read_text().split():
                 os.kill(int(pid), signal.SIGTERM)
-    assert home.resolve() == tmp_path / "releases" / "0.2.0"
+    assert home.resolve() == tmp_path / "releases" / "1.1.0"
     units = {path.name.removesuffix(".service") for path in package.DEPLOY.glob("checkout-*.service")}
     restarted = set((tmp_path / "restarts").read_text().replace("@*", "@").split())
     assert restarted == units | {"restart"}
