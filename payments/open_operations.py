@@ -104,6 +104,11 @@ def open_operation_of(row: Any) -> Operation | None:
     return open_operation(row.pk) if getattr(row, "open_kind", row) is not None else None
 
 
+def was_open(row: Any) -> bool:
+    """Return whether a row `with_open_kind` had one when it was read."""
+    return getattr(row, "open_kind", None) is not None
+
+
 _OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("payment"), UUID)
 
 

@@ -60,7 +60,7 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
         return _with_the_bank(checkout, operation, now, is_lead)
     match checkout.status:
         case Status.CREATED:
-            return None
+            return _just_answered(checkout, is_lead) if open_operations.was_open(checkout) else None
         case Status.AUTHORIZED:
             return _held(checkout, now, is_lead) if operation is None else _in_doubt(checkout, is_lead)
         case Status.VOIDED:
@@ -90,6 +90,12 @@ def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_l
     return shown
 
 
+def _just_answered(checkout: Checkout, is_lead: bool) -> PageStatus:
+    """Return the status of an order whose bank has answered since it was read: the page's next look says what."""
+    amount = money.for_payer(checkout.amount, checkout.currency)
+    return _to_be_held(checking(asked_for(amount, checkout.payment, is_theirs=is_lead), is_theirs=is_lead))
+
+
 def _to_be_held(shown: PageStatus) -> PageStatus:
     shown.place, shown.is_on_its_way = "hold", True
     return shown
@@ -109,9 +115,9 @@ def _asked(is_lead: bool) -> PageStatus:
     )
 
 
-def asked_for(amount: str, payment: Payment, *, is_theirs: bool) -> str:
+def asked_for(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
     """Return the sentence of what a bank was asked for; it names the card to its owner, once the bank has named it."""
-    if is_theirs and payment.card_last4:
+    if is_theirs and payment and payment.card_last4:
         card = summary.card(payment, is_theirs=True)
         return format_html(
             _("We asked your bank for <strong>{amount}</strong> on {card}."), amount=amount, card=card

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.db.models import F
@@ -11,9 +12,11 @@ from checkout import cancellations, captures, expiry, refunds, tasks
 from checkout.models import Checkout
 from config.lib import clock
 from hosted_page.status import of_order
+from payments import open_operations
 from payments.models import Operation
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Charge
+from tests import outages
 from tests.factories import CAUSE, make_late
 from tests.hosted_page.browsers import Payer, words
 from tests.outside import decide, dispute
@@ -63,6 +66,24 @@ def test_the_way_back_from_the_bank_asks_it_for_the_payer_alone(
     monkeypatch.setattr(fault_injection, "call", lambda verb, _: asked.append(verb))
     assert Client().get(f"/pay/confirmed?id={unpaid.pk}").status_code == 303
     assert asked == []
+
+
+def test_an_order_whose_bank_answers_while_the_page_is_made_is_not_to_be_paid_again(
+    lea: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
+    lea.pay()
+    ask = open_operations.open_operation
+
+    def meanwhile(subject: UUID) -> Operation | None:
+        outages.pump()
+        return ask(subject)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(open_operations, "open_operation", meanwhile)
+        page = lea.get()
+    assert page.status_code == 200 and "Please don’t pay again." in words(page)
+    assert "Held, not taken yet" in words(lea.get())
 
 
 @pytest.mark.rule("pay.honest_page")
