@@ -32,10 +32,14 @@ def client(acme: Merchant) -> Client:
 
 
 def filters(sql: str) -> str:
-    """Return what a plan of a statement for any values looks at in the rows that its indexes have found."""
+    """Return what a plan of a statement for any values looks at in the rows that it has found by an index.
+
+    Without the index of all attempts, which costs as much while there are none.
+    """
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
     asked = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql)
     with connection.cursor() as cursor:
+        cursor.execute("DROP INDEX attempt_listed")
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(f"EXPLAIN (GENERIC_PLAN) {asked}")
         return " ".join(line for (line,) in cursor.fetchall() if "Filter:" in line)
@@ -104,9 +108,8 @@ class TestChecklist:
 
         with connection.execute_wrapper(heard):
             checklist.of(acme)
-        tested, taken_twice = (filters(sql) for sql in statements if "FROM webhooks_attempt" in sql)
-        assert "event_type" not in tested
-        assert "event_type" in taken_twice, "all but a few are of this type"
+        tested = next(sql for sql in statements if "FROM webhooks_attempt" in sql)
+        assert "event_type" not in filters(tested)
 
     def test_page_names_the_next_step(self, client: Client) -> None:
         page = client.get("/portal/checklist").content.decode()
