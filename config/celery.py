@@ -120,14 +120,18 @@ class Scheduler(PersistentScheduler):
     """Beat's scheduler, which gives a sign of life at each of its turns."""
 
     def tick(self, *arguments: Any, **more: Any) -> Any:
-        """Send what is due, as Celery's own does; return the seconds until more is."""
+        """Send what is due, as Celery's own does; return the seconds until more is.
+
+        Raises SystemExit once a signal has closed its file: the one that the signal raised in the middle of a turn is
+        lost where Python or a library drops what is raised, in a finalizer say.
+        """
         liveness.watch()
         try:
             return super().tick(*arguments, **more)
         except ValueError as error:
             if "closed shelf" not in str(error):
                 raise
-            return RHYTHM  # a signal that ends beat has closed its file in the middle of this turn
+            raise SystemExit from None
 
 
 app.conf.beat_scheduler = "config.celery:Scheduler"

@@ -5,6 +5,7 @@ import os
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
 
 from config import fitness, version
 from config.lib.web.bodies import CountedBodies
@@ -19,5 +20,6 @@ application = CountedBodies(
 version.announce("web")
 fitness.require()
 senders.require()
+list(get_resolver().url_patterns)  # imports the views, which the first buyer of a process would wait for
 gc.collect()
 gc.freeze()  # what is loaded lives as long as the process: the collector need not walk it again

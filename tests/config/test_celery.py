@@ -1,14 +1,17 @@
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import redis
 from celery import signals
+from celery.beat import Service
 
 from checkout import cancellations, refunds
 from checkout.models import Checkout
 from config import celery
 from config.celery import app
+from config.lib.process import liveness
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox.adapter import SandboxProvider
@@ -45,6 +48,27 @@ def test_what_was_taken_is_not_put_back_over_a_lost_connection(
     connection.collect()
     connection.close()
     assert [line.message for line in caplog.records] == []
+
+
+def test_beat_ends_although_the_exit_of_its_signal_was_lost_in_a_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has gone on turning for ever, and sent nothing."""
+    turns = iter(["its next"])
+
+    def signalled(*_: object, **__: object) -> None:
+        """Do as Celery's handler of SIGTERM does, but for its SystemExit, which ended in a finalizer."""
+        beat.sync()
+        monkeypatch.setattr(liveness, "watch", lambda: next(turns))  # raises at one more
+
+    monkeypatch.setattr(liveness, "watch", lambda: None)
+    monkeypatch.setattr(signals.beat_init, "receivers", [])
+    schedule = str(tmp_path / "schedule")
+    beat = Service(app, scheduler_cls=celery.Scheduler, schedule_filename=schedule, remote_control=False)
+    monkeypatch.setattr(beat.scheduler, "producer", None)
+    monkeypatch.setattr(beat.scheduler, "apply_entry", signalled)
+    beat.start()
+    assert not list(turns), "it has turned once more, and ended"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import OperationalError, ProgrammingError, connection
 from django.test import Client
+from django.urls import clear_url_caches, get_resolver
 from pytest_django.fixtures import Settings
 
 from config import celery, fitness
@@ -173,6 +174,13 @@ def test_the_web_looks_before_it_serves() -> None:
     Canary.objects.all().delete()
     with pytest.raises(ImproperlyConfigured, match=r"Run manage\.py migrate"):
         runpy.run_path(str(Path(fitness.__file__).with_name("wsgi.py")))
+
+
+def test_the_web_has_its_views_before_it_serves() -> None:
+    """The first buyer of each process has waited a quarter of a second for them."""
+    clear_url_caches()
+    runpy.run_path(str(Path(fitness.__file__).with_name("wsgi.py")))
+    assert "url_patterns" in vars(get_resolver())
 
 
 def test_web_and_worker_end_where_no_text_can_be_sent(
