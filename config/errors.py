@@ -168,7 +168,7 @@ def envelope(
 def headers(code: str) -> dict[str, str]:
     """Return the headers that go with a code (rule api.retry_after)."""
     row = ERRORS[code]
-    extra = {"Cache-Control": "no-store"}
+    extra = dict[str, str]()
     if row.status == 401:
         extra["WWW-Authenticate"] = "Bearer"
     if row.retry_after is not None:

@@ -1,7 +1,4 @@
-"""Permissions-Policy and Referrer-Policy of every response, and forms that send `Origin: null`.
-
-That no answer may be cached is said where it is made: `merchant_api.py` for the API, `never_cache` for pages.
-"""
+"""What every response says of caches, devices and referrers, and forms that send `Origin: null`."""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
@@ -30,13 +27,14 @@ PAYERS = "/pay"
 
 
 class HeadersMiddleware(MiddlewareMixin):
-    """Allows pages no device, and payments only to us and to the origins that ask for cards on payers' pages.
+    """Lets no cache keep an answer whose view has not allowed it (rule api.no_store), and no page use a device.
 
-    A page whose address is a secret sends no referrer, not even to our own pages. An answer to what is deprecated says
-    so (rule docs.deprecation).
+    Payments are for us and for the origins that ask for cards, on payers' pages. A page whose address is a secret sends
+    no referrer, not even to our own pages. An answer to what is deprecated says so (rule docs.deprecation).
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        response.headers.setdefault("Cache-Control", "no-store")
         response["Permissions-Policy"] = _policy(request.path)
         for name, value in deprecated.headers(request.method or "", request.path).items():
             response[name] = value

@@ -146,7 +146,7 @@ class StrictJSONParser(BaseParser):
 
 
 class DataRenderer(BaseRenderer):
-    """Writes the envelope that views and the error table have built as JSON (rules api.no_store, api.data)."""
+    """Writes the envelope that views and the error table have built as JSON (rule api.data)."""
 
     media_type = "application/json"
     format = "json"
@@ -155,8 +155,6 @@ class DataRenderer(BaseRenderer):
     def render(
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None
     ) -> bytes:
-        if renderer_context:
-            renderer_context["response"].setdefault("Cache-Control", "no-store")
         return b"" if data is None else orjson.dumps(data)
 
 

@@ -200,9 +200,9 @@ ROOT_URLCONF = "config.urls"
 APPEND_SLASH = False
 MIDDLEWARE = [
     "config.lib.web.request_id.RequestIdMiddleware",
+    "config.headers.HeadersMiddleware",
     "config.body_limits.BodyMiddleware",
     "config.lib.web.cookies.CookieMiddleware",
-    "config.headers.HeadersMiddleware",
     "config.health.HealthMiddleware",
     "config.closing.ClosedMiddleware",
     "config.errors.ApiErrorMiddleware",

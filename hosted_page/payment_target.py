@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from checkout import reading
@@ -190,13 +189,13 @@ def _at(request: HttpRequest, token: str, position: int, *, shows: bool) -> Paym
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
-    """Like `for_target`, for a page that is shown by GET and never cached."""
-    return never_cache(require_safe(for_target(view)))
+    """Like `for_target`, for a page that is shown by GET."""
+    return require_safe(for_target(view))
 
 
 def for_return(view: TargetView) -> Callable[..., HttpResponse]:
     """Like `for_page`, for an address to which others lead back, and which leads on."""
-    return never_cache(require_safe(for_target(view, shows=False)))
+    return require_safe(for_target(view, shows=False))
 
 
 def for_form(view: TargetView) -> Callable[..., HttpResponse]:

@@ -27,7 +27,6 @@ def page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) ->
         response = render(
             request, "hosted_page/phone.html", _first_step(request, merchant) | {"order": order}
         )
-    response["Cache-Control"] = "no-store"
     csp.allow_framing(response)
     return response
 

@@ -28,7 +28,6 @@ def show(
     }
     response = render(request, f"hosted_page/{name}.html", every_page | context, status=status)
     csp.allow_forms_to(response, *_ends_of_forms(target))
-    response["Cache-Control"] = "no-store"
     return response
 
 
@@ -61,7 +60,6 @@ def show_card_page(
     response = render(request, page.template, around | page.context)
     csp.allow_forms_to(response, *_ends_of_forms(target))
     csp.allow(response, page.allows)
-    response["Cache-Control"] = "no-store"
     return response
 
 

@@ -46,7 +46,6 @@ def answer(
     parts = _parts(source, since=last_writes.position(membership.merchant_id))
     response = StreamingHttpResponse(chain([begin], parts), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["Cache-Control"] = "no-store"
     return response
 
 

@@ -55,9 +55,7 @@ def show(
     around = around_page(membership, here, waiting or Waiting(membership.merchant)) | context
     status = 422 if around.get("errors") else 200
     with timezone.override(membership.merchant.time_zone):
-        response = render(request, template, around, status=status)
-    response["Cache-Control"] = "no-store"
-    return response
+        return render(request, template, around, status=status)
 
 
 def place_of(path: str) -> str:

@@ -121,9 +121,7 @@ def _issue(request: HttpRequest, parameters: dict[str, str]) -> HttpResponse:
     told: dict[str, str] = orjson.loads(body)
     if status == 400 and told["error"] == "invalid_scope":
         return _refusal("invalid_scope", 400, _other_scopes(parameters))
-    response = HttpResponse(body, status=status, headers={"Content-Type": "application/json", **headers})
-    response["Cache-Control"] = "no-store"
-    return response
+    return HttpResponse(body, status=status, headers={"Content-Type": "application/json", **headers})
 
 
 def _other_client() -> str:
@@ -153,7 +151,7 @@ def _refusal(error: str, status: int, words: str, **headers: str) -> HttpRespons
     """Return an error of RFC 6749 with a sentence that says what to do."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     content = {"error": error, "error_description": words}
-    return JsonResponse(content, status=status, headers={"Cache-Control": "no-store", **named})
+    return JsonResponse(content, status=status, headers=named)
 
 
 def too_large() -> HttpResponse:

@@ -5,7 +5,6 @@ from allauth.mfa.base import views as mfa
 from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as totp
 from django.urls import include, path, re_path
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 from django.views.generic import RedirectView
 
@@ -84,19 +83,18 @@ portal = [
 ]
 
 # The pages of allauth that are used, under the names it looks for: nobody signs up or manages an e-mail here.
-# Browsers and proxies keep none that shows a secret.
 _set_password = RedirectView.as_view(pattern_name="account_reset_password")  # a first one comes by a reset
 accounts = [
-    path("login/", never_cache(account.login), name="account_login"),
+    path("login/", account.login, name="account_login"),
     path("login/", account.login, name="account_signup"),  # only reversed, for a mail whose words are ours
-    path("login/code/", never_cache(account.request_login_code), name="account_request_login_code"),
-    path("login/code/confirm/", never_cache(account.confirm_login_code), name="account_confirm_login_code"),
-    path("logout/", never_cache(require_POST(account.logout)), name="account_logout"),
-    path("inactive/", never_cache(account.account_inactive), name="account_inactive"),
-    path("reauthenticate/", never_cache(account.reauthenticate), name="account_reauthenticate"),
-    path("password/change/", never_cache(account.password_change), name="account_change_password"),
-    path("password/set/", never_cache(_set_password), name="account_set_password"),
-    path("password/reset/", never_cache(account.password_reset), name="account_reset_password"),
+    path("login/code/", account.request_login_code, name="account_request_login_code"),
+    path("login/code/confirm/", account.confirm_login_code, name="account_confirm_login_code"),
+    path("logout/", require_POST(account.logout), name="account_logout"),
+    path("inactive/", account.account_inactive, name="account_inactive"),
+    path("reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
+    path("password/change/", account.password_change, name="account_change_password"),
+    path("password/set/", _set_password, name="account_set_password"),
+    path("password/reset/", account.password_reset, name="account_reset_password"),
     path("password/reset/done/", account.password_reset_done, name="account_reset_password_done"),
     path(
         "password/reset/key/done/",
@@ -105,27 +103,27 @@ accounts = [
     ),
     re_path(
         r"^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
-        never_cache(account.password_reset_from_key),
+        account.password_reset_from_key,
         name="account_reset_password_from_key",
     ),
-    path("2fa/", never_cache(security.index), name="mfa_index"),
-    path("2fa/authenticate/", never_cache(mfa.authenticate), name="mfa_authenticate"),
-    path("2fa/reauthenticate/", never_cache(mfa.reauthenticate), name="mfa_reauthenticate"),
-    path("2fa/totp/activate/", never_cache(security.ActivateTotp.as_view()), name="mfa_activate_totp"),
-    path("2fa/totp/qr.svg", never_cache(security.totp_qr), name="mfa_totp_qr"),
-    path("2fa/totp/deactivate/", never_cache(totp.deactivate_totp), name="mfa_deactivate_totp"),
-    path("2fa/codes/", never_cache(recovery_codes.view_recovery_codes), name="mfa_view_recovery_codes"),
+    path("2fa/", security.index, name="mfa_index"),
+    path("2fa/authenticate/", mfa.authenticate, name="mfa_authenticate"),
+    path("2fa/reauthenticate/", mfa.reauthenticate, name="mfa_reauthenticate"),
+    path("2fa/totp/activate/", security.ActivateTotp.as_view(), name="mfa_activate_totp"),
+    path("2fa/totp/qr.svg", security.totp_qr, name="mfa_totp_qr"),
+    path("2fa/totp/deactivate/", totp.deactivate_totp, name="mfa_deactivate_totp"),
+    path("2fa/codes/", recovery_codes.view_recovery_codes, name="mfa_view_recovery_codes"),
     path(
         "2fa/codes/new/",
-        never_cache(recovery_codes.generate_recovery_codes),
+        recovery_codes.generate_recovery_codes,
         name="mfa_generate_recovery_codes",
     ),
     path(
         "2fa/codes/download/",
-        never_cache(recovery_codes.download_recovery_codes),
+        recovery_codes.download_recovery_codes,
         name="mfa_download_recovery_codes",
     ),
-    path("sessions/", never_cache(security.end_sessions), name="usersessions_list"),
+    path("sessions/", security.end_sessions, name="usersessions_list"),
 ]
 
 urlpatterns = [

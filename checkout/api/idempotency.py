@@ -179,7 +179,6 @@ def _replay(stored: IdempotencyKey, wanted: IdempotencyKey) -> HttpResponse:
     if stored.status == 204:
         del response["Content-Type"]
     response["Idempotent-Replay"] = "true"
-    response["Cache-Control"] = "no-store"
     return response
 
 

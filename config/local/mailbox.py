@@ -12,7 +12,6 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 MAXIMUM = 200  # mails that are listed
@@ -32,14 +31,12 @@ class Mail:
     text: str
 
 
-@never_cache
 @require_GET
 def listed(request: HttpRequest) -> HttpResponse:
     """Show the mails, newest first."""
     return render(request, "local/mails.html", {"mails": newest_first()[:MAXIMUM]})
 
 
-@never_cache
 @require_GET
 def shown(request: HttpRequest, name: str) -> HttpResponse:
     """Show one mail, with its links."""

@@ -7,7 +7,6 @@ from uuid import UUID
 from django.db.models import OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -43,7 +42,6 @@ def _of_shares(checkout_uuid: UUID) -> QuerySet[PaymentRequest]:
 _ORDER, _SHARES = Prepared(_of_order, UUID), Prepared(_of_shares, UUID, read_at="read_at")
 
 
-@never_cache
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
     """Return the bill as it is now, or 204 if nothing has changed since the page saw it (rule bill.live).

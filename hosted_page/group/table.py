@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
 from checkout import reading, sharing
@@ -98,7 +98,6 @@ def go(token: str, **query: int) -> HttpResponseRedirect:
     return HttpResponseRedirect(f"{path}?{more}" if more else path, status=303)
 
 
-@never_cache
 @require_safe
 @for_group
 def page(request: HttpRequest, group: Group) -> HttpResponse:
@@ -275,7 +274,6 @@ def _take(group: Group, position: int, name: str, browser: str, network: str) ->
     return None
 
 
-@never_cache
 @require_safe
 @for_group
 def qr_page(request: HttpRequest, group: Group) -> HttpResponse:

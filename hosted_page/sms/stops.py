@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from config.lib import clock, crypto
@@ -33,7 +32,6 @@ def has_stopped(phone_digest: str) -> bool:
     return SmsStop.objects.filter(number=_number(bytes.fromhex(phone_digest))).exists()
 
 
-@never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, token: str) -> HttpResponse:
     """Ask whether the number of a link shall get nothing but codes; a POST stops the rest, or has it come again."""

@@ -5,7 +5,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.cache import never_cache
 
 from checkout import sharing, split_amounts
 from checkout.authorizations import NotPayable
@@ -18,7 +17,6 @@ from hosted_page.steps.split_form import REDRAWS, ROWS, Row, SplitForm, clean_ca
 from payments import money
 
 
-@never_cache
 @for_target
 def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Ask who shares the cost; the answer leads to the card."""

@@ -28,5 +28,4 @@ def customer_data(request: HttpRequest, membership: Membership, checkout_uuid: U
         orjson.dumps(content, option=orjson.OPT_INDENT_2), content_type="application/json"
     )
     response["Content-Disposition"] = f'attachment; filename="customer-{checkout.pk}.json"'
-    response["Cache-Control"] = "no-store"
     return response

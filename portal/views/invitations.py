@@ -83,6 +83,4 @@ def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
-    response = render(request, template, context, status=status)
-    response["Cache-Control"] = "no-store"
-    return response
+    return render(request, template, context, status=status)

@@ -1,4 +1,4 @@
-"""What every answer tells the browser: no device, no referrer of a secret; and forms from there are taken."""
+"""What every answer tells the browser: to keep nothing, no device, no referrer of a secret; and forms from there."""
 
 import re
 from collections.abc import Callable
@@ -33,6 +33,25 @@ OTHERS = (
     "/nothing",
     "/static/x",
 )
+
+
+class TestCaches:
+    @pytest.mark.parametrize("address", [*SECRETS, *OTHERS])
+    def test_keep_nothing_that_is_not_said_to_be_kept(self, client: Client, address: str) -> None:
+        said = client.get(address)["Cache-Control"]
+        assert said == "public, max-age=300" if address == "/api/docs" else "no-store" in said
+
+    def test_keep_no_redirect_and_no_refusal(self, client: Client, unpaid: Checkout) -> None:
+        """Each is made by a middleware or a view that says nothing of caches."""
+        answers = (
+            client.get(f"/pay/card?id={unpaid.pk}"),
+            client.get("/accounts/password/set/"),
+            client.post("/pay/phone", b"x" * 100_000, content_type="text/plain"),
+            client.put(f"/pay?id={unpaid.pk}"),
+            client.post(f"/pay/phone?id={unpaid.pk}", HTTP_HOST="evil.example"),
+        )
+        assert [answer.status_code for answer in answers] == [303, 302, 413, 405, 400]
+        assert all("no-store" in answer["Cache-Control"] for answer in answers)
 
 
 class TestPermissions:

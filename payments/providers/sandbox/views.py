@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils import translation
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
@@ -24,7 +23,6 @@ from payments.providers.sandbox.forms import CardForm
 from payments.providers.sandbox.models import Call, CardSession, Charge
 
 
-@never_cache
 @sensitive_post_parameters()
 @sensitive_variables()
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -85,7 +83,6 @@ def _test_cards(_language: str | None) -> Sequence[Mapping[str, str]]:
     return [{"number": card.spaced, "effect": units.whole(_(card.effect))} for card in CARDS.values()]
 
 
-@never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
     """Ask the payer to confirm an authorization (3-D Secure); the answer leads back to the charge's return address.

@@ -29,7 +29,7 @@ from webhooks import delivery
 BUYERS = 100
 REFERENCES = 50  # calls of the bare view before a step, and after it
 DETAILS = 6  # statements of a step that are shown, the dearest first
-COMMITS, WAL_KILOBYTES, POSTGRES_MS = 18, 18.0, 28.0
+COMMITS, WAL_KILOBYTES, POSTGRES_MS, APPLICATION_MS = 18, 18.0, 28.0, 45.0
 CPU_MS = {"api": 13.0, "page": 28.0, "pump": 4.0}
 TICKS = os.sysconf("SC_CLK_TCK")
 _STATEMENTS = """
@@ -257,6 +257,7 @@ def _print(costs: Sequence[Cost]) -> None:
         ("commits", sum(cost.commits for cost in costs), COMMITS),
         ("WAL, kB", sum(cost.wal for cost in costs) / 1000, WAL_KILOBYTES),
         ("PostgreSQL's CPU, ms", sum(cost.postgres_ms for cost in costs), POSTGRES_MS),
+        ("the application's CPU, ms", sum(cost.app_ms for cost in costs), APPLICATION_MS),
         *(
             (f"CPU of {of}s, ms", sum(c.app_ms for c in costs if c.step.of == of), budget)
             for of, budget in CPU_MS.items()
