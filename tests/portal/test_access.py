@@ -105,6 +105,7 @@ class TestAddress:
         for role in Role:
             with undone():
                 answer = ask(stage.browser(own.people[role]), name, ids)
+                assert answer["Cache-Control"] == "no-store", "a cache keeps nothing of the portal"
                 if role in ROWS[name].roles.split():
                     assert answer.status_code in DONE, (role, answer.status_code)
                     assert "reauthenticate" not in answer.headers.get("Location", "")
