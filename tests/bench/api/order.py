@@ -210,6 +210,8 @@ def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[
 
 
 def _place(own: psycopg.Connection[Any]) -> str:
+    """Return where the log ends, with all that was written on disk: a place amid a record can't be read from."""
+    own.execute("SELECT pg_logical_emit_message(false, '', '', true)")  # flushes, and is in no transaction
     (place,) = own.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or ("",)
     return str(place)
 
