@@ -20,7 +20,7 @@ from config.lib.web import request_id
 from payments.models import Merchant
 from webhooks import statements, subscriptions
 from webhooks.delivery import LEASE_SECONDS
-from webhooks.models import URGENT, Attempt, Delivery, Event, EventType, Subscription, sealed
+from webhooks.models import URGENT, Attempt, Delivery, Event, EventType, sealed
 
 API_VERSION = "2026-06"
 DELIVER_DUE = "webhooks.tasks.deliver_due"
@@ -94,22 +94,49 @@ def envelope(event_id: UUID, event_type: str, at: datetime, payload: dict[str, A
     )
 
 
+class _Listener(NamedTuple):
+    """What an event asks of a merchant's subscription."""
+
+    merchant_id: UUID
+    subscription_id: UUID
+    event_types: Sequence[str]
+    has_deliveries: bool
+
+    def wants(self, event_type: EventType) -> bool:
+        """Return whether such an event goes out; `webhook.test` always does."""
+        return event_type == EventType.TEST or not {"*", event_type.value}.isdisjoint(self.event_types)
+
+
 def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
-    """Write the deliveries of events that are subscribed to; `webhook.test` always goes out."""
-    wanted = {
-        subscription.merchant_id: subscription
-        for subscription in Subscription.objects.raw(_LISTENING, [[event.merchant_id for event in events]])
-        if event_type == EventType.TEST or {"*", event_type.value} & set(subscription.event_types)
-    }
-    if wanted:
+    """Write the deliveries of events that are subscribed to."""
+    listeners = {it.merchant_id: it for it in _listening(events) if it.wants(event_type)}
+    if listeners:
         deliveries = [
-            _delivery(event, wanted[event.merchant_id]) for event in events if event.merchant_id in wanted
+            _delivery(event, listeners[event.merchant_id])
+            for event in events
+            if event.merchant_id in listeners
         ]
         if _are_taken.get():
             _take(deliveries)
         Delivery.insert_all(deliveries)
-        subscriptions.note_deliveries(wanted.values())
+        subscriptions.note_deliveries(
+            it.subscription_id for it in listeners.values() if not it.has_deliveries
+        )
         wakeup.after_commit(DELIVER_DUE)
+
+
+def _listening(events: Sequence[Event]) -> Sequence[_Listener]:
+    """Return the subscriptions of these events' merchants."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LISTENING, [[event.merchant_id for event in events]])
+        return [_Listener(*row) for row in cursor.fetchall()]
+
+
+# Plain SQL: the ORM would build it anew for each event.
+_LISTENING = """
+SELECT merchant_id, id, event_types, has_deliveries FROM webhooks_subscription
+WHERE ended_at IS NULL AND merchant_id = ANY(%s)
+"""
 
 
 @contextmanager
@@ -139,16 +166,12 @@ def _take(deliveries: Sequence[Delivery]) -> None:
         )
 
 
-# Plain SQL: the ORM would build it anew for each event.
-_LISTENING = "SELECT * FROM webhooks_subscription WHERE ended_at IS NULL AND merchant_id = ANY(%s)"
-
-
-def _delivery(event: Event, subscription: Subscription) -> Delivery:
+def _delivery(event: Event, listener: _Listener) -> Delivery:
     return Delivery(
         id=clock.another_id(event.pk),
         merchant_id=event.merchant_id,
         event=event,
-        subscription=subscription,
+        subscription_id=listener.subscription_id,
         event_type=event.type,
         is_urgent=event.type in URGENT,
         valid_until=event.valid_until,

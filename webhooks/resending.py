@@ -220,7 +220,7 @@ def _send_again(
     }
     with connection.cursor() as cursor:
         cursor.execute(statements.SEND_AGAIN, parameters)
-    subscriptions.note_deliveries([subscription])
+    subscriptions.note_deliveries([] if subscription.has_deliveries else [subscription.pk])
     wakeup.after_commit(DELIVER_DUE)
     return len(delivery_uuids)
 

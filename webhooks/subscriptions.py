@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
+from uuid import UUID
 
 from django.db import connection, transaction
 
@@ -147,8 +148,7 @@ def _new_secret(subscription: Subscription) -> str:
     return secret
 
 
-def note_deliveries(written: Iterable[Subscription]) -> None:
-    """Keep subscriptions as long as their deliveries, from the first one on; call it where some were written."""
-    first = [subscription.pk for subscription in written if not subscription.has_deliveries]
+def note_deliveries(first: Iterable[UUID]) -> None:
+    """Keep subscriptions, of which the first deliveries were just written, as long as their deliveries."""
     for pk in sorted(first):  # always in this order, since each row is locked until the end
         Subscription.objects.filter(pk=pk).update(has_deliveries=True)

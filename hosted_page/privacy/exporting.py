@@ -7,17 +7,18 @@ from checkout.models import Checkout, Customer, PaymentRequest, Prefill
 from config.lib import clock
 from hosted_page.models import KnownBrowser, OptIn
 from hosted_page.privacy.people import Person
-from payments.models import Merchant, Payment
+from payments.models import Merchant, Operation, Payment
 
 
 def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
     """Return a person's data as JSON values, whole, or as far as one merchant may know it.
 
-    That is their own orders, and name and number only of somebody who has opted in there.
+    That is the orders which they have led there, and name and number only of somebody who has opted in there: who pays
+    as a mate, and what they did elsewhere, a merchant does not learn (rule share.privacy).
     """
     led, shares, opt_ins, prefills = person.led, person.shares, person.opt_ins, person.prefills
     if merchant is not None:
-        led, shares = led.filter(merchant=merchant), shares.filter(checkout__merchant=merchant)
+        led, shares = led.filter(merchant=merchant), shares.none()
         opt_ins = opt_ins.filter(person__merchant=merchant)
         prefills = prefills.filter(checkout__merchant=merchant)
     customer = person.customer
@@ -26,10 +27,13 @@ def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
     return {
         "name": (customer.name or None) if customer and is_whole else None,
         "phone": (customer.phone if is_whole else str(customer)) if customer else None,
-        "remembered_since": _remembered(customer) if is_whole else [],
-        "known_since": clock.iso(customer.created_at) if customer else None,
-        "orders": [_order(row) for row in led.select_related("merchant").order_by("created_at")],
-        "shares": [_share(row) for row in shares.select_related("checkout__merchant").order_by("created_at")],
+        "remembered_since": _remembered(customer) if merchant is None else [],
+        "known_since": clock.iso(customer.created_at) if customer and merchant is None else None,
+        "orders": [_order(row, customer) for row in led.select_related("merchant").order_by("created_at")],
+        "shares": [
+            _share(row, customer)
+            for row in shares.select_related("checkout__merchant").order_by("created_at")
+        ],
         "said_by_merchants": [_said(row) for row in prefills.select_related("checkout__merchant")],
         "opt_ins": [_opt_in(row) for row in opt_ins.select_related("text__merchant").order_by("opted_in_at")],
     }
@@ -41,7 +45,7 @@ def _remembered(customer: Customer | None) -> list[str | None]:
     return [clock.iso(row.proven_at) for row in known]
 
 
-def _order(row: Checkout) -> dict[str, Any]:
+def _order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
     return {
         "merchant": row.merchant.name,
         "merchant_order_id": row.merchant_order_id,
@@ -50,21 +54,23 @@ def _order(row: Checkout) -> dict[str, Any]:
         "amount": row.amount,
         "currency": row.currency,
         "created_at": clock.iso(row.created_at),
-        "cards": _cards(row.pk),
+        "cards": _cards(row.pk, customer),
     }
 
 
-def _share(row: PaymentRequest) -> dict[str, Any]:
+def _share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
+    """Return a share; one that was asked of their number and paid by somebody else has that one's name."""
+    is_anothers = row.mate_id is not None and (customer is None or row.mate_id != customer.pk)
     return {
         "merchant": row.checkout.merchant.name,
         "checkout_uuid": str(row.checkout_id),
         "payment_request_uuid": str(row.pk),
-        "name": row.name or None,
+        "name": None if is_anothers else row.name or None,
         "status": row.status,
         "amount": row.amount,
         "currency": row.checkout.currency,
         "created_at": clock.iso(row.created_at),
-        "cards": _cards(row.pk),
+        "cards": _cards(row.pk, customer),
     }
 
 
@@ -78,9 +84,16 @@ def _said(row: Prefill) -> dict[str, Any]:
     }
 
 
-def _cards(subject: UUID) -> list[dict[str, str]]:
-    paid = Payment.objects.filter(subject=subject).exclude(card_last4="").order_by("created_at")
-    return [{"brand": row.card_brand, "last4": row.card_last4, "status": row.status} for row in paid]
+def _cards(subject: UUID, customer: Customer | None) -> list[dict[str, str]]:
+    """Return the cards that this person has given for an order or a share, and nobody else."""
+    if customer is None:
+        return []
+    given = Operation.objects.filter(kind=Operation.Kind.AUTHORIZE, actor=f"customer:{customer.pk}")
+    tried = Payment.objects.filter(subject=subject, operations__in=given).exclude(card_last4="")
+    return [
+        {"brand": row.card_brand, "last4": row.card_last4, "status": row.status}
+        for row in tried.order_by("created_at")
+    ]
 
 
 def _opt_in(row: OptIn) -> dict[str, Any]:

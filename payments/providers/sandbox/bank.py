@@ -53,12 +53,10 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     """
     with transaction.atomic():
         token = _TOKEN.first(crypto.digest(card_token), subject)
-        made = journal.CHARGE.first(charge["payment"])
-        repeated = journal.answered(journal.lines(made), key) if made else None
-        if repeated:  # read after the lock: the same call may be here twice at the same time
-            return repeated
-        if token is None or token.used_at is not None:
-            return Outcome(Verdict.DECLINED, reason="invalid_token")
+        if token is None or token.used_at is not None:  # the same call may be here twice at the same time
+            made = journal.CHARGE.first(charge["payment"])
+            repeated = journal.answered(journal.lines(made), key) if made else None
+            return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
         token.used_at = token.read_at
         token.save(update_fields=["used_at"])
         state, verdict = _first_state(BY_LAST4[token.last4])

@@ -13,7 +13,7 @@ from config.lib import clock, crypto, idle
 from payments.provider import Card, Outcome
 from payments.providers.sandbox import bank, journal, notifications, settling
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
-from payments.providers.sandbox.models import BrokenKey, Call, Charge, Fault
+from payments.providers.sandbox.models import BrokenKey, Call, Fault
 from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
@@ -52,9 +52,9 @@ class Broken(Exception):
 
 def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     """Carry out a call, with the faults of its card and of the switch that is set. Raises Broken."""
-    charge = _charge_of(arguments)
     is_broken, is_faulty, card = _set_for(verb, arguments)
-    _as_the_card_does(verb, charge.card if charge else card, charge)
+    if card is not None:
+        _as_the_card_does(verb, card, arguments)
     if is_broken and verb != "look_up":
         raise Broken(Mode.ERROR)
     fault = _next_fault(verb) if is_faulty else None
@@ -67,19 +67,19 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
         _notify(arguments["key"], fault)
     elif fault in DONE:
         raise Broken(fault)
-    if verb == "capture" and charge is not None and charge.card.loses_capture_answer:
-        _lose_first_answer(charge)
+    if verb == "capture" and card is not None and card.loses_capture_answer:
+        _lose_first_answer(_payment_of(arguments))
     return outcome
 
 
 def _set_for(verb: str, arguments: dict[str, Any]) -> tuple[bool, bool, TestCard | None]:
     """Return whether the key is broken, and whether a fault of the verb is set: in all but tests neither.
 
-    And the card of a token that is given, None without a known one.
+    And the payment's card, else that of a token that is given; None without a known one.
     """
     token = crypto.digest(arguments.get("card_token", ""))
     with connection.cursor() as cursor:
-        cursor.execute(_SET_FOR, [arguments["key"], verb, token])
+        cursor.execute(_SET_FOR, [arguments["key"], verb, _payment_of(arguments), token])
         is_broken, is_faulty, last4 = cursor.fetchone()
     return is_broken, is_faulty, BY_LAST4.get(last4)
 
@@ -87,7 +87,9 @@ def _set_for(verb: str, arguments: dict[str, Any]) -> tuple[bool, bool, TestCard
 _SET_FOR = """
 SELECT EXISTS (SELECT FROM bank_brokenkey WHERE key = %s),
     EXISTS (SELECT FROM bank_fault WHERE verb = %s AND times > 0),
-    (SELECT last4 FROM bank_cardtoken WHERE digest = %s)
+    coalesce(
+        (SELECT last4 FROM bank_charge WHERE payment = %s), (SELECT last4 FROM bank_cardtoken WHERE digest = %s)
+    )
 """
 
 
@@ -128,26 +130,23 @@ def set_fault(*, verb: str, mode: str, times: int) -> None:
         Fault.objects.create(verb=verb, mode=Mode(mode), times=times)
 
 
-def _charge_of(arguments: dict[str, Any]) -> Charge | None:
-    return journal.CHARGE.first(_payment_of(arguments))
-
-
 def _payment_of(arguments: dict[str, Any]) -> UUID:
     payment: UUID = arguments["payment"] if "payment" in arguments else arguments["charge"]["payment"]
     return payment
 
 
-def _as_the_card_does(verb: str, card: TestCard | None, charge: Charge | None) -> None:
-    if card is not None and card.seconds_a_call:
+def _as_the_card_does(verb: str, card: TestCard, arguments: dict[str, Any]) -> None:
+    if card.seconds_a_call:
         idle.begin()
         time.sleep(card.seconds_a_call)
+    if verb == "capture" and card.gets_no_capture:
+        raise Broken(Mode.DOWN)
+    charge = journal.CHARGE.first(_payment_of(arguments)) if card.is_counted else None
     if charge is None:
         return
-    if verb == "capture" and charge.card.gets_no_capture:
-        raise Broken(Mode.DOWN)
     if charge.silent_until is not None and charge.silent_until > clock.now():
         raise Broken(Mode.DOWN)
-    if verb == "void" and charge.voids_failed < charge.card.void_failures:
+    if verb == "void" and charge.voids_failed < card.void_failures:
         charge.voids_failed += 1
         charge.save(update_fields=["voids_failed"])
         raise Broken(Mode.ERROR)
@@ -173,7 +172,8 @@ def _notify(key: UUID, fault: Mode) -> None:
         journal.tell(line)
 
 
-def _lose_first_answer(charge: Charge) -> None:
+def _lose_first_answer(payment: UUID) -> None:
+    charge = journal.CHARGE.get(payment)
     if charge.silent_until is None:
         charge.silent_until = clock.now() + SILENCE
         charge.save(update_fields=["silent_until"])

@@ -1,7 +1,5 @@
 """Lea and her order."""
 
-from collections.abc import Callable
-
 import pytest
 
 from checkout import captures
@@ -9,9 +7,7 @@ from checkout.models import Checkout, Customer
 from payments.models import Merchant
 from tests import factories
 from tests.factories import CAUSE, CustomerFactory
-from tests.hosted_page.privacy.persons import PHONE, tick
-
-Pay = Callable[..., Checkout]
+from tests.hosted_page.privacy.persons import PHONE, give_card, tick
 
 
 @pytest.fixture
@@ -20,13 +16,12 @@ def lea() -> Customer:
 
 
 @pytest.fixture
-def order(acme: Merchant, lea: Customer, pay: Pay) -> Checkout:
+def order(acme: Merchant, lea: Customer) -> Checkout:
     """Lea's order, captured, with a tick of her address."""
     acme.opt_in_enabled = True
     acme.save()
     made = factories.checkout(acme)
-    Checkout.objects.filter(pk=made.pk).update(lead=lea)
-    paid = pay(made)
-    captures.capture(acme, paid.pk, cause=CAUSE)
+    give_card(made, lea)
+    captures.capture(acme, made.pk, cause=CAUSE)
     tick(Checkout.objects.get(pk=made.pk), lea)
     return Checkout.objects.select_related("merchant", "payment", "lead").get(pk=made.pk)

@@ -1,9 +1,7 @@
 """People go 25 months after their last order; the last of their cards thirteen months after it."""
 
-import json
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,7 +15,7 @@ from hosted_page.privacy import erasing, people, retention
 from payments.models import Merchant, Payment
 from tests import factories, mates
 from tests.factories import CustomerFactory
-from tests.hosted_page.privacy.persons import EMAIL, PHONE, run, tick
+from tests.hosted_page.privacy.persons import PHONE, tick
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("privacy.retention")]
 OLD, DISPUTED = timedelta(days=761), timedelta(days=401)
@@ -129,22 +127,3 @@ class TestCardsOfSomebodyErased:
         card = Payment.objects.get(subject=order.pk)
         assert (card.card_last4, card.card_fingerprint, card.card_brand) == ("", "", "Visa")
         assert Payment.objects.get(subject=untouched.pk).card_last4 == "1111"
-
-
-@pytest.mark.rule("privacy.export")
-class TestExport:
-    def export(self, *arguments: str) -> Any:
-        return json.loads(run("export_person", "--phone", PHONE, *arguments))
-
-    def test_has_all_that_is_known(self, order: Checkout) -> None:
-        found = self.export()
-        assert (found["name"], found["phone"]) == ("Lea", PHONE)
-        assert [(row["checkout_uuid"], row["cards"]) for row in found["orders"]] == [
-            (str(order.pk), [{"brand": "Visa", "last4": "4242", "status": "captured"}])
-        ]
-        assert [row["email"] for row in found["opt_ins"]] == [EMAIL]
-
-    def test_has_one_merchants_alone(self, order: Checkout, rival: Merchant) -> None:
-        found = self.export("--merchant", str(rival.pk))
-        assert found["orders"] == found["opt_ins"] == found["shares"] == []
-        assert len(self.export("--merchant", str(order.merchant.pk))["orders"]) == 1

@@ -1,0 +1,60 @@
+"""What is given to a person of their data: theirs alone, and by a merchant only what a merchant may know."""
+
+import json
+from typing import Any
+
+import pytest
+
+from checkout import captures
+from checkout.models import Checkout, Customer, PaymentRequest
+from payments.models import Merchant
+from tests import factories, mates
+from tests.factories import CAUSE, CustomerFactory
+from tests.hosted_page.privacy.persons import EMAIL, PHONE, give_card, run
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("privacy.export")]
+
+
+class TestExport:
+    def export(self, *arguments: str) -> Any:
+        return json.loads(run("export_person", "--phone", PHONE, *arguments))
+
+    def test_has_all_that_is_known(self, order: Checkout) -> None:
+        found = self.export()
+        assert (found["name"], found["phone"]) == ("Lea", PHONE)
+        assert [(row["checkout_uuid"], row["cards"]) for row in found["orders"]] == [
+            (str(order.pk), [{"brand": "Visa", "last4": "4242", "status": "captured"}])
+        ]
+        assert [row["email"] for row in found["opt_ins"]] == [EMAIL]
+
+    def test_has_one_merchants_alone(self, order: Checkout, rival: Merchant) -> None:
+        found = self.export("--merchant", str(rival.pk))
+        assert found["orders"] == found["opt_ins"] == found["shares"] == []
+        assert len(self.export("--merchant", str(order.merchant.pk))["orders"]) == 1
+
+    def test_has_nobody_elses_card(self, unpaid: Checkout, lea: Customer) -> None:
+        """A stranger's card is declined, then Lea takes over; a share that was asked of her number is paid by Finn."""
+        give_card(unpaid, CustomerFactory.create(), "4000000000000002")
+        give_card(unpaid, lea, "4000000000009995")
+        share = mates.split(unpaid, 2000)[0]
+        give_card(unpaid, lea, "4242424242424242")
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        PaymentRequest.objects.update(name="Finn", phone=PHONE)
+        mates.pay(share)
+        mates.settled(share)
+        found = self.export()
+        assert [card["last4"] for card in found["orders"][0]["cards"]] == ["9995", "4242"]
+        assert [(row["name"], row["cards"]) for row in found["shares"]] == [(None, [])]
+
+    @pytest.mark.rule("share.privacy")
+    def test_of_one_merchant_tells_no_shares_and_nothing_of_elsewhere(
+        self, order: Checkout, lea: Customer, acme: Merchant
+    ) -> None:
+        other = factories.checkout(acme)
+        Checkout.objects.filter(pk=other.pk).update(lead=CustomerFactory.create())
+        share = mates.split(other, 2000)[0]
+        PaymentRequest.objects.filter(pk=share.pk).update(mate=lea, name="Lea")
+        assert len(self.export()["shares"]) == 1 and self.export()["known_since"]
+        found = self.export("--merchant", str(acme.pk))
+        assert (found["shares"], found["known_since"], found["remembered_since"]) == ([], None, [])
+        assert found["name"] == "Lea"
