@@ -14,7 +14,7 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import bulkheads, due, open_operations, operations, planning, provider
+from payments import bulkheads, disputes, due, open_operations, operations, planning, provider
 from payments.cause import PUMP
 from payments.models import Operation, Payment
 from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, Outcome, Verdict
@@ -124,10 +124,13 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
 
 
 def is_wanted(checkout: Checkout, capture: Operation) -> bool:
-    """Whether a capture may still be sent: an order's until its deadline, a share's while the order is captured."""
+    """Whether a capture may still be sent: an order's until its deadline, a share's while the order is captured.
+
+    And as long as no card of the order is disputed (rule dispute.waits).
+    """
     if capture.payment.kind == Payment.Kind.ORDER:
         return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
-    return checkout.status == Status.CAPTURED
+    return checkout.status == Status.CAPTURED and disputes.standing(checkout.pk) is None
 
 
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
@@ -186,7 +189,7 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
         return _performed_again(operation, deadline)
     outcome = operations.look_up(operation, deadline=deadline)
     is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
-    is_lost = is_absent and (operation.kind in ONCE or _has_none_on_its_way(operation))
+    is_lost = is_absent and may_be_renewed(operation)
     if is_lost and _renewed(*_claimed(operation)):
         return None
     if outcome.verdict in (Verdict.NOT_FOUND, Verdict.UNKNOWN):
@@ -211,6 +214,11 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
     if seen.verdict == Verdict.UNKNOWN:
         return replace(seen, reason=operation.reason)
     return outcome if seen.verdict in (Verdict.NOT_FOUND, *REFUSED) else seen
+
+
+def may_be_renewed(operation: Operation) -> bool:
+    """Whether one that never arrived may go out under a new key: a refund could be carried out under both."""
+    return operation.kind in ONCE or _has_none_on_its_way(operation)
 
 
 def _has_none_on_its_way(operation: Operation) -> bool:

@@ -26,10 +26,11 @@ TOLD_AFTER = 3  # refusals: one or two may be the provider's passing trouble
 
 
 class Recorded(NamedTuple):
-    """An operation and its checkout, after an outcome was recorded."""
+    """An operation and its checkout, after an outcome was recorded; `is_kept` says whether it was this one."""
 
     operation: Operation
     checkout: Checkout
+    is_kept: bool
 
 
 def record_outcome(
@@ -48,11 +49,11 @@ def record_outcome(
         is_kept = conclude(checkout, operation, outcome, now=now, lease=lease)
         if is_kept and operation.state != before[0] and checkout.status == before[1]:
             checkout.touch()
-        if not is_kept and outcome.verdict == Verdict.SUCCEEDED and operation.reason == "new_key":
-            discrepancies.report_operation(operation, "succeeded_under_an_old_key")
+        if not is_kept and outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING):
+            _follow_late(operation, now)
         failpoint.reach("before_commit", operation.kind, checkout.pk)
     failpoint.reach("after_commit", operation.kind, checkout.pk)
-    return Recorded(operation, checkout)
+    return Recorded(operation, checkout, is_kept)
 
 
 def conclude(
@@ -78,6 +79,14 @@ def _follow(checkout: Checkout, operation: Operation, now: datetime) -> None:
             _record_void(checkout, operation, now)
         case Kind.REFUND:
             _record_refund(checkout, operation, now)
+
+
+def _follow_late(operation: Operation, now: datetime) -> None:
+    """Report a call that was carried out although another key replaced it; release a hold that nobody waits for."""
+    if operation.reason == "new_key":
+        discrepancies.report_operation(operation, "succeeded_under_an_old_key")
+    elif operation.kind == Kind.AUTHORIZE and operation.state == State.FAILED:
+        share_outcomes.release(operation.payment, now)
 
 
 def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from checkout import reimbursement
 from checkout.models import NO_CLAIM, Checkout, Refund
-from checkout.states import ShareStatus, Status
+from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib.prepared import Prepared
 from payments import discrepancies, planning
 from payments.cause import PUMP, Cause
@@ -43,11 +43,11 @@ def go_on(checkout: Checkout, now: datetime) -> None:
         return
     refund = checkout.refunds.get(status=Refund.Status.PENDING)
     is_complete = not checkout.has_mates or _plan(checkout, refund.pk, now, PUMP)
-    parts, closed = _latest(refund.pk), bookings.closed(refund.pk)
+    parts = _latest(refund.pk)
     refused = [part for part in parts if part.state in (State.FAILED, State.DECLINED)]
-    failed = [part for part in refused if part.payment_id not in closed]
+    failed = _still_owed(refund, refused)
     # what has been given back stays so: the rest must follow
-    if closed or any(part.state == State.SUCCEEDED for part in parts):
+    if len(failed) < len(refused) or any(part.state == State.SUCCEEDED for part in parts):
         _try_again(refund, failed, now)
     if not is_complete or any(part.ended_at is None for part in parts):
         return
@@ -77,8 +77,10 @@ def _plan(checkout: Checkout, refund_uuid: UUID, now: datetime, cause: Cause) ->
                 is_complete = is_leads_known = False
                 continue
             account = Account.LEAD if is_owed else Account.MERCHANT
-            details = Details(account=account, refund_uuid=refund_uuid)
-            planning.plan([share.payment_id], Kind.REFUND, now=now, cause=cause, details=details)
+            left = share.amount - bookings.given_back_outside(share.payment_id)
+            if left > 0:
+                details = Details(amount=left, account=account, refund_uuid=refund_uuid)
+                planning.plan([share.payment_id], Kind.REFUND, now=now, cause=cause, details=details)
         returned += share.amount if account == Account.MERCHANT else 0
     if is_leads_known and checkout.payment_id not in accounts:
         _plan_leads(checkout, refund_uuid, checkout.amount - returned, now, cause)
@@ -105,6 +107,15 @@ def _parts(refund_uuid: UUID) -> QuerySet[Operation]:
 
 
 _ANY_PART = Prepared(lambda refund: _parts(refund).only("pk")[:1], UUID)
+
+
+def _still_owed(refund: Refund, refused: list[Operation]) -> list[Operation]:
+    """Return the refused parts whose payers have not got them otherwise.
+
+    That is by a person's word, in the provider's own dashboard, or by their bank after a dispute.
+    """
+    closed = bookings.closed(refund.pk) if refused else set()
+    return [part for part in refused if part.payment_id not in closed and bookings.left(part.payment) > 0]
 
 
 def _latest(refund_uuid: UUID) -> list[Operation]:
@@ -135,8 +146,22 @@ def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
     taken = Payment.objects.filter(subject=checkout.pk, status=Payment.Status.CAPTURED)
     taken.update(status=Payment.Status.REFUNDED)
     if checkout.has_mates:
+        _close_shares(checkout, now)
         links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
         links.update(status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM)
+
+
+def _close_shares(checkout: Checkout, now: datetime) -> None:
+    """Close the shares, and payments, that somebody else than this refund has given back, in part or in all."""
+    paid = checkout.payment_requests.filter(status__in=(*SHARE_PAID, ShareStatus.REFUNDED))
+    taken = Payment.objects.filter(pk__in=paid.values("payment"), status=Payment.Status.CAPTURED)
+    taken.update(status=Payment.Status.REFUNDED)
+    for share in paid.exclude(status=ShareStatus.REFUNDED):
+        share.move(ShareStatus.REFUNDED, ended_at=now)
+        if share.payment_id is not None:
+            discrepancies.close_resolved(
+                "refund_part_failed", share.payment_id, note="The card has got it otherwise.", now=now
+            )
 
 
 def _fail(checkout: Checkout, refund: Refund, reason: str, now: datetime) -> None:

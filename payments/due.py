@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 from config.lib import clock
 from payments import opening
 from payments.models import Operation
+from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE
 
 LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm: the key is the same
 PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
@@ -107,16 +108,22 @@ def claim(
                     "operation": operation_uuid,
                     "kinds": [kind.value for kind in kinds],
                     "lease": LEASE.total_seconds(),
+                    "answered": SERVER_ERROR,
+                    "unanswered": SERVER_ERROR_AFTER_SILENCE,
                 },
             )
-            claimed = [row[0] for row in cursor.fetchall()]
+            claimed = dict(cursor.fetchall())
     except IntegrityError:
         return []  # another pump opened an operation on one of these payments; all of them are still due
     if not claimed:
         return []  # as nearly always: not even a query is built
-    return list(Operation.objects.filter(pk__in=claimed).select_related("payment").order_by("pk"))
+    rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
+    return [
+        row for row in rows if row.lease_token == claimed[row.pk]
+    ]  # we may have slept longer than the lease
 
 
+# A lease that is still there is of a call whose end nobody has recorded: it may be on its way yet.
 # MATERIALIZED: a plan that runs the selection once for each row of the table would lease more than the limit.
 _CLAIM = """
 WITH due AS MATERIALIZED (
@@ -132,11 +139,12 @@ WITH due AS MATERIALIZED (
     FOR UPDATE OF d SKIP LOCKED
 )
 UPDATE payments_operation o
-SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
+SET reason = CASE WHEN o.lease_token IS NOT NULL AND o.reason = %(answered)s THEN %(unanswered)s ELSE o.reason END,
+    state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
     attempts = o.attempts + 1,
     lease_token = gen_random_uuid(),
     next_attempt_at = clock_timestamp() + make_interval(secs => %(lease)s)
 FROM due
 WHERE o.id = due.id
-RETURNING o.id
+RETURNING o.id, o.lease_token
 """

@@ -14,6 +14,7 @@ from config.lib.process import tracing
 from payments import open_operations
 from payments.cause import Cause
 from payments.models import Operation, Posting
+from payments.outside import bookings
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
@@ -121,13 +122,17 @@ def keys_before(operation: Operation) -> QuerySet[Operation]:
 
 
 def plan_again(operation: Operation, *, at: datetime, cause: Cause) -> None:
-    """Plan an operation that has failed once more, due from `at` on.
+    """Plan an operation that has failed once more, due from `at` on; a refund of no more than is left on its card.
 
     A refund that came back is planned at the expense of `returned`, since its own account has paid for the first.
     """
-    account = Posting.Account(operation.account)
+    account, amount = Posting.Account(operation.account), operation.amount
+    if operation.kind == Kind.REFUND:  # somebody may have given some of it back in the provider's dashboard
+        amount = min(amount, bookings.left(operation.payment))
+    if amount <= 0:
+        return
     details = Details(
-        amount=operation.amount,
+        amount=amount,
         account=Posting.Account.RETURNED if operation.returned_as else account,
         refund_uuid=operation.refund_uuid,
         share_uuid=operation.share_uuid,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from checkout import reimbursement, share_outcomes
+from checkout import refund_parts, reimbursement, share_outcomes
 from checkout.models import NO_CLAIM, Checkout
 from checkout.outside import returned_refunds
 from checkout.states import ShareStatus, Status
@@ -28,6 +28,8 @@ def look_into(claim: Claim) -> None:
     answers = returns.ask(claim.payment_uuid)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(claim.checkout_uuid)
+        if inquiries.was_overtaken(claim):
+            return
         _book(checkout, Payment.objects.get(pk=claim.payment_uuid), told)
         for answer in answers:
             returned_refunds.book(checkout, answer)
@@ -75,6 +77,7 @@ def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: da
         checkout.payment_requests.filter(status=ShareStatus.OPEN).update(
             status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM
         )
+    refund_parts.go_on(checkout, now)
     if checkout.status == Status.CAPTURED and not disputes.is_open(checkout.pk):
         reimbursement.go_on(checkout, now, paused_for=now - dispute.created_at)
         wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)

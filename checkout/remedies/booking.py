@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from checkout import refund_parts
 from checkout.models import Checkout
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock
@@ -57,6 +58,7 @@ def book_outside_refund(discrepancy_uuid: UUID, *, note: str, cause: Cause) -> U
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(payment.checkout_uuid), clock.now()
         _book(payment.pk, record, note=note, now=now, cause=cause)
+        refund_parts.go_on(checkout, now)
         checkout.touch()
         discrepancies.close_resolved(TOLD_AS, record.key, note=note, now=now)
     return checkout.pk

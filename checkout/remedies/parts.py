@@ -29,6 +29,8 @@ def check_wanted(checkout: Checkout, part: Operation) -> None:
         return
     if bookings.is_closed(part):
         raise NotAllowed("It was settled otherwise before.")
+    if bookings.left(part.payment) <= 0:
+        raise NotAllowed("Nothing is left on this card to give back.")
     if part.purpose == Operation.Purpose.REIMBURSEMENT:
         is_owed = PaymentRequest.objects.filter(pk=part.reimbursed_share, status=ShareStatus.PAID).exists()
         if not is_owed or checkout.status != Status.CAPTURED:

@@ -72,8 +72,12 @@ def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
         raise NotAllowed(parts.UNDER_WAY)
     if doubt.may_be_sent(operation):
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
-    else:
+    elif doubt.may_be_renewed(operation):
         planning.renew(operation, now=now)
+    else:
+        raise NotAllowed(
+            "A call was not answered and may still arrive: a second one could give it back twice."
+        )
 
 
 def _send_anew(operation: Operation, cause: Cause, now: datetime) -> None:

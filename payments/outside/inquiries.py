@@ -11,7 +11,7 @@ from config.lib import clock
 from config.lib.leases import Queue
 from payments.models import Inquiry, Payment
 
-LEASE = timedelta(seconds=30)  # a slower process is overtaken, which does no harm: a dispute is booked once
+LEASE = timedelta(seconds=60)  # a slower process is overtaken, and books nothing any more
 
 
 class Claim(NamedTuple):
@@ -55,6 +55,11 @@ def claim_about(payments: Iterable[UUID]) -> Sequence[Claim]:
 
 
 _WAITING = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")
+
+
+def was_overtaken(claim: Claim) -> bool:
+    """Whether another process has asked since the lease ended: what we were told may be older than what it booked."""
+    return not Inquiry.objects.filter(payment=claim.payment_uuid, due_at__lte=claim.until).exists()
 
 
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:

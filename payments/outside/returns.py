@@ -17,6 +17,7 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 Account = Posting.Account
+ASK_SECONDS = 40.0  # a lead's card may have had nineteen reimbursements; less than an inquiry is leased for
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
 
@@ -41,7 +42,7 @@ def ask(payment_uuid: UUID) -> Sequence[RefundStatus]:
     """Look up a payment's settled refunds at the provider, with no transaction open."""
     rows = Operation.objects.filter(payment=payment_uuid, kind=Kind.REFUND, state=State.SUCCEEDED)
     settled = rows.filter(returned_as=None).select_related("payment").order_by("created_at", "pk")
-    deadline = Deadline.after(operations.PATIENCE)
+    deadline = Deadline.after(ASK_SECONDS)
     return [RefundStatus(row.pk, operations.look_up(row, deadline=deadline)) for row in settled]
 
 

@@ -17,7 +17,7 @@ from payments.providers.sandbox import fault_injection
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
-from tests.outages import leave_in_doubt, pump
+from tests.outages import InDoubt, leave_in_doubt, pump
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +42,15 @@ class TestALateNo:
         factories.record(operation, Outcome(verdict, reason="late", is_vouched=True))
         assert (list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())) == before
         assert proving.breaches() == []
+
+
+@pytest.mark.rule("doubt.authorize")
+def test_a_hold_that_arrives_after_its_authorization_has_failed_is_released(in_doubt: InDoubt) -> None:
+    operation = in_doubt("authorize")
+    factories.record(operation, Outcome(Verdict.FAILED, reason="never_arrived"))
+    factories.record(operation, Outcome(Verdict.SUCCEEDED, reference="late"))
+    factories.record(operation, Outcome(Verdict.SUCCEEDED, reference="late"))
+    assert Operation.objects.get(kind="void").payment_id == operation.payment_id
 
 
 @pytest.fixture

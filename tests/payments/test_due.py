@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -30,6 +32,21 @@ class TestClaimDue:
         for _ in range(3):
             cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
         assert len(due.claim(limit=1)) == 1
+
+    @pytest.mark.rule("doubt.sleeper")
+    def test_leaves_what_another_process_has_leased_meanwhile(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The lease ran out between the claim and the read."""
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+        rows, find = Operation.objects, Operation.objects.filter
+
+        def overtaken(**which: Any) -> Any:
+            find(kind="void").update(lease_token=uuid4())
+            return find(**which)
+
+        monkeypatch.setattr(rows, "filter", overtaken)
+        assert due.claim() == []
 
 
 @pytest.mark.usefixtures("impatient", "proven")

@@ -9,8 +9,9 @@ from checkout import refunds, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
+from payments import due
 from payments.models import Discrepancy, Operation
-from payments.provider import Outcome, Verdict
+from payments.provider import SERVER_ERROR_AFTER_SILENCE, Outcome, Verdict
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Charge
 from tests import factories
@@ -87,6 +88,16 @@ class TestAKey:
         pump()
         assert Operation.objects.get(kind="refund").state == "succeeded"
         assert Charge.objects.get().refunded_amount == 9000
+
+    def test_is_kept_after_a_call_whose_end_nobody_recorded(self, refund: Operation) -> None:
+        """One error, then a process that dies with its call sent: that call may arrive yet."""
+        Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
+        assert due.claim(operation_uuid=refund.pk)
+        break_down("refund", "error", times=99)
+        for _ in range(3):
+            pump()
+        kept = Operation.objects.get(kind="refund")
+        assert (kept.pk, kept.reason) == (refund.pk, SERVER_ERROR_AFTER_SILENCE)
 
     def test_that_is_new_again_and_again_waits_ever_longer(self, refund: Operation) -> None:
         break_down("refund", "error", times=99)

@@ -24,11 +24,6 @@ class TestCard(NamedTuple):
     refund_returns_in: float = 0  # seconds from its settlement
 
     @property
-    def is_counted(self) -> bool:
-        """Whether what it does depends on what its charge has been through."""
-        return self.loses_capture_answer or self.void_failures > 0
-
-    @property
     def last4(self) -> str:
         return self.number[-4:]
 

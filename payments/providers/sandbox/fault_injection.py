@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -52,12 +52,15 @@ class Broken(Exception):
 
 def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     """Carry out a call, with the faults of its card and of the switch that is set. Raises Broken."""
-    is_broken, is_faulty, card = _set_for(verb, arguments)
+    is_set = _set_for(verb, arguments)
+    card = is_set.card
     if card is not None:
         _as_the_card_does(verb, card, arguments)
-    if is_broken and verb != "look_up":
+    if is_set.is_silent:
+        raise Broken(Mode.DOWN)
+    if is_set.is_broken and verb != "look_up":
         raise Broken(Mode.ERROR)
-    fault = _next_fault(verb) if is_faulty else None
+    fault = _next_fault(verb) if is_set.is_faulty else None
     if fault in REPLAYED:
         BrokenKey.objects.get_or_create(pk=arguments["key"])
     if fault in UNDONE:
@@ -72,21 +75,27 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     return outcome
 
 
-def _set_for(verb: str, arguments: dict[str, Any]) -> tuple[bool, bool, TestCard | None]:
-    """Return whether the key is broken, and whether a fault of the verb is set: in all but tests neither.
+class _Set(NamedTuple):
+    """What makes a call go wrong: in all but tests nothing. `card` is the payment's, else that of a given token."""
 
-    And the payment's card, else that of a token that is given; None without a known one.
-    """
-    token = crypto.digest(arguments.get("card_token", ""))
+    is_broken: bool  # its key
+    is_faulty: bool  # its verb
+    is_silent: bool  # the bank about its charge, for now
+    card: TestCard | None
+
+
+def _set_for(verb: str, arguments: dict[str, Any]) -> _Set:
+    payment, token = _payment_of(arguments), crypto.digest(arguments.get("card_token", ""))
     with connection.cursor() as cursor:
-        cursor.execute(_SET_FOR, [arguments["key"], verb, _payment_of(arguments), token])
-        is_broken, is_faulty, last4 = cursor.fetchone()
-    return is_broken, is_faulty, BY_LAST4.get(last4)
+        cursor.execute(_SET_FOR, [arguments["key"], verb, payment, payment, token])
+        is_broken, is_faulty, is_silent, last4 = cursor.fetchone()
+    return _Set(is_broken, is_faulty, is_silent, BY_LAST4.get(last4))
 
 
 _SET_FOR = """
 SELECT EXISTS (SELECT FROM bank_brokenkey WHERE key = %s),
     EXISTS (SELECT FROM bank_fault WHERE verb = %s AND times > 0),
+    EXISTS (SELECT FROM bank_charge WHERE payment = %s AND silent_until > clock_timestamp()),
     coalesce(
         (SELECT last4 FROM bank_charge WHERE payment = %s), (SELECT last4 FROM bank_cardtoken WHERE digest = %s)
     )
@@ -141,15 +150,12 @@ def _as_the_card_does(verb: str, card: TestCard, arguments: dict[str, Any]) -> N
         time.sleep(card.seconds_a_call)
     if verb == "capture" and card.gets_no_capture:
         raise Broken(Mode.DOWN)
-    charge = journal.CHARGE.first(_payment_of(arguments)) if card.is_counted else None
-    if charge is None:
-        return
-    if charge.silent_until is not None and charge.silent_until > clock.now():
-        raise Broken(Mode.DOWN)
-    if verb == "void" and charge.voids_failed < card.void_failures:
-        charge.voids_failed += 1
-        charge.save(update_fields=["voids_failed"])
-        raise Broken(Mode.ERROR)
+    if verb == "void" and card.void_failures:
+        charge = journal.CHARGE.first(_payment_of(arguments))
+        if charge is not None and charge.voids_failed < card.void_failures:
+            charge.voids_failed += 1
+            charge.save(update_fields=["voids_failed"])
+            raise Broken(Mode.ERROR)
 
 
 def _next_fault(verb: str) -> Mode | None:

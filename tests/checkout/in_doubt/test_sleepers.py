@@ -8,8 +8,9 @@ import pytest
 from checkout import captures, doubt, refunds, sharing, states
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
+from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import due, operations
+from payments import due, operations, planning
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank
@@ -98,6 +99,22 @@ class TestAnOrder:
         unpaid.refresh_from_db()
         assert (unpaid.status, Charge.objects.get().state) == ("authorized", "held")
         assert not Operation.objects.filter(kind="void").exists()
+
+    def test_whose_capture_goes_on_under_another_key_is_not_told_as_refused(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The merchant's own call slept; by then the pump had found that it never arrived, and sent it anew."""
+
+        def slept(operation: Operation, _: Deadline) -> Outcome:
+            planning.renew(operation, now=clock.now())
+            return Outcome(Verdict.UNKNOWN)
+
+        monkeypatch.setattr(captures, "_ask_for_money", slept)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
+        pump()
+        held.refresh_from_db()
+        assert held.status == "captured"
 
     def test_is_not_sent_anything_by_who_slept_past_the_lease(self, silent: Operation) -> None:
         asleep = claimed(silent)

@@ -10,9 +10,10 @@ from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds, sharing, tasks
 from checkout.models import Checkout, PaymentRequest
+from checkout.outside import disputing
 from config.lib import clock
-from payments import discrepancies
-from payments.models import Discrepancy, Dispute, Operation, Payment
+from payments import discrepancies, disputes
+from payments.models import Discrepancy, Dispute, Inquiry, Operation, Payment
 from payments.outside import inquiries
 from payments.provider import CardUse
 from payments.providers.sandbox import bank, client, fault_injection, settling
@@ -120,6 +121,36 @@ class TestAMatesLink:
         client.ask("answer_challenge", key=asked.pk, is_confirmed=True)
         assert mates.settled(links[0]) == "open"
         assert not Operation.objects.filter(payment__subject=links[0].pk, kind="capture").exists()
+
+    @pytest.mark.rule("dispute.waits")
+    def test_whose_card_was_held_before_is_not_taken(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        mates.pay(links[0])
+        assert Operation.objects.get(payment__subject=links[0].pk, kind="capture").state == "planned"
+        unpaid.refresh_from_db()
+        dispute(unpaid.payment)
+        assert mates.settled(links[0]) == "open"
+        assert not Call.objects.filter(kind="capture", charge__subject=links[0].pk).exists()
+        assert "4444" not in mates.borne(unpaid)
+
+
+class TestAnOldAnswer:
+    @pytest.mark.rule("dispute.booked")
+    def test_is_not_booked_by_who_was_overtaken(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One process asks and sleeps past its lease; another asks later, and books what is so by then."""
+        found = dispute(captured.payment)
+        inquiries.open_about([found.payment_id])
+        (claim,) = inquiries.claim_about([found.payment_id])
+        old = disputes.ask(found.payment_id)
+        Inquiry.objects.update(due_at=clock.now())
+        decide(found, is_won=True)
+        assert found.status == "won"
+        monkeypatch.setattr(disputes, "ask", lambda _: old)
+        disputing.look_into(claim)
+        assert not Discrepancy.objects.filter(kind="dispute_decided_anew").exists()
 
 
 class TestWhatIsOwedToTheLead:

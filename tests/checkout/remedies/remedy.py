@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -55,9 +56,14 @@ def said(operation: Operation, **answer: Any) -> None:
 
 def give_back_at_the_bank(checkout: Checkout, amount: int) -> None:
     """Let somebody refund a part in the provider's dashboard, and let it be settled."""
-    assert checkout.payment_id is not None
-    bank.act_in_dashboard(kind="refund", payment=checkout.payment_id, amount=amount)
-    bank.look_up(key=checkout.pk, payment=checkout.payment_id, kind="refund")
+    give_back_at_the_bank_of(checkout.payment_id, amount)
+
+
+def give_back_at_the_bank_of(payment_uuid: UUID | None, amount: int) -> None:
+    """Let somebody refund a part of one payment there, and let it be settled."""
+    assert payment_uuid is not None
+    bank.act_in_dashboard(kind="refund", payment=payment_uuid, amount=amount)
+    bank.look_up(key=payment_uuid, payment=payment_uuid, kind="refund")
 
 
 def look_into_disputes(operation: Operation) -> None:

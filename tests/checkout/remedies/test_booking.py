@@ -2,18 +2,19 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from checkout import captures, refunds
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from checkout.remedies import booking
 from payments import discrepancies, reconciliation
 from payments.models import Booking, Discrepancy, Operation, Payment
 from payments.providers.sandbox.models import Call, Charge
 from portal.models import Role
 from tests import factories, mates
-from tests.checkout.remedies.remedy import NOTE, give_back_at_the_bank, refuses
+from tests.checkout.remedies.remedy import NOTE, give_back_at_the_bank, give_back_at_the_bank_of, refuses
 from tests.factories import CAUSE
 from tests.portal import stage
 
@@ -71,6 +72,54 @@ class TestBookingARefund:
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded" and set(factories.balances(unpaid.pk).values()) == {0}
         assert sorted(Charge.objects.values_list("refunded_amount", flat=True)) == [3000, 9000]
+
+    @pytest.mark.rule("refund.outside")
+    @pytest.mark.parametrize("amount", [1000, 3000])
+    def test_leaves_the_rest_of_a_mates_card_to_it_too(self, share: PaymentRequest, amount: int) -> None:
+        give_back_at_the_bank_of(share.payment_id, amount)
+        self.book(share.payment_id)
+        refunds.accept(share.checkout.merchant, share.checkout_id, ref="r-1", cause=CAUSE)
+        mates.pump(share.checkout_id, rounds=2)
+        self.has_gone_back(share)
+
+    @pytest.mark.rule("refund.outside")
+    @pytest.mark.parametrize("amount", [1000, 3000])
+    @pytest.mark.parametrize("whose", ["lead", "mate"])
+    def test_during_a_refund_lets_it_give_the_rest_back(
+        self, share: PaymentRequest, whose: str, amount: int
+    ) -> None:
+        paid = share.payment_id if whose == "mate" else share.checkout.payment_id
+        give_back_at_the_bank_of(paid, amount)
+        refunds.accept(share.checkout.merchant, share.checkout_id, ref="r-1", cause=CAUSE)
+        mates.pump(share.checkout_id, rounds=3)
+        share.checkout.refresh_from_db()
+        assert share.checkout.status == "refunding"
+        self.book(paid)
+        mates.pump(share.checkout_id, rounds=3)
+        self.has_gone_back(share)
+
+    @pytest.fixture
+    def share(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+        """Finn has paid £30.00 of £90.00, and Lea has got it back."""
+        (share,) = mates.split(unpaid, 3000)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share)
+        assert mates.settled(share) == "reimbursed"
+        return PaymentRequest.objects.select_related("checkout__merchant").get(pk=share.pk)
+
+    def book(self, payment_uuid: UUID | None) -> None:
+        assert payment_uuid is not None
+        reconciliation.compare(Payment.objects.get(pk=payment_uuid).created_at)
+        found = Discrepancy.objects.get(kind="outside_refund")
+        booking.book_outside_refund(found.pk, note=NOTE, cause=CAUSE)
+
+    def has_gone_back(self, share: PaymentRequest) -> None:
+        share = PaymentRequest.objects.select_related("checkout", "payment").get(pk=share.pk)
+        assert (share.checkout.status, share.status) == ("refunded", "refunded")
+        assert share.payment is not None and share.payment.status == "refunded"
+        assert set(factories.balances(share.checkout_id).values()) == {0}
+        assert sorted(Charge.objects.values_list("refunded_amount", flat=True)) == [3000, 9000]
+        assert not Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None).exists()
 
     def test_twice_books_once(self, captured: Checkout, told: Discrepancy) -> None:
         booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)

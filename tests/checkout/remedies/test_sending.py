@@ -10,7 +10,7 @@ from checkout import authorizations, captures, doubt, refunds
 from checkout.models import Checkout
 from payments import planning
 from payments.models import Discrepancy, Operation
-from payments.provider import CardUse
+from payments.provider import SERVER_ERROR_AFTER_SILENCE, CardUse
 from payments.providers.sandbox import bank, fault_injection
 from payments.providers.sandbox.models import Call, Charge
 from tests import mates
@@ -71,6 +71,13 @@ class TestSendingAgain:
         (new,) = Operation.objects.filter(kind="refund", ended_at=None)
         mates.pump(unpaid.pk)
         assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == new.pk
+
+    @pytest.mark.rule("doubt.refund")
+    def test_is_refused_while_a_call_may_still_arrive(self, unpaid: Checkout) -> None:
+        """Silence, then an error: under a new key the first call could give it back a second time."""
+        operation = self._refund_in_doubt(unpaid)
+        Operation.objects.filter(pk=operation.pk).update(reason=SERVER_ERROR_AFTER_SILENCE, attempts=3)
+        refuses(send, operation, "may still arrive")
 
     def test_of_what_is_in_doubt_and_has_failed_at_the_provider(
         self, stuck: Operation, unpaid: Checkout
