@@ -58,7 +58,7 @@ class LookForm(forms.Form):
 
     name = forms.CharField(max_length=120, error_messages={"required": "Write the name that customers know."})
     brand_colour = forms.RegexField(
-        r"^#[0-9A-Fa-f]{6}$",
+        r"^#[0-9A-Fa-f]{6}\Z",
         error_messages={"invalid": "Write a colour as # and six digits, such as #A61C59."},
     )
 

@@ -31,7 +31,7 @@ class RefundForm(forms.Form):
     """The step, the reason, and the reference that makes two taps one refund."""
 
     reason = forms.CharField(required=False, max_length=MAX_REASON, strip=True)
-    ref = forms.RegexField(r"^portal_[0-9a-f-]{36}$", required=False)
+    ref = forms.RegexField(r"^portal_[0-9a-f-]{36}\Z", required=False)
     step = forms.ChoiceField(required=False, choices=[("check", ""), ("refund", ""), ("change", "")])
 
 

@@ -75,6 +75,11 @@ class TestRefund:
         client.post(address(held), {"step": "refund", "ref": "portal_01a1ff87-30a0-763f-ad37-2dcca246cbf9"})
         assert not Refund.objects.exists()
 
+    def test_under_a_ref_that_is_not_ours_is_none(self, client: Client, captured: Checkout) -> None:
+        for ref in ("r-1", f"portal_{uuid4()}\n"):
+            client.post(address(captured), {"step": "refund", "ref": ref})
+        assert not Refund.objects.exists()
+
     def test_keeps_a_reason_that_is_too_long(self, client: Client, captured: Checkout) -> None:
         page = client.post(address(captured), {"step": "check", "ref": "", "reason": "x" * 501})
         assert "field-error" in page.content.decode() and "x" * 501 in page.content.decode()

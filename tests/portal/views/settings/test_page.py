@@ -74,6 +74,7 @@ class TestSettings:
             {"name": "x" * 121},
             {"brand_colour": "red"},
             {"brand_colour": "#12345"},
+            {"brand_colour": "#A61C59\n"},
             {"country": "XX"},
             {"time_zone": "Europe/Atlantis"},
             {"time_zone": "../../etc/passwd"},

@@ -49,6 +49,10 @@ class TestPreview:
         acme.refresh_from_db()
         assert (acme.name, acme.brand_colour) == ("Acme Tickets", "#1F4596"), "nothing is saved"
 
+    def test_of_a_colour_with_a_line_feed_is_of_the_saved_one(self, client: Client) -> None:
+        framed_page = client.get("/portal/settings/preview/page", PINK | {"brand_colour": "#A61C59\n"})
+        assert framed_page.status_code == 200 and "/brand/1F4596.css" in framed_page.content.decode()
+
     def test_comes_by_a_button_and_keeps_what_was_typed(self, client: Client, acme: Merchant) -> None:
         shown = save(client, **PINK, support_url="https://acme.example/help", preview="yes")
         page = shown.content.decode()
