@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from config.lib import batches
 from config.lib.web import address
+from hosted_page.payment_target import LOOKS
 from portal.models import User
 
 BEGAN = "began_at"  # session key: when the session began, in Unix seconds
@@ -39,8 +40,8 @@ SYSTEMS = (
 )
 
 
-LIVE = "X-Live"  # sent by a page of operators that updates itself, whether anybody is there or not
-LIVE_UNDER = "/admin/"
+LIVE = "X-Live"  # sent by a page that updates itself, whether anybody is there or not; without script it has LOOKS
+LIVE_UNDER = ("/admin/", "/portal/")
 
 
 class SessionMiddleware:
@@ -60,11 +61,7 @@ class SessionMiddleware:
                 logout(request)
             else:
                 _follow(request)
-                if (
-                    LIVE not in request.headers
-                    or request.method != "GET"
-                    or not request.path.startswith(LIVE_UNDER)
-                ):
+                if not _looks(request):
                     _mark_seen(request)
         return self._get_response(request)
 
@@ -117,6 +114,12 @@ def _follow(request: HttpRequest) -> None:
     former = request.COOKIES[settings.SESSION_COOKIE_NAME]
     if former != _key(request):
         UserSession.objects.filter(session_key=former).update(session_key=_key(request))
+
+
+def _looks(request: HttpRequest) -> bool:
+    """Whether a page asks by itself, by its script or without one: that is no person's use."""
+    is_read = request.method == "GET" and request.path.startswith(LIVE_UNDER)
+    return is_read and (LIVE in request.headers or LOOKS in request.GET)
 
 
 def _mark_seen(request: HttpRequest) -> None:

@@ -1,15 +1,20 @@
 """How long somebody stays in, and how sessions are seen and ended."""
 
+import re
 from datetime import timedelta
+from typing import Any, ClassVar
+from urllib.parse import quote
 
 import pytest
 from allauth.usersessions.models import UserSession
+from django.conf import settings as service
 from django.contrib.sessions.models import Session
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from checkout.models import Checkout
 from payments.models import Merchant
 from portal import tasks
 from portal.accounts import sessions
@@ -17,6 +22,7 @@ from portal.models import AuditEntry, User
 from tests.portal import people
 
 pytestmark = pytest.mark.django_db
+TEMPLATES = service.BASE_DIR / "templates"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 
@@ -103,6 +109,46 @@ class TestEnd:
         Session.objects.filter(pk=client.session.session_key).update(expire_date=timezone.now())
         tasks.delete_ended_sessions()
         assert Session.objects.count() == UserSession.objects.count() == 1
+
+
+class TestAPageThatUpdatesItself:
+    LOOKS: ClassVar = [{"headers": {"X-Live": "1"}}, {"query_params": {"looks": "1"}}]
+
+    @pytest.mark.rule("portal.sessions")
+    @pytest.mark.parametrize("look", LOOKS, ids=["by its script", "without script"])
+    def test_puts_no_end_off(self, client: Client, lea: User, look: dict[str, Any]) -> None:
+        people.log_in(client)
+        assert people.is_in(client)
+        pass_time(timedelta(minutes=20))
+        assert client.get("/portal/webhooks", **look).status_code == 200
+        pass_time(timedelta(minutes=11))
+        assert not people.is_in(client)
+
+    @pytest.mark.parametrize("look", LOOKS, ids=["by its script", "without script"])
+    def test_is_not_what_sends_a_form(self, client: Client, lea: User, look: dict[str, Any]) -> None:
+        people.log_in(client)
+        assert people.is_in(client)
+        pass_time(timedelta(minutes=20))
+        client.post("/portal/webhooks/test", **look)
+        pass_time(timedelta(minutes=11))
+        assert people.is_in(client)
+
+    def test_leads_to_the_login_after_the_end(self, client: Client, lea: User, unpaid: Checkout) -> None:
+        people.log_in(client)
+        pass_time(timedelta(minutes=31))
+        page, login = f"/portal/checkouts/{unpaid.pk}", "/accounts/login/?next="
+        part = {"HX-Request": "true", "HX-Target": "state", "HX-Current-URL": f"http://testserver{page}"}
+        assert client.get(page, headers={"X-Live": "1", **part})["HX-Redirect"] == login + quote(page, "")
+        assert client.get(f"{page}?looks=1")["Location"] == f"{login}{page}%3Flooks%3D1"
+
+    def test_says_so(self) -> None:
+        pages = [
+            page.read_text() for name in ("portal", "operators") for page in (TEMPLATES / name).glob("*.html")
+        ]
+        asking = [tag for page in pages for tag in re.findall(r"<\w+[^>]*?every \d+m?s[^>]*", page)]
+        anew = [tag for page in pages for tag in re.findall(r'<meta http-equiv="refresh"[^>]*', page)]
+        assert len(asking) == 6 and all("X-Live" in tag for tag in asking), asking
+        assert len(anew) == 3 and all("looks=1" in tag for tag in anew), anew
 
 
 class TestList:
