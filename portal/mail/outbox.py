@@ -116,6 +116,7 @@ def _message(email: OutboundEmail) -> EmailMessage | None:
     context |= {
         "merchant": email.merchant,
         "portal": f"{settings.BASE_URL}/portal",
+        "support": settings.SUPPORT_EMAIL,
         "test_mode": settings.SANDBOX,
     }
     with timezone.override(email.merchant.time_zone):
@@ -161,5 +162,4 @@ def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any] | None:
         "checkout": checkout.pk,
         "status": dispute.status,
         "respond_by": dispute.respond_by,
-        "support": settings.SUPPORT_EMAIL,
     }

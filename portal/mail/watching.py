@@ -12,6 +12,7 @@ from payments import money
 from payments.models import Dispute, Merchant
 from portal.dashboard import needs
 from portal.mail import outbox
+from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint
 
 LONG = timedelta(hours=1)  # for which an endpoint fails before it is worth a mail
@@ -60,6 +61,9 @@ def _failed_refunds(now: datetime) -> None:
             order=checkout.merchant_order_id,
             amount=money.display(refund.amount, checkout.currency),
             checkout=str(checkout.pk),
+            ref=refund.merchant_refund_ref,
+            why=reasons.said(refund.failure_reason),
+            is_hopeless=not reasons.may_pass(refund.failure_reason),
         )
 
 

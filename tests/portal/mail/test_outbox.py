@@ -111,15 +111,36 @@ class TestWatching:
         (sent,) = look_and_send()
         assert "2 deliveries are parked" in sent.body
 
-    def test_tells_of_a_failed_refund(self, owner: Membership, captured: Checkout) -> None:
+    @pytest.mark.parametrize(
+        ("reason", "says", "helps"),
+        [
+            (
+                "card_closed",
+                "The card’s account is closed.",
+                "Pay the customer another way, or write to",
+            ),
+            ("insufficient_balance", "Insufficient balance.", "Try again"),
+            ("refused", "", "Try again"),
+            (None, "", "Try again"),
+        ],
+    )
+    def test_tells_of_a_failed_refund_and_what_helps(
+        self, owner: Membership, captured: Checkout, reason: str | None, says: str, helps: str
+    ) -> None:
         refunds.accept(owner.merchant, captured.pk, ref="r-1", cause=CAUSE)
-        Refund.objects.update(status="failed")
+        Refund.objects.update(status="failed", failure_reason=reason)
         Checkout.objects.filter(pk=captured.pk).update(status="captured")
         Change.objects.create(
             checkout=captured, origin="refunding", to="captured", actor="pump", created_at=clock.now()
         )
         (sent,) = look_and_send()
         assert "£90.00" in sent.body and str(captured.pk) in sent.body
+        assert says in sent.body and helps in sent.body
+        assert (
+            ("Try again" in sent.body)
+            == (helps == "Try again")
+            != ("with r-1. Sending it again" in sent.body)
+        )
         assert look_and_send() == []
 
     def test_tells_of_lost_holds_once_a_day(self, owner: Membership, at: Any) -> None:
