@@ -23,6 +23,8 @@ WORDS: dict[str, str] = {
     "view": "See all but personal data and the audit log",
     "export": "Export files",
     "refund": "Refund",
+    "cancel": "Cancel orders",
+    "note": "Write notes",
     "resend": "Send deliveries again",
     "reveal": "See customers’ personal data",
     "change_webhooks": "Change webhooks, send test events",

@@ -9,9 +9,10 @@ from django.test import Client
 from django.utils import timezone
 
 from payments.models import Merchant
-from portal import team
+from portal import access, team
 from portal.mail import outbox
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role, User
+from portal.views.team import WORDS
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -154,3 +155,9 @@ def test_an_owner_alone_may_make_one(client: Client) -> None:
     page = client.get("/portal/team").content.decode()
     row = page.partition("Make somebody an owner")[2].partition("</tr>")[0]
     assert re.findall(r">(yes|no)<", row) == ["yes", *["no"] * (len(Role) - 1)]
+
+
+def test_every_right_is_worded(client: Client) -> None:
+    assert list(WORDS) == list(access.MAY)
+    shown = client.get("/portal/team").content.decode()
+    assert [words for words in WORDS.values() if f">{words}</th>" not in shown] == []
