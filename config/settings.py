@@ -414,11 +414,12 @@ OAUTH2_PROVIDER = {
     "REFRESH_TOKEN_REUSE_PROTECTION": True,
     "ALLOWED_REDIRECT_URI_SCHEMES": ["https"],
 }
-LIMITS = {  # rules limit.buckets, token.failures
+LIMITS = {  # rules limit.buckets, limit.test_events, token.failures
     "reads": env.text("LIMIT_READS", "100/second"),
     "creates": env.text("LIMIT_CREATES", "50/second"),
     "verbs": env.text("LIMIT_VERBS", "100/second"),  # capture and cancel
     "url_checks": env.text("LIMIT_URL_CHECKS", "30/minute"),  # of a merchant's webhook address
+    "test_events": "60/hour",  # of a merchant: each is a POST to wherever its endpoint leads
     "refusals_listed": "10/minute",  # of a key with one code, in the portal's log of requests
     "token_failures": env.text("LIMIT_TOKEN_FAILURES", "20/minute"),
 }

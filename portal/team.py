@@ -7,7 +7,8 @@ from uuid import UUID
 from django.db import transaction
 from django.urls import reverse
 
-from config.lib import clock, crypto
+from config.lib import clock, crypto, quota
+from hosted_page import moments
 from payments.models import Merchant
 from portal import access
 from portal.mail import outbox
@@ -15,6 +16,10 @@ from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
 MAX_OPEN = 50
+A_DAY = quota.Limit(
+    50, timedelta(days=1)
+)  # invitations of a merchant, also those taken back: each was a mail
+TO_ONE = quota.Limit(3, timedelta(days=1))  # of them, to one address
 INVITED = "This person is invited already. Take the invitation back to send a new one."
 
 
@@ -28,14 +33,8 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
     with transaction.atomic():
         merchant = _locked(by.merchant)
         _check_owner(_still(by), role)
-        open_ones = Invitation.objects.filter(merchant=merchant, ended_at=None)
-        open_ones.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
-        if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
-            raise TeamRefused("This person is in the team already.")
-        if open_ones.filter(email__iexact=email).exists():
-            raise TeamRefused(INVITED)
-        if open_ones.count() >= MAX_OPEN:
-            raise TeamRefused("Too many invitations are open. Take some back first.")
+        _check_open(merchant, email)
+        _check_sent(merchant, email)
         invitation = Invitation.objects.create(
             merchant=merchant,
             email=email,
@@ -47,6 +46,33 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
         sealed = crypto.encrypt(reverse("portal_join", args=[token]))
         outbox.tell(merchant, "invitation", key=str(invitation.pk), link=sealed)
     return invitation
+
+
+def _check_open(merchant: Merchant, email: str) -> None:
+    """End what is too old, then raise TeamRefused for who is in the team or invited, or if enough are invited."""
+    open_ones = Invitation.objects.filter(merchant=merchant, ended_at=None)
+    open_ones.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
+    if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
+        raise TeamRefused("This person is in the team already.")
+    if open_ones.filter(email__iexact=email).exists():
+        raise TeamRefused(INVITED)
+    if open_ones.count() >= MAX_OPEN:
+        raise TeamRefused("Too many invitations are open. Take some back first.")
+
+
+def _check_sent(merchant: Merchant, email: str) -> None:
+    """Raise TeamRefused if enough mails have gone out within a day; the merchant's lock has others wait.
+
+    Rule limit.invitations.
+    """
+    now, sent = clock.now(), Invitation.objects.filter(merchant=merchant)
+    if free_at := quota.locked_until(sent.filter(email__iexact=email), TO_ONE, now):
+        words = "Too many invitations to this address in a day. Invite this person again"
+        raise TeamRefused(f"{words} {moments.until(free_at, now)}.")
+    if free_at := quota.locked_until(sent, A_DAY, now):
+        raise TeamRefused(
+            f"Too many invitations in a day. Invite the next one {moments.until(free_at, now)}."
+        )
 
 
 def open_invitation(token: str) -> Invitation:

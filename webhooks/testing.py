@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from config.lib import clock, crypto
+from config.lib import clock, crypto, limits
 from payments.models import Merchant
 from webhooks import delivery, headers, health, outbox, subscriptions, targets, transport
 from webhooks.delivery import Claimed, Result
@@ -18,10 +18,19 @@ from webhooks.transport import Answer
 DROPPED_AFTER = 3.0  # seconds: an endpoint that hangs holds the sandbox up for no longer
 
 
+class TooManyTests(Exception):
+    """The merchant has had too many test events sent within an hour."""
+
+
 def send(merchant: Merchant) -> Event:
-    """Write a test event, whatever types are subscribed to. Raises subscriptions.SubscriptionNotFound."""
+    """Write a test event, whatever types are subscribed to. Raises subscriptions.SubscriptionNotFound, TooManyTests.
+
+    Rule limit.test_events.
+    """
     with transaction.atomic():
         subscriptions.read(merchant)
+        if not limits.spend("test_events", str(merchant.pk)):
+            raise TooManyTests
         return outbox.emit(merchant, EventType.TEST, {}, at=clock.now())
 
 

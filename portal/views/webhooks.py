@@ -38,6 +38,8 @@ EXPLAINED: dict[str, str] = {
 REFUSALS: dict[type[Exception], str] = {
     TooManyChecks: "Too many addresses in a minute. Try again in a minute.",
     Busy: "We are checking other addresses just now. Save again in a moment.",
+    subscriptions.SubscriptionNotFound: "Save an endpoint first: the test event needs somewhere to go.",
+    testing.TooManyTests: "Too many test events in an hour. Try again in an hour.",
 }
 HERE = "portal_webhooks"
 # Of a receiver's function that checks a signature: where it begins, and its further lines.
@@ -256,7 +258,7 @@ def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
         with transaction.atomic():
             event = testing.send(membership.merchant)
             audit.record(request, membership, "test_event_sent", event=str(event.pk))
-    except subscriptions.SubscriptionNotFound:
-        pages.refuse(request, "Save an endpoint first: the test event needs somewhere to go.")
+    except (subscriptions.SubscriptionNotFound, testing.TooManyTests) as refused:
+        pages.refuse(request, REFUSALS[type(refused)])
         return redirect("portal_webhooks")
     return redirect(f"{reverse('portal_webhooks')}?tested={event.pk}#test")

@@ -1,9 +1,13 @@
+import re
+from datetime import timedelta
+
 import pytest
+from django.db.models import F
 from django.test import Client
 
 from payments.models import Merchant
 from portal import access, team
-from portal.models import Membership, Role
+from portal.models import Invitation, Membership, OutboundEmail, Role
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -53,3 +57,36 @@ class TestOwner:
             team.remove(owner, second.pk)
         with pytest.raises(access.NotAllowed):
             team.invite(owner, "new@acme.example", Role.OWNER)
+
+
+@pytest.mark.rule("limit.invitations")
+class TestMails:
+    def invite(self, owner: Membership, email: str) -> None:
+        """Invite somebody, and take it back once the mail is queued."""
+        team.take_back(owner.merchant, team.invite(owner, email, Role.VIEWER).pk)
+
+    def refused(self, client: Client, email: str) -> str:
+        """What is said to who invites in vain."""
+        page = client.post("/portal/team/invite", {"email": email, "role": "viewer"})
+        assert page.status_code == 422
+        (words,) = re.findall(r"Too many invitations[^<]*", page.content.decode())
+        return str(words)
+
+    def test_to_one_address_are_three_a_day(self, client: Client, owner: Membership) -> None:
+        for email in ("dora@acme.example", "Dora@acme.example", "DORA@ACME.EXAMPLE"):
+            self.invite(owner, email)
+        words = "Too many invitations to this address in a day. Invite this person again in 24 hours."
+        assert self.refused(client, "dora@acme.example") == words
+        self.invite(owner, "else@acme.example")
+        Invitation.objects.update(created_at=F("created_at") - timedelta(hours=23))
+        assert self.refused(client, "dora@acme.example").endswith("again in an hour.")
+        Invitation.objects.update(created_at=F("created_at") - timedelta(hours=1))
+        self.invite(owner, "dora@acme.example")
+
+    def test_of_a_merchant_are_fifty_a_day(self, client: Client, owner: Membership, rival: Merchant) -> None:
+        for number in range(50):
+            self.invite(owner, f"{number}@acme.example")
+        words = "Too many invitations in a day. Invite the next one in 24 hours."
+        assert self.refused(client, "dora@acme.example") == words
+        assert OutboundEmail.objects.count() == 50
+        self.invite(stage.person(rival, Role.OWNER), "dora@acme.example")

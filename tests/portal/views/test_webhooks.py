@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 from django.http import HttpRequest
 from django.test import Client
+from pytest_django.fixtures import Settings
 
+from config import settings as written
 from config.lib import clock
 from payments.models import Merchant
 from portal.models import AuditEntry, Membership, OutboundEmail, Role
 from portal.views import webhooks
 from tests.portal import stage
 from tests.portal.stage import saved
-from webhooks import delivery, outbox, subscriptions
+from webhooks import delivery, outbox, subscriptions, testing
 from webhooks.models import Event, EventType, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -179,6 +181,21 @@ class TestTestEvent:
         monkeypatch.setattr(webhooks, "_tested", answered_now)
         page = client.get(address).content.decode()
         assert "Delivered</span>" in page and "1 of 1" in page
+
+    @pytest.mark.rule("limit.test_events")
+    def test_is_sent_sixty_times_an_hour_a_merchant(
+        self, client: Client, acme: Merchant, rival: Merchant, settings: Settings
+    ) -> None:
+        settings.LIMITS = written.LIMITS
+        for merchant in (acme, rival):
+            saved(merchant)
+        for _ in range(60):
+            testing.send(acme)
+        page = client.post("/portal/webhooks/test", follow=True).content.decode()
+        assert "Too many test events in an hour. Try again in an hour." in page
+        assert not AuditEntry.objects.filter(action="test_event_sent").exists()
+        testing.send(rival)
+        assert Event.objects.count() == 61
 
     def test_needs_an_endpoint(self, client: Client) -> None:
         assert "Save an endpoint first" in client.post("/portal/webhooks/test", follow=True).content.decode()
