@@ -170,4 +170,4 @@ def _fail(checkout: Checkout, refund: Refund, reason: str, now: datetime) -> Non
     refund.save(update_fields=["status", "failure_reason"])
     checkout.move(Status.CAPTURED, PUMP, now)
     if checkout.has_mates:
-        reimbursement.go_on(checkout, now, paused_for=now - refund.created_at)
+        reimbursement.go_on(checkout, now)

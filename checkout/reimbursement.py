@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import F, Sum
 
+from checkout import pauses
 from checkout.models import Checkout, PaymentRequest
-from checkout.states import ShareStatus
+from checkout.states import ShareStatus, Status
 from payments import discrepancies, disputes, planning
 from payments.cause import PUMP
 from payments.models import Operation, Posting
@@ -52,13 +53,16 @@ def _close(share: PaymentRequest, to: ShareStatus, now: datetime, **facts: datet
     discrepancies.close_resolved("share_not_reimbursed", share.pk, note=note, now=now)
 
 
-def go_on(checkout: Checkout, now: datetime, *, paused_for: timedelta) -> None:
-    """Resume after a failed refund or a decided dispute: plan what is owed to the lead, and extend open links.
+def go_on(checkout: Checkout, now: datetime) -> None:
+    """Resume after a failed refund or a decided dispute, unless another of them still pauses the order.
 
-    Must be called with the checkout locked. Rule share.pauses.
+    What is owed to the lead is planned, and open links get the whole pause back, once. Must be called with the
+    checkout locked. Rule share.pauses.
     """
+    if checkout.status != Status.CAPTURED or disputes.is_open(checkout.pk):
+        return
     links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
-    links.update(expires_at=F("expires_at") + paused_for)
+    links.update(expires_at=F("expires_at") + (now - pauses.began_at(checkout, now)))
     for share in checkout.payment_requests.filter(status=ShareStatus.PAID).order_by("position"):
         if not Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
             plan(checkout, share, at=max(now, due_at(share.paid_at or now)), now=now)

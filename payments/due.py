@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
@@ -98,29 +98,32 @@ def claim(
     """
     if opening.is_closed():
         return []
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            only = "AND d.id = %(operation)s" if operation_uuid else ""
-            cursor.execute(
-                _CLAIM.format(only=only),
-                {
-                    "limit": limit,
-                    "operation": operation_uuid,
-                    "kinds": [kind.value for kind in kinds],
-                    "lease": LEASE.total_seconds(),
-                    "answered": SERVER_ERROR,
-                    "unanswered": SERVER_ERROR_AFTER_SILENCE,
-                },
-            )
-            claimed = dict(cursor.fetchall())
-    except IntegrityError:
-        return []  # another pump opened an operation on one of these payments; all of them are still due
+    only = "AND d.id = %(operation)s" if operation_uuid else ""
+    parameters = {
+        "limit": limit,
+        "operation": operation_uuid,
+        "kinds": [kind.value for kind in kinds],
+        "lease": LEASE.total_seconds(),
+        "answered": SERVER_ERROR,
+        "unanswered": SERVER_ERROR_AFTER_SILENCE,
+    }
+    claimed = _leased(_CLAIM.format(only=only), parameters)
     if not claimed:
         return []  # as nearly always: not even a query is built
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
     return [
         row for row in rows if row.lease_token == claimed[row.pk]
     ]  # we may have slept longer than the lease
+
+
+def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
+    """Return which operations were leased, each with its lease token."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return dict(cursor.fetchall())
+    except IntegrityError:
+        return {}  # another pump opened an operation on one of these payments; all of them are still due
 
 
 # A lease that is still there is of a call whose end nobody has recorded: it may be on its way yet.

@@ -43,8 +43,8 @@ def _again_at(checkout: Checkout, answers: Sequence[RefundStatus]) -> datetime |
 
 
 def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -> None:
-    """Book each new dispute, each new decision, and until when to answer."""
-    now, has_changed = clock.now(), False
+    """Book each new dispute, each new decision, and until when to answer; then what waited may go on."""
+    now, has_changed, has_decision = clock.now(), False, False
     for record in told:
         dispute, is_new = disputes.book(payment, record, now=now)
         if is_new:
@@ -54,12 +54,22 @@ def _book(checkout: Checkout, payment: Payment, told: Sequence[DisputeRecord]) -
         has_changed |= is_new or disputes.keep_term(dispute, record)
         if disputes.contradicts(dispute, record):
             continue
-        is_decided = dispute.status != record.status
-        if is_decided:
+        if dispute.status != record.status:
             _decide(checkout, dispute, record.status, now)
-        has_changed |= is_decided
+            has_changed = has_decision = True
+    if has_decision:  # not before the last record: a new dispute may stand beside a decision
+        _go_on(checkout, now)
     if has_changed:
         checkout.touch()
+
+
+def _go_on(checkout: Checkout, now: datetime) -> None:
+    """Let what waited for a decision go on: the order's refund, which lets the links go on if it fails, or these."""
+    if checkout.status == Status.REFUNDING:
+        refund_parts.go_on(checkout, now)
+    else:
+        reimbursement.go_on(checkout, now)
+    wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
 
 
 def _pause(checkout: Checkout, now: datetime) -> None:
@@ -71,13 +81,9 @@ def _pause(checkout: Checkout, now: datetime) -> None:
 
 
 def _decide(checkout: Checkout, dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
-    """Book a decision. A loss ends the links; once no dispute is open, what waited goes on (rule dispute.lost)."""
+    """Book a decision. A loss ends the links (rule dispute.lost)."""
     disputes.decide(dispute, status, now=now)
     if status == DisputeStatus.LOST:
         checkout.payment_requests.filter(status=ShareStatus.OPEN).update(
             status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM
         )
-    refund_parts.go_on(checkout, now)
-    if checkout.status == Status.CAPTURED and not disputes.is_open(checkout.pk):
-        reimbursement.go_on(checkout, now, paused_for=now - dispute.created_at)
-        wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)

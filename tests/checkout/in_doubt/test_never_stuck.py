@@ -102,7 +102,7 @@ class TestAShare:
         paid = PaymentRequest.objects.get(pk=share.pk)
         Operation.objects.filter(share_uuid=share.pk).delete()
         order = Checkout.objects.get(pk=unpaid.pk)
-        reimbursement.go_on(order, clock.now(), paused_for=timedelta(0))
+        reimbursement.go_on(order, clock.now())
         planned = Operation.objects.get(share_uuid=share.pk)
         assert paid.paid_at is not None and planned.next_attempt_at is not None
         assert planned.next_attempt_at >= paid.paid_at + timedelta(hours=24)

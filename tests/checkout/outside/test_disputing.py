@@ -1,15 +1,16 @@
 """A payer asks their bank for the money back: believed when the bank confirms it, booked once, nothing given twice."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.utils.html import strip_tags
 from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds, sharing, tasks
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.outside import disputing
 from config.lib import clock
 from payments import discrepancies, disputes
@@ -105,6 +106,57 @@ class TestAMatesLink:
         assert mates.pay(links[0]).verdict == "succeeded"
         left = PaymentRequest.objects.get(pk=links[1].pk).expires_at
         assert left is not None and left > clock.now() + timedelta(days=1)
+
+    @pytest.mark.rule("share.pauses")
+    def test_gets_the_time_of_disputes_that_overlap_back_once(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        found, later = self.both_disputed(unpaid, links)
+        earlier(found, created_at=19)
+        earlier(later, created_at=3)
+        before = end_of(links[1])
+        decide(found, is_won=True)
+        assert end_of(links[1]) == before, "it is paused as before"
+        earlier(found, closed_at=1)
+        decide(later, is_won=True)
+        assert_gained(links[1], before, timedelta(days=19))
+
+    @pytest.mark.rule("share.pauses")
+    def test_gets_no_time_back_twice_of_a_dispute_that_ended_before_the_next(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        found, later = self.both_disputed(unpaid, links)
+        decide(found, is_won=True)
+        earlier(found, created_at=9, closed_at=4)
+        earlier(later, created_at=3)
+        before = end_of(links[1])
+        decide(later, is_won=True)
+        assert_gained(links[1], before, timedelta(days=3))
+
+    @pytest.mark.rule("share.pauses")
+    def test_gets_the_time_of_a_refund_that_fails_while_it_is_open_back_once(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
+    ) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 60
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk)
+        unpaid.refresh_from_db()
+        found, before = dispute(unpaid.payment), end_of(links[1])
+        Refund.objects.update(created_at=F("created_at") - timedelta(days=5))
+        earlier(found, created_at=2)
+        Call.objects.filter(kind="refund").update(fails_with="refused", settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "captured" and end_of(links[1]) == before
+        decide(found, is_won=True)
+        assert_gained(links[1], before, timedelta(days=5))
+
+    def both_disputed(self, unpaid: Checkout, links: list[PaymentRequest]) -> tuple[Dispute, Dispute]:
+        """The lead disputes her payment, and then the mate who has paid his."""
+        mates.pay(links[0])
+        mates.settled(links[0])
+        unpaid.refresh_from_db()
+        return dispute(unpaid.payment), dispute(links[0].payment)
 
     @pytest.mark.rule("dispute.lost")
     def test_ends_when_it_is_lost(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
@@ -278,6 +330,22 @@ class TestWhatIsOwedToTheLead:
         asked = Operation.objects.get(payment__subject=links[0].pk)
         client.ask("answer_challenge", key=asked.pk, is_confirmed=False)
         assert mates.settled(links[0]) == "cancelled", "the links have ended"
+
+
+def earlier(found: Dispute, **days: int) -> None:
+    """Let these times of a dispute lie so many days earlier."""
+    moved = {name: F(name) - timedelta(days=count) for name, count in days.items()}
+    Dispute.objects.filter(pk=found.pk).update(**moved)
+
+
+def end_of(link: PaymentRequest) -> datetime:
+    link.refresh_from_db()
+    assert link.status == "open" and link.expires_at is not None
+    return link.expires_at
+
+
+def assert_gained(link: PaymentRequest, before: datetime, span: timedelta) -> None:
+    assert span <= end_of(link) - before < span + timedelta(minutes=1)
 
 
 def statuses() -> list[str]:

@@ -1,0 +1,35 @@
+"""Pauses of pay links: while their order is being refunded, or a card of it is disputed (rule share.pauses)."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from operator import itemgetter
+
+from django.db.models import F, OuterRef, Subquery
+
+from checkout.models import Change, Checkout
+from checkout.states import Status
+from payments.models import Dispute
+
+
+def began_at(checkout: Checkout, now: datetime) -> datetime:
+    """Return since when an order's links were paused without a break up to now; ask when nothing pauses them any more.
+
+    A dispute may begin before another, or a refund, has ended: the time that they share is one pause.
+    """
+    since = now
+    for begun, ended in sorted(_ended(checkout), key=itemgetter(1), reverse=True):
+        if ended < since:
+            break
+        since = min(since, begun)
+    return since
+
+
+def _ended(checkout: Checkout) -> Iterator[tuple[datetime, datetime]]:
+    """Yield from when to when each refund that is over, and each decided dispute, has paused the order's links."""
+    decided = Dispute.objects.filter(checkout_uuid=checkout.pk).annotate(ended=F("closed_at"))
+    yield from decided.exclude(ended=None).values_list("created_at", "ended")
+    # a refund that fails keeps no time of its end, the order's history does
+    ends = Change.objects.filter(checkout=OuterRef("checkout"), origin=Status.REFUNDING)
+    ends = ends.filter(created_at__gte=OuterRef("created_at")).order_by("created_at")
+    refunds = checkout.refunds.annotate(ended=Subquery(ends.values("created_at")[:1]))
+    yield from refunds.exclude(ended=None).values_list("created_at", "ended")
