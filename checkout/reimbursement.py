@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import F, Sum
+from django.db.models import F, Max, Sum
 
 from checkout import pauses
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, LeadTold, PaymentRequest
 from checkout.states import ShareStatus, Status
 from payments import discrepancies, disputes, planning
 from payments.cause import PUMP
@@ -61,11 +61,19 @@ def go_on(checkout: Checkout, now: datetime) -> None:
     """
     if checkout.status != Status.CAPTURED or disputes.is_open(checkout.pk):
         return
-    links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
-    links.update(expires_at=F("expires_at") + (now - pauses.began_at(checkout, now)))
+    _extend_links(checkout, now - pauses.began_at(checkout, now))
     for share in checkout.payment_requests.filter(status=ShareStatus.PAID).order_by("position"):
         if not Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
             plan(checkout, share, at=max(now, due_at(share.paid_at or now)), now=now)
+
+
+def _extend_links(checkout: Checkout, paused_for: timedelta) -> None:
+    """Let open links end later; the lead is told of that end too, whatever was told of an earlier one."""
+    links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
+    links.update(expires_at=F("expires_at") + paused_for)
+    ends_at = links.aggregate(last=Max("expires_at"))["last"]
+    if ends_at is not None:
+        LeadTold.put_end(checkout, ends_at)
 
 
 def due_at(paid_at: datetime) -> datetime:

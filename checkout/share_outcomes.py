@@ -4,7 +4,7 @@ Every function must be called with the checkout locked.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 
@@ -18,7 +18,6 @@ from payments.models import Operation, Payment, Posting
 from payments.planning import Details
 
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
-A_DAY = timedelta(days=1)  # before the links end, the lead is told
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -26,8 +25,9 @@ def open_links(checkout: Checkout, at: datetime) -> None:
     """Open the links of an order that is captured: every mate may pay now."""
     if checkout.has_mates:
         drafts = checkout.payment_requests.filter(status=ShareStatus.DRAFT)
-        drafts.update(status=ShareStatus.OPEN, expires_at=at + settings.PAY_LINK_LIFETIME)
-        LeadTold.put(checkout, LeadTold.Kind.LINKS_END, at + settings.PAY_LINK_LIFETIME - A_DAY)
+        ends_at = at + settings.PAY_LINK_LIFETIME
+        drafts.update(status=ShareStatus.OPEN, expires_at=ends_at)
+        LeadTold.put_end(checkout, ends_at)
 
 
 def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
@@ -89,8 +89,8 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
         return
     if operation.state == State.SUCCEEDED:
         share.move(ShareStatus.PAID, payment=operation.payment, paid_at=now)
+        _tell_if_all_have_paid(checkout, now)
         if checkout.status == Status.CAPTURED:
-            _tell_if_all_have_paid(checkout, now)
             reimbursement.plan(checkout, share, at=reimbursement.due_at(now), now=now)
             wakeup.after_commit(FINISH_OPERATIONS)
         refund_parts.go_on(checkout, now)

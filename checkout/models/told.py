@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import connection, models
@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 from checkout.models.orders import Checkout
 from checkout.models.shares import PaymentRequest
 
+A_DAY = timedelta(days=1)  # before the links end, the lead is told
 # Its id is new each time: what is to be said of it then is another text.
 _PUT = """
 INSERT INTO checkout_leadtold (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
@@ -54,3 +55,8 @@ class LeadTold(models.Model):
         about = None if share is None else share.pk
         with connection.cursor() as cursor:
             cursor.execute(_PUT, [uuid7(), checkout.pk, kind.value, about, due_at])
+
+    @staticmethod
+    def put_end(checkout: Checkout, ends_at: datetime) -> None:
+        """Write down, as `put` does, that the lead is to be told of the links' end, a day before it."""
+        LeadTold.put(checkout, LeadTold.Kind.LINKS_END, ends_at - A_DAY)

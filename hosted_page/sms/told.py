@@ -27,7 +27,7 @@ from payments import disputes, money, switches
 A_RUN = 100  # rows at most
 PER_CHECKOUT = 4
 LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
-DISPUTED = timedelta(hours=1)  # between two looks at an order while a bank looks into it
+PAUSED = timedelta(hours=1)  # between two looks at an order while it is refunded, or a bank looks into it
 Kind = LeadTold.Kind
 
 
@@ -48,7 +48,7 @@ def _tell_next() -> bool:
         now = clock.now()
         checkout = Checkout.objects.select_related("merchant", "lead").get(pk=row.checkout_id)
         shares = reading.shares(checkout)
-        later = _later(row, shares, now)
+        later = _later(row, checkout, shares, now)
         if later is not None:
             row.due_at = later
         else:
@@ -58,13 +58,15 @@ def _tell_next() -> bool:
     return True
 
 
-def _later(row: LeadTold, shares: list[PaymentRequest], now: datetime) -> datetime | None:
+def _later(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> datetime | None:
     """Return when to look again: links that were paused, or asked for anew, end later. None for now.
 
-    While a card of the order is disputed nobody is asked to do what only links that work allow.
+    While a card of the order is disputed nobody is asked to do what only links that work allow; while the order is
+    being refunded nothing is told, and all of it if the refund fails.
     """
-    if row.kind != Kind.ALL_PAID and disputes.is_open(row.checkout_id):
-        return now + DISPUTED
+    is_disputed = row.kind != Kind.ALL_PAID and disputes.is_open(checkout.pk)
+    if is_disputed or checkout.status == Status.REFUNDING:
+        return now + PAUSED
     end = last_day.ends_at(shares)
     if row.kind != Kind.LINKS_END or end is None or end - last_day.LASTS <= now:
         return None
