@@ -52,15 +52,17 @@ def put(asked: Asked, *, key: UUID | None = None) -> None:
 def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
     """Queue a code, as `put` does, for somebody who comes back to what is paid: only the number that paid gets it.
 
-    Nobody learns which number that is: all callers get the same answer, also when the number's limit is reached,
-    and asking for other people's numbers uses up nothing of theirs. Raises TooManySmsMessages.
+    Nobody learns which number that is: all callers get the same answer, also when a number's limit is reached or a
+    code has just gone to it, and asking for other people's numbers uses up nothing of theirs. Raises
+    TooManySmsMessages, whoever has paid: for a country to which we send nothing, and for the caller's address.
     """
     row = _row(asked, key)
+    limits.check_country(asked.phone)
     row.range_digest = ""  # not counted: nobody pays an order to earn by SMS messages
     _lock(row)
     found = limits.look(row)
     row.created_at = row.due_at = found.now
-    is_full = limits.number_free_at(found) is not None
+    is_full = (found.code or limits.number_free_at(found)) is not None
     limits.check_address(row, found)
     if is_full or not is_payer:
         row.phone = row.body = row.due_at = None

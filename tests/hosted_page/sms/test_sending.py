@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from checkout import cancellations, captures
 from checkout.models import Checkout
@@ -296,6 +297,31 @@ class TestAStrangersNumber:
         assert Payer(order).post("/phone", phone=PHONE).status_code == 303
         send_all()
         assert network.sent == {}
+
+    @pytest.mark.rule("sign_in.limits", "sign_in.payer_returns")
+    def test_that_is_the_leads_gets_no_second_code_within_half_a_minute(
+        self, order: Checkout, network: Network, acme: Merchant
+    ) -> None:
+        for asked_for in (factories.checkout(acme), order):
+            assert Payer(asked_for).post("/phone", phone=PHONE).status_code == 303
+        send_all()
+        assert len(network.sent) == 1
+        SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
+        SignInCode.objects.update(created_at=timezone.now() - limits.GAP)
+        assert Payer(order).post("/phone", phone=PHONE).status_code == 303
+        send_all()
+        assert len(network.sent) == 2
+
+    @pytest.mark.rule("sms.address", "sign_in.payer_returns")
+    def test_of_a_country_without_texts_is_refused_whoever_has_paid(
+        self, order: Checkout, network: Network, settings: Settings
+    ) -> None:
+        settings.SMS_COUNTRIES = ["FR"]
+        for phone in (PHONE, "07700 900456"):
+            refused = Payer(order).post("/phone", phone=phone)
+            assert refused.status_code == 422 and "We send no texts to this country." in words(refused)
+        send_all()
+        assert network.sent == {} and not SmsMessage.objects.filter(kind=SmsMessage.Kind.RETURN).exists()
 
 
 class Silent:
