@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -15,7 +14,7 @@ from django.utils.translation import gettext as _
 from checkout import reading
 from checkout.models import Checkout, LeadTold, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus, Status
-from config.lib import clock
+from config.lib import clock, quota
 from hosted_page.group import last_day
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget, absolute
@@ -78,7 +77,7 @@ def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: 
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
         body = _words(row, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
-    if not body or lead is None or not lead.phone or _had(checkout).count() >= PER_CHECKOUT:
+    if not body or lead is None or not lead.phone or _has_had_all(checkout):
         return
     try:
         switches.check(checkout.merchant)
@@ -90,10 +89,14 @@ def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: 
         return
 
 
-def _had(checkout: Checkout) -> QuerySet[SmsMessage]:
-    """Return the texts that the order's lead has had or may have had: not those that ended before anybody sent them."""
+def _has_had_all(checkout: Checkout) -> bool:
+    """Whether the order's lead has had or may have had all texts: not those that ended before anybody sent them.
+
+    Whoever else has something to tell of the order waits until this transaction ends, so that each text is counted.
+    """
+    quota.lock(f"told:{checkout.pk}")
     texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.LEAD)
-    return texts.exclude(ended_at__isnull=False, claimed_at=None)
+    return texts.exclude(ended_at__isnull=False, claimed_at=None).count() >= PER_CHECKOUT
 
 
 def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:

@@ -1,10 +1,15 @@
 """What leads are told by text, and when they are not."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
@@ -247,6 +252,34 @@ class TestNothingIsTold:
         assert (
             len(texts(network)) == 1 and not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
         )
+
+    @pytest.mark.django_db(transaction=True)
+    def test_a_fifth_time_by_two_workers_at_once(
+        self, finn: Mate, order: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        finn.post("/decline")
+        Mate(amys(order)).post("/decline")
+        find_words, save, together = told._words, SmsMessage.save, threading.Barrier(2, timeout=10)
+
+        def meet(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
+            together.wait()
+            return find_words(row, checkout, shares)
+
+        def dawdle(row: SmsMessage, **how: Any) -> None:
+            time.sleep(0.2)  # whoever waits for nobody has counted by then
+            save(row, **how)
+
+        def work(_: int) -> None:
+            told.tell()
+            connection.close()
+
+        monkeypatch.setattr(told, "PER_CHECKOUT", 1)
+        monkeypatch.setattr(told, "_words", meet)
+        monkeypatch.setattr(SmsMessage, "save", dawdle)
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(work, range(2)))
+        assert SmsMessage.objects.filter(kind=SmsMessage.Kind.LEAD).count() == 1
+        assert not LeadTold.objects.filter(kind="said_no", ended_at=None).exists()
 
     @pytest.mark.rule("sms.stop")
     @pytest.mark.parametrize("when", ["before", "meanwhile"])
