@@ -137,10 +137,8 @@ SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker gives to t
 SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages a day that led to no payment
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
 SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages a day to 10,000 neighbouring numbers
-# How much later a mate's share goes back to the lead's card: the mate's card may yet be disputed.
-REIMBURSEMENT_DELAY = timedelta(  # rule reimburse.delay
-    hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24)
-)
+# How much later a mate's share goes back to the lead's card: the mate's may yet be disputed (rule reimburse.delay).
+REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
 # Slots at the provider: a web process's for payers and for captures, a worker's for each of three kinds of operations.

@@ -111,9 +111,7 @@ def claim(
     if not claimed:
         return []  # as nearly always: not even a query is built
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
-    return [
-        row for row in rows if row.lease_token == claimed[row.pk]
-    ]  # we may have slept longer than the lease
+    return [row for row in rows if row.lease_token == claimed[row.pk]]  # the others were overtaken: we slept
 
 
 def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
