@@ -15,7 +15,7 @@ from types import FrameType
 from config.local import CannotStart, children, engines, environment
 
 READY_SECONDS = 60
-END_SECONDS = 6  # with three for each engine at worst, all is over within the ten of rule environment.run
+END_SECONDS = 6  # with two for each engine at worst, all is over within the ten of rule environment.run
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GUNICORN = Path(__file__).resolve().parents[1] / "gunicorn.py"
 CREDENTIALS = "credentials.json"

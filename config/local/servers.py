@@ -20,7 +20,7 @@ from pathlib import Path
 from config.local import CannotStart, children
 
 START_SECONDS = 60  # recovery after a power cut may replay a long log
-STOP_SECONDS = 3
+STOP_SECONDS = 2
 VALKEY_SOCKET = "valkey.sock"
 POSTGRES_SETTINGS = {
     "listen_addresses": "",
@@ -81,7 +81,7 @@ class Server:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """Stop in an orderly way; kill after three seconds, from which both engines recover."""
+        """Stop in an orderly way; kill after two seconds, from which both engines recover."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
