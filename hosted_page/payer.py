@@ -1,5 +1,6 @@
 """The payer's cookies: who is signed in, by a signed cookie per checkout or share, and the browser's random name."""
 
+import re
 import secrets
 import time
 from typing import NamedTuple
@@ -14,6 +15,9 @@ from config.lib import crypto
 LIFE = 15 * 60  # seconds, sliding (rule sign_in.session)
 AFTERWARDS = 60 * 60  # seconds in which a browser is told that a sign-in has ended (rule sign_in.said)
 BROWSER, SHOWN_CODE = "browser", "code"
+_NAME = re.compile(
+    r"[A-Za-z0-9_-]{22}"
+)  # as token_urlsafe(16) makes it: what else comes may fit into no header
 PROVEN, REMEMBERED = "payer", "payer remembered"  # how somebody signed in: the salts of the cookie
 
 
@@ -88,13 +92,19 @@ def prolong(request: HttpRequest, response: HttpResponse, subject: UUID) -> None
 
 def browser_of(request: HttpRequest) -> str:
     """Return this browser's random name, a new one if it has none yet."""
-    return request.COOKIES.get(cookie_name(BROWSER)) or secrets.token_urlsafe(16)
+    return _name(request) or secrets.token_urlsafe(16)
 
 
 def claim_of(request: HttpRequest) -> str:
     """Return the digest by which a share is known that this browser has taken, "" if it has no name yet."""
-    name = request.COOKIES.get(cookie_name(BROWSER))
+    name = _name(request)
     return crypto.digest(name) if name else ""
+
+
+def _name(request: HttpRequest) -> str:
+    """Return the name that we have given this browser, "" if it has none, or one that is not of our making."""
+    name = request.COOKIES.get(cookie_name(BROWSER), "")
+    return name if _NAME.fullmatch(name) else ""
 
 
 def name_browser(response: HttpResponse, browser: str) -> None:

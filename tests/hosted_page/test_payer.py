@@ -1,17 +1,18 @@
 """What a payer's browser keeps: where https is, cookies of this host alone."""
 
+import re
 import time
 from uuid import uuid4
 
 import pytest
 from django.core import signing
 from django.http import HttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from hosted_page import payer
-from tests.hosted_page.browsers import Payer
+from tests.hosted_page.browsers import PHONE, Payer
 
 pytestmark = pytest.mark.django_db
 
@@ -47,6 +48,24 @@ def test_have_plain_names_in_local(unpaid: Checkout) -> None:
     visitor.sign_in()
     assert f"payer_{unpaid.pk.hex}" in visitor.client.cookies
     assert not any(name.startswith("__") for name in visitor.client.cookies)
+
+
+@pytest.mark.rule("secret.cookies")
+@pytest.mark.parametrize("name", ["Łukasz", "\N{SNOWMAN}" * 22, "x", "a" * 23, "é" * 22])
+def test_a_name_that_we_have_not_made_is_never_sent_back(unpaid: Checkout, name: str) -> None:
+    sent = f"payer_browser={name}".encode().decode("latin-1")  # as a server hands it on
+    answer = Client().post(f"/pay/phone?id={unpaid.pk}", {"phone": PHONE}, headers={"cookie": sent})
+    assert answer.status_code == 303
+    answer.cookies.output().encode("latin-1")  # as a server writes it
+    assert re.fullmatch(r"[A-Za-z0-9_-]{22}", answer.cookies["payer_browser"].value)
+
+
+def test_a_name_that_we_have_made_is_kept(rf: RequestFactory) -> None:
+    name = payer.browser_of(rf.get("/pay"))
+    request = rf.get("/pay", headers={"cookie": f"payer_browser={name}"})
+    assert payer.browser_of(request) == name and payer.claim_of(request) != ""
+    strange = rf.get("/pay", headers={"cookie": "payer_browser=strange"})
+    assert payer.claim_of(strange) == "", "whoever makes up a name has taken no share"
 
 
 def test_a_request_opens_each_cookie_once(monkeypatch: pytest.MonkeyPatch, rf: RequestFactory) -> None:

@@ -1,6 +1,7 @@
 """CPU time of the hosted page, state by state, against a bare view with one select."""
 
 import random
+import secrets
 import statistics
 from pathlib import Path
 from uuid import UUID
@@ -89,8 +90,9 @@ def _unchanged(checkout: Checkout) -> str:
 
 def _awaiting_code(checkout: Checkout) -> str:
     response = HttpResponse()
-    sent = codes.send_code(PaymentTarget(checkout), _phone(), "browser", "192.0.2.1")
-    payer.await_code(response, "browser", sent.shown_code)
+    browser = secrets.token_urlsafe(16)
+    sent = codes.send_code(PaymentTarget(checkout), _phone(), browser, "192.0.2.1")
+    payer.await_code(response, browser, sent.shown_code)
     return _cookies(response)
 
 
