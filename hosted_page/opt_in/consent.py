@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 from django.db import transaction
 from django.db.models import Case, Max, Q, QuerySet, When
-from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import get_language, gettext_lazy, override
 
 from checkout.models import Customer, MerchantCustomer
 from config.lib import clock, crypto
@@ -38,30 +38,40 @@ class TooManyTicks(Exception):
 def wording(merchant: Merchant) -> OptInText:
     """Return the words that are shown now, in the payer's language if there are any.
 
-    A merchant who has written none has ours, with a version for each language.
+    A merchant who has written none has ours, with a version for each language, and for each name they have had.
     """
     language = get_language() or settings.LANGUAGE_CODE
     return _newest(merchant, language) or _ours(merchant, language)
 
 
 def _newest(merchant: Merchant, language: str) -> OptInText | None:
-    """Return the newest words: the merchant's before ours, those in the language before others of theirs."""
-    return _WORDING.first(merchant.pk, language)
+    """Return the newest words: the merchant's before ours, those in the language before others of theirs.
+
+    Ours count if they are what we say today: earlier ones may name a company that is called otherwise now.
+    """
+    return _WORDING.first(merchant.pk, language, our_words(merchant, language))
 
 
-def _wordings(merchant_uuid: UUID, language: str) -> QuerySet[OptInText]:
-    known = OptInText.objects.filter(Q(is_ours=False) | Q(language=language), merchant=merchant_uuid)
+def our_words(merchant: Merchant, language: str) -> str:
+    """Return what we say today, in a language, for a merchant who has written no words of their own."""
+    with override(language):
+        return WORDS.format(merchant=merchant.name)
+
+
+def _wordings(merchant_uuid: UUID, language: str, our_text: str) -> QuerySet[OptInText]:
+    is_known = Q(is_ours=False) | Q(language=language, text=our_text)
+    known = OptInText.objects.filter(is_known, merchant=merchant_uuid)
     is_other = Case(When(language=language, then=0), default=1)
     return known.order_by("is_ours", is_other, "-version")[:1]
 
 
-_WORDING = Prepared(_wordings, UUID, str)
+_WORDING = Prepared(_wordings, UUID, str, str)
 
 
 def _ours(merchant: Merchant, language: str) -> OptInText:
     with transaction.atomic():
         version = _next_version(merchant)  # under the lock: two pages may find none at once
-        text = WORDS.format(merchant=merchant.name)
+        text = our_words(merchant, language)
         return _newest(merchant, language) or OptInText.objects.create(
             merchant=merchant, version=version, language=language, text=text, is_ours=True
         )

@@ -180,12 +180,21 @@ def _texts(merchant: Merchant) -> dict[str, list[dict[str, Any]]]:
     """Return the wordings of the opt-in, each with its language's name: those in use, and the newest of the others."""
     names = dict(_languages())
     texts = list(OptInText.objects.filter(merchant=merchant.pk).order_by("is_ours", "-version")[:20])
-    newest = {text.language: text for text in reversed(texts) if text.is_ours == texts[0].is_ours}
+    newest = {
+        text.language: text
+        for text in reversed(texts)
+        if text.is_ours == texts[0].is_ours and _is_said_today(merchant, text)
+    }
     rows = [{"text": text, "language": names.get(text.language, "any language")} for text in texts]
     return {
         "in_use": [row for row in rows if row["text"] in newest.values()],
         "earlier": [row for row in rows if row["text"] not in newest.values()],
     }
+
+
+def _is_said_today(merchant: Merchant, text: OptInText) -> bool:
+    """Return whether words may be in use: ours are no more once the merchant is called otherwise."""
+    return not text.is_ours or text.text == consent.our_words(merchant, text.language)
 
 
 def _languages() -> list[tuple[str, str]]:

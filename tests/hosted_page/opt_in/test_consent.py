@@ -6,8 +6,10 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
+from django.utils import translation
 
 from checkout import captures
 from checkout.models import Checkout, Customer, MerchantCustomer
@@ -278,6 +280,37 @@ class TestTheWords:
         lea.post("/opt-in", **{**TICKED, "version": "2"})
         lea.post("/opt-in", **{**TICKED, "version": "x"})
         assert [data["opt_in"]["text_version"] for data in told()] == [1, 2, 2]
+
+    @pytest.mark.rule("opt_in.words")
+    @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
+    def test_of_ours_name_the_shop_as_it_is_called_today(self, shop: Merchant, language: str) -> None:
+        with translation.override(language):
+            first = consent.wording(shop)
+            shop.name = "Acme"
+            shop.save()
+            second = consent.wording(shop)
+            assert "Acme Tickets" in first.text and second.text == first.text.replace("Acme Tickets", "Acme")
+            assert (second.version, second.language) == (first.version + 1, language)
+            assert consent.wording(shop) == second and consent.shown(shop, "1") == first
+            assert OptInText.objects.get(version=1).text == first.text, "what was shown before stays"
+
+    def test_of_ours_are_those_of_before_again_under_a_name_of_before(self, shop: Merchant) -> None:
+        first = consent.wording(shop)
+        for name in ("Acme", "Acme Tickets"):
+            shop.name = name
+            shown = consent.wording(shop)
+        assert shown == first and OptInText.objects.count() == 2
+
+    @pytest.mark.rule("opt_in.words")
+    def test_of_the_shops_own_outlast_its_name(self, shop: Merchant) -> None:
+        own = consent.write(shop, text="Acme Tickets may write to me.", language="en-gb")
+        shop.name = "Acme"
+        assert consent.wording(shop) == own and OptInText.objects.count() == 1
+
+    def test_cost_one_statement(self, shop: Merchant, django_assert_num_queries: Callable[..., Any]) -> None:
+        consent.wording(shop)
+        with django_assert_num_queries(1):
+            consent.wording(shop)
 
     @pytest.mark.rule("opt_in.words")
     def test_and_the_ticks_never_change(self, lea: Payer) -> None:

@@ -233,6 +233,18 @@ class TestOptInWording:
         assert save(client, **form).status_code == 422
         assert not OptInText.objects.exclude(is_ours=True).exists()
 
+    def test_of_ours_is_in_use_no_more_once_the_shop_is_called_otherwise(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        former = consent.wording(acme)
+        save(client, name="Zenith")
+        acme.refresh_from_db()
+        page = html.unescape(client.get("/portal/settings").content.decode())
+        assert "In use since" not in page and page.index("Earlier words") < page.index(former.text)
+        shown = consent.wording(acme)
+        page = html.unescape(client.get("/portal/settings").content.decode())
+        assert "Zenith" in shown.text and page.index("In use since") < page.index("Earlier words")
+
     def test_is_said_once(self, client: Client, acme: Merchant) -> None:
         shown = consent.wording(acme).text
         assert html.unescape(client.get("/portal/settings").content.decode()).count(shown) == 1
