@@ -35,6 +35,7 @@ PROJECT = {
     "templates/hosted_page/page.html": '{{ _("Said at once") }}{{ pgettext("a verb", "Text") }}',
     "templates/bank/card.html": "{% trans name=who.name %}<b>{{ name }}</b>\n  asks you{% endtrans %}",
 }
+QUOTED = re.compile("“([^”]+)”")
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}|</?\w+[^>]*>")
 
 
@@ -63,6 +64,14 @@ class TestTheCatalogue:
                 assert sorted(PLACEHOLDER.findall(form)) == sorted(PLACEHOLDER.findall(said)), said
                 assert '"' not in PLACEHOLDER.sub("", form), "it may stand in an attribute"
                 assert "'" not in PLACEHOLDER.sub("", form), "’ is the apostrophe of a page"
+
+    @in_each
+    def test_quotes_a_button_by_the_words_that_stand_on_it(self, language: str) -> None:
+        said = {str(message.id): str(message.string) for message in messages.read(language)}
+        quoting = {sentence: words_on for sentence in said for words_on in QUOTED.findall(sentence)}
+        assert "All mine" in quoting.values()
+        for sentence, words_on in quoting.items():
+            assert re.search(rf"[„«‘]\s?{re.escape(said[words_on])}\s?[“»’]", said[sentence]), sentence
 
     @in_each
     def test_says_first_which_words_it_uses(self, language: str) -> None:
