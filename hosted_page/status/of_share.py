@@ -71,7 +71,7 @@ def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
     told = [_("You are not charged, and there is nothing left to do.")]
     if disputes.is_lost(target.checkout.pk):
         asks = _("A bank gave back a payment for this order: ask {name} whether it still stands.")
-        told = [f"{_('You are not charged.')} {asks}"]
+        told = [_("You are not charged."), asks]
         heading = _("Your share is no longer asked for")
     else:
         heading = _("{name} no longer asks for this").format(**facts)

@@ -1,7 +1,7 @@
 """Whether the house is in order, for `make check`: it refuses folders that are too full, files and functions that are
 too long, packages that do not say what lives in them, names with words that the glossary (docs/architecture.md) has
-dropped, modules of weight that have no test file of their name, templates that are too long or too wide, and sizes of
-the portal's own.
+dropped, modules of weight that have no test file of their name, templates that are too long or too wide, sizes of the
+portal's own, and words within an f-string, where `make messages` does not look.
 
 Nothing is imported to find out.
 """
@@ -78,6 +78,9 @@ SHOWN_BY = {
     "payments/providers/stripe/books.py": "payments/providers/conformance/test_told.py",
     "payments/providers/stripe/intents.py": "payments/providers/conformance/test_verbs.py",
 }
+SAYS = frozenset(  # in the payer's language
+    ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy")
+)
 _SIZE = re.compile(r"\drem\b")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
 # What a template and a script give a name to.
@@ -135,7 +138,9 @@ def _of_file(name: str, text: str) -> Iterator[str]:
     lines = text.count("\n")
     if lines > LONGER.get(name, MAX_LINES):
         yield f"{name} has {lines} lines: is it still one room?"
-    for function in _functions(ast.parse(text)):
+    tree = ast.parse(text)
+    yield from _of_words(name, tree)
+    for function in _functions(tree):
         lines, place = _lines(function), f"{name}:{function.lineno} {function.name}"
         if _is_view(function) and lines > MAX_OF_VIEW:
             yield f"{place} has {lines} lines: a view reads, makes one call, shows the result."
@@ -144,6 +149,14 @@ def _of_file(name: str, text: str) -> Iterator[str]:
             yield f"{place} has {lines} lines: which part of it has a name of its own?"
         if not is_long and f"{name} {function.name}" in TABLES:
             yield f"{place} needs no place in TABLES."
+
+
+def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
+    """Nothing collects what is said within an f-string, so that it would be in English in each language."""
+    for string in ast.walk(tree):
+        for call in ast.walk(string) if isinstance(string, ast.JoinedStr) else ():
+            if isinstance(call, ast.Call) and SAYS & {getattr(call.func, key, "") for key in ("id", "attr")}:
+                yield f"{name}:{call.lineno} says words within an f-string, where nothing collects them."
 
 
 def _functions(tree: ast.AST) -> Iterator[Function]:

@@ -109,6 +109,21 @@ def test_a_file_or_a_name_in_it_that_the_glossary_does_not_use(project: Path, fi
     assert said.startswith(file) and said.endswith("which the glossary does not use.")
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["_('Paid')", "translation.gettext('Paid')", "f'{ngettext(one, many, 2)}'", "pgettext('a', 'b')[0]"],
+)
+def test_words_that_are_said_within_an_f_string(project: Path, call: str) -> None:
+    (project / "hosted_page" / "status.py").write_text(f'told = f"{{{call}}} {{asks}}"\n')
+    (said,) = set(house.problems(project))
+    assert said == "hosted_page/status.py:1 says words within an f-string, where nothing collects them."
+
+
+def test_words_that_an_f_string_takes_up(project: Path) -> None:
+    (project / "hosted_page" / "status.py").write_text('words = _("Paid")\ntold = f"{words} {asks(words)}"\n')
+    assert list(house.problems(project)) == []
+
+
 VIEW = 'def show(request: HttpRequest) -> {response}:\n    """Show it.\n\n    To all.\n    """\n'
 
 

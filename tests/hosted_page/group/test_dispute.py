@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.utils import timezone
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone, translation
 from pytest_django.fixtures import Settings
 
 from checkout import sharing
@@ -167,6 +169,18 @@ class TestTheBill:
             "You are not charged. A bank gave back a payment for this order: ask Lea whether it still stands."
         )
         assert told in page and "nothing left to do" not in page
+
+    @pytest.mark.rule("page.language")
+    @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES if code != "en-gb"])
+    def test_of_a_lost_one_tells_a_mate_so_in_each_language(
+        self, finn: Mate, order: Checkout, language: str
+    ) -> None:
+        decide(disputed(order), is_won=False)
+        finn.client = Client(headers={"accept-language": language})
+        page = text(main(finn.get()))
+        with translation.override(language):
+            assert translation.gettext("You are not charged.") in page
+        assert "You are not charged" not in page
 
     @pytest.mark.rule("group.link")
     def test_holds_up_no_code(self, lead: Payer, order: Checkout) -> None:
