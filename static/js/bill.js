@@ -40,43 +40,57 @@ function comesLate(old) {
   return "late" in old.dataset && !old.childElementCount;
 }
 
-function put(page) {
-  const fresh = page.getElementById("status");
-  const said = [];
+// Safari before 17.4 cannot be asked; there, what a closed fold holds has no place in the layout.
+function isShown(line) {
+  return line.checkVisibility?.() ?? line.offsetParent !== null;
+}
+
+function changesOf(fresh) {
+  const found = [];
   for (const old of bill().querySelectorAll("[data-part]")) {
     const part = fresh.querySelector(`#${CSS.escape(old.id)}`);
     if (!part || part.dataset.seen === old.dataset.seen || comesLate(old)) continue;
-    if (old.matches("li") && old.checkVisibility()) part.classList.add("is-shown"); // a closed fold takes nothing away
-    freshen(old, part);
-    if (!part.matches("li")) continue;
-    markLine(part);
-    if (part.dataset.spoken !== old.dataset.spoken) said.push(part.dataset.spoken); // the same words twice are no news
+    if (old.matches("li") && isShown(old)) part.classList.add("is-shown"); // a closed fold takes nothing away
+    found.push({ old, part });
   }
+  return found;
+}
+
+// All is worked out before anything is replaced: a bill that is new in some places and old in others is not true.
+function put(page) {
+  const fresh = page.getElementById("status");
+  const changes = changesOf(fresh);
+  const lines = changes.filter(({ part }) => part.matches("li"));
+  const said = lines.filter(({ old, part }) => part.dataset.spoken !== old.dataset.spoken); // the same words twice are no news
+  for (const { old, part } of changes) freshen(old, part);
+  for (const { part } of lines) markLine(part);
   bill().dataset.seen = fresh.dataset.seen;
   bill().toggleAttribute("data-live", "live" in fresh.dataset);
   document.title = fresh.dataset.title;
   endQuestion();
-  spoken.textContent = [...said, document.querySelector("h1").textContent].join(" ");
+  spoken.textContent = [...said.map(({ part }) => part.dataset.spoken), document.querySelector("h1").textContent].join(" ");
   showWhatNeedsScript();
   document.dispatchEvent(new Event("bill:changed"));
+}
+
+async function ask() {
+  const { poll, seen } = bill().dataset;
+  const no = document.getElementById("said-no")?.dataset.of ?? "";
+  const answer = await fetch(`${poll}&seen=${seen}&no=${no}`, { headers: { "HX-Request": "true" } });
+  return { isOver: answer.headers.has("HX-Refresh"), isNew: answer.status === 200, html: await answer.text() };
 }
 
 async function look() {
   if (isAsking || document.hidden || !("live" in bill().dataset) || isInUse()) return;
   isAsking = true;
-  const { poll, seen } = bill().dataset;
-  const no = document.getElementById("said-no")?.dataset.of ?? "";
+  const answer = await ask().catch(() => null); // out of reach: the next look tells
+  isAsking = false;
+  if (answer?.isOver) return location.reload();
+  if (!answer?.isNew || isInUse()) return; // somebody may have begun while the answer was on its way
   try {
-    const answer = await fetch(`${poll}&seen=${seen}&no=${no}`, { headers: { "HX-Request": "true" } });
-    if (answer.headers.has("HX-Refresh")) location.reload();
-    else if (answer.status === 200) {
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (!isInUse()) put(page); // somebody may have begun while the answer was on its way
-    }
+    put(new DOMParser().parseFromString(answer.html, "text/html"));
   } catch {
-    // out of reach: the next look tells
-  } finally {
-    isAsking = false;
+    location.reload(); // what this browser cannot change, it loads
   }
 }
 

@@ -39,7 +39,7 @@ const amountOf = (row) => minorUnits(row.querySelector(".own-amount").value) || 
 
 // One more line for a mate; whatever is typed in the last one stays there alone.
 function addRow() {
-  const last = rows().at(-1);
+  const last = rows().pop();
   const row = last.cloneNode(true);
   const position = rows().length + 2;
   row.className = "mate not-equal not-own";
@@ -181,7 +181,8 @@ form.addEventListener("change", ({ target }) => {
 // Mates are asked by a name: whoever shares says theirs.
 const nameError = document.getElementById("your-name-error");
 form.addEventListener("submit", (event) => {
-  if (event.submitter?.name === "split" || yourName.value.trim()) return;
+  const { submitter } = event; // Safari before 15.4 does not say it: then the server judges
+  if (!submitter || submitter.name === "split" || yourName.value.trim()) return;
   event.preventDefault();
   nameError.hidden = false;
   yourName.setAttribute("aria-invalid", "true");

@@ -1,4 +1,4 @@
-"""Scripts of one page share one scope: none may take another's names."""
+"""Scripts of one page share one scope: none may take another's names. None of a payer's asks for a new phone."""
 
 import re
 from itertools import combinations
@@ -6,9 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from config.lib.web.page_templates import FOLDERS
+
 TOP_LEVEL = re.compile(r"^(?:async )?function (\w+)|^(?:const|let) (\w+)", re.MULTILINE)
 LOADED = re.compile(r"js/\w+\.js")
 EVERY_PAGE = Path("templates/hosted_page/frame.html").read_text()
+# What Safari has had since 15.4 or later alone, where it is called without asking whether it is there.
+YOUNG = (
+    "at",
+    "checkVisibility",
+    "findLast",
+    "hasOwn",
+    "showPopover",
+    "structuredClone",
+    "toReversed",
+    "toSorted",
+)
+TOO_NEW = re.compile(rf"\b(?:{'|'.join(YOUNG)})\(|event\.submitter\b")
 PAGES = [page for page in sorted(Path("templates").rglob("*.html")) if LOADED.search(page.read_text())]
 
 
@@ -24,5 +38,17 @@ def test_share_no_name_with_those_beside_them(page: Path) -> None:
         assert names(one) & names(other) == set(), f"{one} and {other}"
 
 
+def scripts_of_payers() -> set[str]:
+    pages = [page for folder in FOLDERS for page in (Path("templates") / folder).rglob("*.html")]
+    return {script for page in pages for script in LOADED.findall(page.read_text())}
+
+
+@pytest.mark.parametrize("script", sorted(scripts_of_payers()))
+def test_of_payers_call_nothing_that_an_older_phone_lacks(script: str) -> None:
+    assert TOO_NEW.findall(Path("static", script).read_text()) == []
+
+
 def test_are_looked_at() -> None:
-    assert len(PAGES) > 8 and "nameOtherZones" in names("js/zone.js") and "minorUnits" in names("js/split.js")
+    assert len(PAGES) > 8 and len(scripts_of_payers()) > 8
+    assert TOO_NEW.search("rows.at(-1)") and not TOO_NEW.search("line.checkVisibility?.()")
+    assert "nameOtherZones" in names("js/zone.js") and "minorUnits" in names("js/split.js")
