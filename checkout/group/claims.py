@@ -30,13 +30,19 @@ def is_free(share: PaymentRequest, now: datetime) -> bool:
 
 
 def take(
-    share_uuid: UUID, *, claim: str, name: str = "", admit: Callable[[], None] = lambda: None
+    share_uuid: UUID,
+    *,
+    claim: str,
+    name: str = "",
+    is_signed_in: bool = False,
+    admit: Callable[[], None] = lambda: None,
 ) -> PaymentRequest:
-    """Keep a free share for three minutes for whoever has this claim, and let go of another one of this order.
+    """Keep a free share for whoever has this claim, and let go of another one of this order.
 
-    `name` is theirs, for a share without one. What they have is theirs already: its time stays. `admit` is called in
-    the transaction, before anything is written. Raises ShareNotOpen, NameMissing, OperationInProgress,
-    PaymentRequest.DoesNotExist. Rules group.taken, group.one_share, group.name.
+    It is kept for three minutes, or fifteen for somebody who is signed in to it from an earlier take: nothing leads
+    them to the sign-in. `name` is theirs, for a share without one. What they have is theirs already: its time stays.
+    `admit` is called in the transaction, before anything is written. Raises ShareNotOpen, NameMissing,
+    OperationInProgress, PaymentRequest.DoesNotExist. Rules group.taken, group.kept, group.one_share, group.name.
     """
     with transaction.atomic(durable=True):
         share, checkout = sharing.locked(share_uuid)
@@ -50,7 +56,8 @@ def take(
             raise NameMissing
         admit()
         _let_go_of_others(checkout, claim)
-        share.claim(claim, name="" if share.name else name, until=now + AT_FIRST)
+        until = now + (SIGNED_IN if is_signed_in else AT_FIRST)
+        share.claim(claim, name="" if share.name else name, until=until)
         return share
 
 

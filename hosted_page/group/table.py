@@ -247,7 +247,7 @@ def take(request: HttpRequest, group: Group) -> HttpResponse:
     position = _number(request.POST.get("share", ""))
     name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
     browser = payer.browser_of(request)
-    refused = _take(group, position, name, browser, address.of(request))
+    refused = _take(request, group, position, name, browser)
     if refused is not None:
         return _page(request, group, refused)
     response = HttpResponseRedirect(_share_path(group, position), status=303)
@@ -255,14 +255,19 @@ def take(request: HttpRequest, group: Group) -> HttpResponse:
     return response
 
 
-def _take(group: Group, position: int, name: str, browser: str, network: str) -> Refused | None:
+def _take(request: HttpRequest, group: Group, position: int, name: str, browser: str) -> Refused | None:
     """Take a share; return why it was refused, None if it was not."""
     share = next((row for row in reading.shares(group.checkout) if row.position == position), None)
     if share is None:
         return Refused("taken", typed=name, status=409)
     try:
-        admit = partial(takes.admit, network)
-        claims.take(share.pk, claim=crypto.digest(browser), name=name, admit=admit)
+        claims.take(
+            share.pk,
+            claim=crypto.digest(browser),
+            name=name,
+            is_signed_in=payer.customer_of(request, share.pk) is not None,
+            admit=partial(takes.admit, address.of(request)),
+        )
     except claims.NameMissing:
         return Refused("name", position, words=_("Type your name."), status=422)
     except takes.TooManyTakes as many:

@@ -79,6 +79,15 @@ class TestTake:
         left = zoes.claimed_until - clock.now()
         assert timedelta(minutes=2, seconds=50) < left <= claims.AT_FIRST
 
+    @pytest.mark.rule("group.kept")
+    def test_by_somebody_who_is_signed_in_to_it_keeps_it_for_fifteen(
+        self, shares: list[PaymentRequest]
+    ) -> None:
+        taken = claims.take(shares[0].pk, claim=ZOE, name="Zoe", is_signed_in=True)
+        assert taken.claimed_until is not None
+        left = taken.claimed_until - clock.now()
+        assert claims.SIGNED_IN - timedelta(seconds=10) < left <= claims.SIGNED_IN
+
     @pytest.mark.rule("group.taken")
     def test_by_two_is_one_persons(self, zoes: PaymentRequest) -> None:
         assert refused(lambda: claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"

@@ -244,6 +244,21 @@ class TestTheWay:
         assert before and after and (after - before).total_seconds() > 600
 
     @pytest.mark.rule("group.kept")
+    def test_of_who_is_still_signed_in_holds_it_as_long_at_once(self, zoe: Guest) -> None:
+        zoe.take(2)
+        zoe.sign_in(2)
+        zoe.post("/2/release")
+        zoe.take(2)
+        assert zoe.get("/2")["Location"] == f"{zoe.path}/2/card", "without another sign-in"
+        until = share(2).claimed_until
+        assert until and until - clock.now() > timedelta(minutes=14)
+        zoe.take(3)
+        until = share(3).claimed_until
+        assert until and until - clock.now() <= timedelta(minutes=3), (
+            "a sign-in is good for its own share alone"
+        )
+
+    @pytest.mark.rule("group.kept")
     def test_of_who_was_too_slow_leads_back(self, zoe: Guest, ade: Guest) -> None:
         zoe.take(2)
         pass_time()
