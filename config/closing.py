@@ -9,23 +9,33 @@ from config.lib.web import error_pages
 from payments import opening
 
 # What tells of orders, or changes them. Portal and admin stay: who repairs the database looks there.
-CLOSED = ("/api/merchant/", "/api/sandbox/", "/pay", "/provider/notifications")
+CLOSED_CALLS = ("/api/merchant/", "/api/sandbox/")
+CLOSED_PAGES = ("/pay", "/provider/notifications")
 RETRY_SECONDS = 30
 
 
 class ClosedMiddleware(MiddlewareMixin):
-    """Answers 503: a restored database may call an order unpaid, or not know it, whose money has been taken."""
+    """Answers 503 to calls: a restored database may call an order unpaid, or not know it, whose money was taken."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if not request.path_info.startswith(CLOSED) or not _is_closed():
+        if not request.path_info.startswith(CLOSED_CALLS) or not _is_closed():
             return None
-        if errors.is_api(request.path_info):
-            response = errors.json_answer("service_unavailable")
-        else:
-            response = error_pages.broken(request)
-            response.status_code = 503
-        response["Retry-After"] = str(RETRY_SECONDS)
-        return response
+        return _later(errors.json_answer("service_unavailable"))
+
+
+class ClosedPageMiddleware(MiddlewareMixin):
+    """The same for pages: it stands behind what gives them their payer's language and their headers."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if not request.path_info.startswith(CLOSED_PAGES) or not _is_closed():
+            return None
+        return _later(error_pages.broken(request))
+
+
+def _later(response: HttpResponse) -> HttpResponse:
+    response.status_code = 503
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
 
 
 def _is_closed() -> bool:

@@ -115,10 +115,8 @@ if SMS_SENDER == TWILIO_SMS_SENDER:
 STRIPE_SECRET_KEY = STRIPE_PUBLISHABLE_KEY = ""  # rule provider.live_keys
 STRIPE_WEBHOOK_SECRETS: list[str] = []
 if PROVIDER == STRIPE_PROVIDER:
-    STRIPE_SECRET_KEY, STRIPE_PUBLISHABLE_KEY = (
-        env.text("STRIPE_SECRET_KEY"),
-        env.text("STRIPE_PUBLISHABLE_KEY"),
-    )
+    STRIPE_SECRET_KEY = env.text("STRIPE_SECRET_KEY")
+    STRIPE_PUBLISHABLE_KEY = env.text("STRIPE_PUBLISHABLE_KEY")
     STRIPE_WEBHOOK_SECRETS = env.words("STRIPE_WEBHOOK_SECRET")  # during a change of secrets the old one too
     if not re.fullmatch(r"[sr]k_live_\w+", STRIPE_SECRET_KEY, re.ASCII):
         _refuse(
@@ -213,6 +211,7 @@ MIDDLEWARE = [
     "config.headers.NullOriginMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "config.closing.ClosedPageMiddleware",
     "config.lib.web.page_middleware.PayerMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from django.conf import settings
 from django.db import connection
 from django.test import Client
+from django.utils import translation
 from django.utils.module_loading import import_string
 from pytest_django.fixtures import Settings
 
@@ -23,6 +25,9 @@ from tests.refusals import nothing_moves, refused
 from webhooks import delivery
 from webhooks.models import Delivery
 
+DO_NOT_PAY = (
+    "The fault is ours. Don’t pay again: open the same link in a minute. It always shows what is true."
+)
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.closed")]
 
 
@@ -101,6 +106,27 @@ class TestTheWorld:
         answer = Client().get(path.format(held.pk))
         assert answer.status_code == 503 and answer["Retry-After"] == "30"
         assert "Don’t pay again" in answer.content.decode()
+
+    @pytest.mark.rule("page.language")
+    @pytest.mark.parametrize("method", ["get", "post"])
+    @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
+    def test_a_payer_is_told_in_their_language(self, held: Checkout, language: str, method: str) -> None:
+        close()
+        client = Client(enforce_csrf_checks=True, headers={"accept-language": language})
+        answer = getattr(client, method)(f"/pay/phone?id={held.pk}")
+        page = answer.content.decode()
+        with translation.override(language):
+            assert translation.gettext(DO_NOT_PAY) in page and f'<html lang="{language}">' in page
+        assert (DO_NOT_PAY in page) is (language == "en-gb") and answer["Content-Language"] == language
+
+    @pytest.mark.rule("secret.csp")
+    def test_the_page_has_the_headers_of_every_page(self, held: Checkout) -> None:
+        before = Client().get(f"/pay?id={held.pk}")
+        close()
+        answer = Client().get(f"/pay?id={held.pk}")
+        assert answer.status_code == 503 and "form-action" in answer["Content-Security-Policy"]
+        for name in ("X-Frame-Options", "X-Content-Type-Options", "Referrer-Policy", "Cache-Control"):
+            assert answer[name] == before[name], name
 
     def test_the_provider_is_asked_to_come_again(self) -> None:
         close()
