@@ -5,8 +5,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
 from config import errors
-from config.lib.web import bodies
-from config.lib.web.page_middleware import CALLS
+from config.lib.web import bodies, error_pages
+from config.lib.web.page_middleware import CALLS, PAYERS
 from portal import token_endpoint
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
@@ -27,13 +27,22 @@ class BodyMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if bodies.length(request.META) > _largest(request.path_info):
-            response = _refusal(request.path_info)
-            response["Connection"] = "close"
-            return response
-        if _is_upload(request):
-            return _no_files(request.path_info)
-        return None
+        return None if request.path_info.startswith(PAYERS) else _refusal(request)
+
+
+class PayersBodyMiddleware(MiddlewareMixin):
+    """The same on the payer's pages, behind what knows their language; nothing before it has read a body."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        return _refusal(request) if request.path_info.startswith(PAYERS) else None
+
+
+def _refusal(request: HttpRequest) -> HttpResponse | None:
+    if bodies.length(request.META) > _largest(request.path_info):
+        response = _too_large(request)
+        response["Connection"] = "close"
+        return response
+    return _no_files(request) if _is_upload(request) else None
 
 
 def _is_upload(request: HttpRequest) -> bool:
@@ -44,10 +53,10 @@ def _is_upload(request: HttpRequest) -> bool:
     return b"filename" in request.body or request.body.count(b"--") > 2 * MAX_PARTS
 
 
-def _no_files(path: str) -> HttpResponse:
-    if errors.is_api(path):
+def _no_files(request: HttpRequest) -> HttpResponse:
+    if errors.is_api(request.path_info):
         return errors.json_answer("unsupported_media_type")
-    return HttpResponse(NO_FILES, status=415, content_type="text/plain; charset=utf-8")
+    return _page(request, 415, NO_FILES)
 
 
 def _largest(path: str) -> int:
@@ -56,10 +65,17 @@ def _largest(path: str) -> int:
     return UPLOADS.get(path, LARGEST_FORM)
 
 
-def _refusal(path: str) -> HttpResponse:
+def _too_large(request: HttpRequest) -> HttpResponse:
+    path = request.path_info
     if path == "/oauth/token":
         return token_endpoint.too_large()
     if errors.is_api(path):
         return errors.json_answer("payload_too_large")
-    words = TOO_LARGE_LOGO if path in UPLOADS else TOO_LARGE
-    return HttpResponse(words, status=413, content_type="text/plain; charset=utf-8")
+    return _page(request, 413, TOO_LARGE_LOGO if path in UPLOADS else TOO_LARGE)
+
+
+def _page(request: HttpRequest, status: int, words: str) -> HttpResponse:
+    """Return a payer's page of that status, and for all others the words alone."""
+    if request.path_info.startswith(PAYERS):
+        return error_pages.unread(request, status)
+    return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")

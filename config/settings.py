@@ -211,6 +211,7 @@ MIDDLEWARE = [
     "config.headers.NullOriginMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "config.body_limits.PayersBodyMiddleware",
     "config.closing.ClosedPageMiddleware",
     "config.lib.web.page_middleware.PayerMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -1,4 +1,4 @@
-"""The context of every template, and the pages of errors 403 and 500, each of which names its request."""
+"""The context of every template, and the pages of errors 403, 413, 415 and 500, each of which names its request."""
 
 import sys
 from typing import Any
@@ -31,6 +31,11 @@ def environment(request: HttpRequest) -> dict[str, Any]:
 def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
     """Return the page that says that one may not see this and, if it is known, who may."""
     return render(request, "403.html", {"who_may": getattr(exception, "who_may", [])}, status=403)
+
+
+def unread(request: HttpRequest, status: int) -> HttpResponse:
+    """Return the page that says why a payer's form is not read: 413, it is too long, or 415, it has files."""
+    return HttpResponse(render_to_string(f"{status}.html", environment(request)), status=status)
 
 
 def broken(request: HttpRequest) -> HttpResponse:

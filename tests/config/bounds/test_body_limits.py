@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 from django.http.multipartparser import MultiPartParser
 from django.test import Client
+from django.utils import translation
 
 from config import body_limits
 from tests.config import addresses
@@ -43,6 +44,8 @@ def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
         refused(answer, 413, "payload_too_large")
     elif path.startswith("/oauth/"):
         assert answer.json()["error"] == "invalid_request" and answer.json()["error_description"]
+    elif path.startswith("/pay"):
+        assert "<h1>This is more than we take</h1>" in answer.content.decode()
     else:
         assert answer.content.decode() == body_limits.TOO_LARGE
 
@@ -77,7 +80,30 @@ def test_with_files_is_refused_before_it_is_taken_apart(
 
     monkeypatch.setattr(MultiPartParser, "parse", taken_apart)
     answer: Any = Client().post(path, body, content_type="multipart/form-data; boundary=x")
-    assert (answer.status_code, answer.content.decode()) == (415, body_limits.NO_FILES)
+    told = "<h1>We take no files here</h1>" if path.startswith("/pay") else body_limits.NO_FILES
+    assert answer.status_code == 415 and told in answer.content.decode()
+
+
+@pytest.mark.rule("api.body_size", "page.language", "secret.csp")
+@pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
+@pytest.mark.parametrize(
+    ("status", "heading", "length"),
+    [(413, "This is more than we take", LARGE), (415, "We take no files here", "")],
+)
+@pytest.mark.parametrize("path", ["/pay/phone", "/pay/g/x/take", "/bank/card/x"])
+def test_of_a_payers_is_refused_on_a_page_in_their_language(
+    path: str, status: int, heading: str, length: str, language: str
+) -> None:
+    environ: dict[str, Any] = {"CONTENT_LENGTH": length} if length else {}
+    body, kind = PART % b'; filename="a"' + ENDED, "multipart/form-data; boundary=x"
+    answer: Any = Client(headers={"accept-language": language}).generic("POST", path, body, kind, **environ)
+    page = answer.content.decode()
+    assert (answer.status_code, answer["Content-Language"]) == (status, language)
+    with translation.override(language):
+        assert f"<h1>{translation.gettext(heading)}</h1>" in page and f'<html lang="{language}">' in page
+    assert (heading in page) is (language == "en-gb")
+    assert "form-action" in answer["Content-Security-Policy"] and answer["X-Frame-Options"] == "DENY"
+    assert answer["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.django_db
