@@ -91,7 +91,7 @@ def test_what_the_browser_cannot_change_is_loaded_anew(stage: Stage) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
     finns = link_of(lea, "Finn")
     lea.evaluate("window.isTheSame = true")
-    lea.evaluate("Element.prototype.replaceWith = () => { throw new Error() }")
+    lea.evaluate("() => { Element.prototype.replaceWith = () => { throw new Error() } }")
     say_no(stage, finns)
     expect(lea.locator(".group-sums dd").first).to_have_text("£91.50")
     assert not lea.evaluate("window.isTheSame")
