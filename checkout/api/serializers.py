@@ -1,6 +1,7 @@
 """The requests of the API: one serializer for each."""
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ from config.lib.web import origins
 from payments import money, safe_answers
 
 MAXIMUM = 99_999_999
+MAX_OWN = 8 * 1024  # bytes of JSON that a merchant may keep with an order, or with an item
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -31,15 +33,15 @@ class Category(fields.Text):
 
 
 class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
-    """Any JSON object of at most 8 KiB, 4 levels and 50 keys (rule create.custom_data)."""
+    """Any JSON object of at most 8 KiB, numbers written out, 4 levels and 50 keys (rule create.custom_data)."""
 
     default_error_messages = fields.SAID
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise serializers.ValidationError("Must be an object.")
-        if len(orjson.dumps(data)) > 8 * 1024:
-            raise serializers.ValidationError("Must be at most 8 KiB of JSON.")
+        if _written_out(data) > MAX_OWN:
+            raise serializers.ValidationError("Must be at most 8 KiB of JSON, its numbers written out.")
         self._walk(data, depth=1)
         return data
 
@@ -59,6 +61,20 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
         return keys
 
 
+def _written_out(value: Any) -> int:
+    """Return how many bytes of JSON a value has at most where PostgreSQL writes it: 1e300 becomes 301 digits there."""
+    exponents = (repr(number).partition("e")[2] for number in _floats(value))
+    return len(orjson.dumps(value)) + sum(abs(int(exponent or 0)) for exponent in exponents)
+
+
+def _floats(value: Any) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _floats(part)
+
+
 class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
     """An object of at most 50 keys with strings, 8 KiB in all (rule create.metadata)."""
 
@@ -71,7 +87,7 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
             raise serializers.ValidationError("Must have at most 50 keys.")
         for key, value in data.items():
             self._check(key, value)
-        if len(orjson.dumps(data)) > 8 * 1024:
+        if len(orjson.dumps(data)) > MAX_OWN:
             raise serializers.ValidationError("Must be at most 8 KiB of JSON.")
         return data
 

@@ -196,7 +196,7 @@ FIELDS = {
         sent_in="ItemRequest",
     ),
     "custom_data": Field(
-        "Your own object: at most 8 KiB, 4 levels, 50 keys. On a ticket `event_id` (string), "
+        "Your own object: at most 8 KiB (its numbers written out), 4 levels, 50 keys. On a ticket `event_id` (string), "
         "`event_start` (timestamp) and `time_zone` (IANA name) are checked when present.",
         sent_in="ItemRequest",
     ),

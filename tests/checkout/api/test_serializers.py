@@ -12,7 +12,7 @@ from config.lib import clock
 from payments.models import Merchant
 from payments.provider import AmountRule
 from payments.providers.sandbox.adapter import SandboxProvider
-from tests.checkout.orders import accept, refuse, refuse_item, ticket
+from tests.checkout.orders import accept, refuse, refuse_item
 from tests.conftest import Api
 from tests.factories import item, order
 from tests.refusals import MISSING, nothing_moves, refused, without
@@ -260,75 +260,6 @@ class TestTexts:
         page = api.client.get(f"/pay?id={read['checkout_uuid']}")
         assert page.status_code == 200
         assert text not in page.content.decode() or not set(text) & set("<>\"'")
-
-
-@pytest.mark.rule("create.custom_data")
-class TestCustomData:
-    @pytest.mark.parametrize(
-        "custom",
-        [
-            "text",
-            5,
-            [],
-            ["a"],
-            {"a": "\x00"},
-            {"a\x00": 1},
-            {"a": [{"b": "x\x00"}]},
-            {str(number): number for number in range(51)},
-            {"a": {str(number): number for number in range(50)}},
-            {"a": "x" * 9_000},
-            {"a": "é" * 4_100},
-            {"a": {"b": {"c": {"d": {}}}}},
-            {"a": [[[[]]]]},
-        ],
-        ids=lambda custom: repr(custom)[:30],
-    )
-    def test_that_is_too_much_is_refused(self, api: Api, custom: Any) -> None:
-        refuse_item(api, "custom_data", custom_data=custom)
-
-    @pytest.mark.parametrize(
-        ("field", "value"),
-        [
-            ("event_id", 5),
-            ("event_id", None),
-            ("event_start", "tomorrow"),
-            ("event_start", "2026-06-01T18:30:00"),
-            ("event_start", "2026-13-01T18:30:00Z"),
-            ("event_start", 1_780_000_000),
-            *(("time_zone", name) for name in ("Mars/X", "localtime", "Factory")),
-            ("time_zone", "../../etc/passwd"),
-            ("time_zone", ""),
-            ("time_zone", 1),
-            ("time_zone", None),
-        ],
-    )
-    def test_of_a_ticket_is_checked(self, api: Api, field: str, value: Any) -> None:
-        refuse(api, f"items[0].custom_data.{field}", items=ticket(**{field: value}))
-
-    @pytest.mark.parametrize(
-        "custom",
-        [
-            {},
-            {"event_id": "e-1", "event_start": "2026-06-01T20:30:00+02:00", "time_zone": "Europe/Paris"},
-            {"__proto__": {"polluted": True}, "constructor": None, "$where": "1"},
-            {"a": {"b": {"c": ["d", 1.5, None, False]}}},
-            {str(number): number for number in range(50)},
-            {"<b>": "<script>", "": " ", "seat": "\u202eA1", "line": "one\ntwo"},
-            {"big": 2**63 - 1, "small": -(2**63), "exact": 0.1},
-            {"huge": 1e30, "tiny": 1e-30},  # to PostgreSQL the first is an integer of 31 digits
-        ],
-        ids=lambda custom: repr(custom)[:30],
-    )
-    def test_that_is_odd_is_echoed(self, api: Api, custom: dict[str, Any]) -> None:
-        assert accept(api, items=[item(custom_data=custom)])["items"][0]["custom_data"] == custom
-
-    def test_of_other_things_is_free(self, api: Api) -> None:
-        lines = [item(category="merchandise", custom_data={"event_id": 5, "time_zone": "Mars/X"})]
-        assert accept(api, items=lines)["items"][0]["custom_data"]["event_id"] == 5
-
-    def test_may_be_null_or_left_out(self, api: Api) -> None:
-        assert accept(api, items=[item(custom_data=None)])["items"][0]["custom_data"] is None
-        assert accept(api)["items"][0]["custom_data"] is None
 
 
 def ahead(**amount: float) -> str:
