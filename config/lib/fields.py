@@ -205,9 +205,14 @@ class Query(Body):
     A misspelt filter would filter nothing, and of two values nobody knows which one counts. Rule api.query.
     """
 
+    @property
+    def known(self) -> str:
+        """The parameters that there are, in a sentence."""
+        return f"It takes {', '.join(self.fields)}." if self.fields else "It takes none."
+
     def to_internal_value(self, data: Any) -> Any:
-        known = f"It takes {', '.join(self.fields)}." if self.fields else "It takes none."
-        wrong = {name: [f"Not a parameter of this call. {known}"] for name in data if name not in self.fields}
+        unknown = [f"Not a parameter of this call. {self.known}"]
+        wrong = {name: unknown for name in data if name not in self.fields}
         wrong |= {name: ["Give it once."] for name in data if len(data.getlist(name)) > 1}
         if wrong:
             raise ValidationError(wrong)

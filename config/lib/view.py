@@ -4,8 +4,11 @@ from collections import defaultdict, deque
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from django.core.exceptions import TooManyFieldsSent
+from django.http import QueryDict
 from rest_framework.request import Request
-from rest_framework.serializers import Serializer
+from rest_framework.serializers import Serializer, ValidationError
+from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from config.lib.fields import Query
@@ -26,16 +29,29 @@ class ApiView(APIView):
     def take_query(self, request: Request) -> None:
         """Read the query string; raises ValidationError."""
         kind = self.queries.get(methods.asked(request), Query)
-        if kind is Query and not request.query_params:
+        given = _given(request, kind)
+        if kind is Query and not given:
             self.query = {}
             return
-        asked = kind(data=request.query_params)
+        asked = kind(data=given)
         asked.is_valid(raise_exception=True)
         self.query = asked.validated_data
 
     def body(self, kind: type[Serializer[Any]], **context: Any) -> dict[str, Any]:
         """Return the fields of the request's body as `kind` reads them; raises ValidationError."""
         return read(kind, self.request.data, context)
+
+
+def _given(request: Request, kind: type[Query]) -> QueryDict:
+    """Return the query's parameters; raises ValidationError if they are more than Django reads, far more than any has.
+
+    They are not read to be named: each would be a sentence of the answer.
+    """
+    try:
+        return request.query_params
+    except TooManyFieldsSent:
+        message = f"The address has too many parameters. {kind().known}"
+        raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [message]}) from None
 
 
 # Serializers that no request uses now: to build their fields anew costs more than to read a body with them.

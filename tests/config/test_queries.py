@@ -35,6 +35,17 @@ class TestQuery:
                 message = refused(answer, 422, "validation_failed", name)["message"]
                 assert "Not a parameter of this call." in message or "Give it once." in message
 
+    @pytest.mark.rule("api.query")
+    @pytest.mark.parametrize(("path", "method"), CALLS)
+    @pytest.mark.parametrize("field", ["colour=green", "limit=1", ""], ids=["unknown", "known", "empty"])
+    def test_that_comes_in_hundreds_is_refused_by_name_of_none(
+        self, api: Api, held: Checkout, path: str, method: str, field: str
+    ) -> None:
+        with nothing_moves():
+            answer = call(api, method, f"{path.format(checkout_uuid=held.pk)}?{'&'.join([field] * 251)}")
+            message = refused(answer, 422, "validation_failed", None)["message"]
+        assert message.startswith("The address has too many parameters. It takes ")
+
     def test_names_what_there_is(self, api: Api) -> None:
         error = refused(api.get("webhooks/deliveries?page=2"), 422, "validation_failed", "page")
         assert "It takes limit, cursor, event_type, event_id, status." in error["message"]
