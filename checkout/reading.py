@@ -45,10 +45,11 @@ def read_at(checkout: Any) -> datetime:
 def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
     """Return what the merchant may do now with a checkout of a query `with_read_at`, and nothing that is refused.
 
-    While a card operation is open, of `open_kind`, or decides about a hold past its deadline, that is nothing; while a
-    dispute is open or lost, no refund; while the merchant is stopped, no capture. Rule read.actions.
+    While a card operation is open, of `open_kind`, and past a deadline that has ended nothing yet, that is nothing;
+    while a dispute is open or lost, no refund; while the merchant is stopped, no capture. Rule read.actions.
     """
-    if open_kind or checkout.has_lapsed(read_at(checkout)):
+    now = read_at(checkout)
+    if open_kind or checkout.has_lapsed(now) or checkout.has_expired(now):
         return []
     allowed = states.actions(checkout.status)
     is_refused = {

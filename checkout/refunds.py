@@ -22,8 +22,6 @@ class NotRefundable(StateConflict):
     def __init__(self, status: str, dispute: Dispute | None = None) -> None:
         super().__init__(status)
         self.dispute = dispute
-        if dispute is not None:
-            self.actions = []
 
 
 class RefundRefConflict(Exception):

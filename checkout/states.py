@@ -114,7 +114,6 @@ class StateConflict(Exception):
     def __init__(self, status: str) -> None:
         super().__init__(f"The checkout is {status}.")
         self.status = status
-        self.actions = actions(status)
 
 
 class OperationInProgress(Exception):

@@ -139,7 +139,7 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
         return None
     if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
         code = "service_unavailable"  # no card operation of a checkout
-    row, details = ERRORS[code], _details(exc) or _standing(code, context)
+    row, details = ERRORS[code], _details(exc) or _standing(exc, code, context)
     param = details[0].get("param") if details else None
     body = envelope(code, message=_message(exc, details), details=details, param=param)
     later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
@@ -193,13 +193,8 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
 
 
 def _details(exc: Exception) -> list[dict[str, Any]]:
-    """Return what a developer needs to know of this refusal (rule api.conflict)."""
+    """Return what a developer needs to know of this refusal, where the refusal itself says it."""
     match exc:
-        case refunds.NotRefundable() if exc.dispute is not None:
-            dispute = presentation.dispute(exc.dispute)
-            return [{"status": exc.status, "available_actions": exc.actions, "dispute": dispute}]
-        case states.StateConflict():
-            return [{"status": exc.status, "available_actions": exc.actions}]
         case creation.InvalidAmountArithmetic():
             difference = exc.actual - exc.expected
             facts = {"expected": exc.expected, "actual": exc.actual, "difference": difference}
@@ -217,19 +212,31 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
     return []
 
 
-# What a checkout's state refuses without saying which it is.
-BY_STATE = ("operation_in_progress", "share_not_open", "not_payable")
+# What a checkout's state refuses.
+BY_STATE = (
+    *("not_capturable", "not_cancellable", "not_refundable", "not_payable", "share_not_open"),
+    "operation_in_progress",
+)
 
 
-def _standing(code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return how the checkout of a call that its state refuses stands, if it can be read (rule api.conflict)."""
+def _standing(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return how the checkout of a call that its state refuses stands, if it can be read (rule api.conflict).
+
+    It is read for this, as a merchant would: what may be done depends on more than the state that has refused.
+    """
     if code not in BY_STATE or "checkout_uuid" not in context["kwargs"]:
         return []
     merchant, checkout_uuid = caller_of(context["request"]).merchant, context["kwargs"]["checkout_uuid"]
     try:
-        return [presentation.standing(merchant, checkout_uuid)]
+        return [presentation.standing(merchant, checkout_uuid) | _disputed(exc)]
     except (Checkout.DoesNotExist, DatabaseError):
         return []
+
+
+def _disputed(exc: Exception) -> dict[str, Any]:
+    """Return the dispute that refuses a refund, if one does."""
+    dispute = exc.dispute if isinstance(exc, refunds.NotRefundable) else None
+    return {"dispute": presentation.dispute(dispute)} if dispute is not None else {}
 
 
 def flatten(detail: Any, param: str = "") -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from config.openapi import schema
 from hosted_page.opt_in.consent import TooManyTicks
 from payments import switches
 from payments.provider import ProviderUnreachable
+from tests import factories
 from tests.config import described, story
 from tests.conftest import Api
 from tests.factories import make_late
@@ -110,14 +111,26 @@ class TestConflict:
         late = refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")["details"]
         assert late == [{"status": "authorized", "available_actions": []}]
 
+    @pytest.mark.parametrize("is_all", [False, True], ids=["the merchant", "all"])
+    def test_names_no_capture_that_a_stop_refuses(self, api: Api, held: Checkout, is_all: bool) -> None:
+        factories.stop(None if is_all else api.merchant)
+        answer = api.post(f"checkouts/{held.pk}/refund", {"merchant_refund_ref": "r-1"})
+        told = refused(answer, 409, "not_refundable")["details"]
+        assert told == [_stands(api, held)] == [{"status": "authorized", "available_actions": ["cancel"]}]
+
+    def test_names_nothing_past_a_deadline_that_nobody_has_seen(self, api: Api, unpaid: Checkout) -> None:
+        make_late(unpaid)
+        (told,) = refused(_pay_share(api, unpaid), 409, "share_not_open")["details"]
+        assert told["available_actions"] == _stands(api, unpaid)["available_actions"] == []
+
     def test_of_a_share_says_how_the_checkout_stands(self, api: Api, captured: Checkout) -> None:
-        answer = api.client.post(
-            f"/api/sandbox/v1/checkouts/{captured.pk}/pay-share",
-            {},
-            content_type=JSON,
-            headers=api.headers({}),
-        )
-        assert refused(answer, 409, "share_not_open")["details"] == [_stands(api, captured)]
+        told = refused(_pay_share(api, captured), 409, "share_not_open")["details"]
+        assert told == [_stands(api, captured)]
+
+
+def _pay_share(api: Api, checkout: Checkout) -> Any:
+    path = f"/api/sandbox/v1/checkouts/{checkout.pk}/pay-share"
+    return api.client.post(path, {}, content_type=JSON, headers=api.headers({}))
 
 
 def _stands(api: Api, checkout: Checkout) -> dict[str, Any]:

@@ -48,6 +48,12 @@ class TestARefundWhileItStands:
             if status == "open":
                 decide(found, is_won=False)
 
+    @pytest.mark.rule("api.conflict")
+    def test_is_named_by_no_other_conflict(self, captured: Checkout, api: Api) -> None:
+        dispute(captured.payment)
+        error = refused(api.post(f"checkouts/{captured.pk}/cancel"), 409, "not_cancellable")
+        assert error["details"] == [{"status": "captured", "available_actions": []}]
+
     def test_at_the_bank_is_refused_as_well(self, captured: Checkout) -> None:
         """A refund that was sent before we knew cannot give the money twice."""
         assert captured.payment_id is not None
