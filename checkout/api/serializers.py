@@ -85,21 +85,24 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
             raise serializers.ValidationError("Must be an object.")
         if len(data) > 50:
             raise serializers.ValidationError("Must have at most 50 keys.")
-        for key, value in data.items():
-            self._check(key, value)
+        if wrong := dict(filter(None, map(_wrong_entry, data, data.values()))):
+            raise serializers.ValidationError({name: [words] for name, words in wrong.items()})
         if len(orjson.dumps(data)) > MAX_OWN:
             raise serializers.ValidationError("Must be at most 8 KiB of JSON.")
         return data
 
-    def _check(self, key: str, value: Any) -> None:
-        if not 1 <= len(key) <= 40:
-            raise serializers.ValidationError("Keys must have 1 to 40 characters.")
-        if not isinstance(value, str):
-            raise serializers.ValidationError({key: ["Must be a string."]})
-        if len(value) > 500:
-            raise serializers.ValidationError({key: ["Must have at most 500 characters."]})
-        if "\x00" in key + value:
-            raise serializers.ValidationError("Must not contain NUL characters.")
+
+def _wrong_entry(key: str, value: Any) -> tuple[str, str] | None:
+    """Return the key of a wrong entry and what is wrong in a sentence; "" for a key that is wrong, and may be long."""
+    if not 1 <= len(key) <= 40 or "\x00" in key:
+        return "", "Keys must have 1 to 40 characters, none of them NUL."
+    if not isinstance(value, str):
+        return key, "Must be a string."
+    if len(value) > 500:
+        return key, "Must have at most 500 characters."
+    if "\x00" in value:
+        return key, "Must not contain NUL characters."
+    return None
 
 
 class ItemIn(fields.Body):

@@ -214,9 +214,14 @@ class Query(Body):
         unknown = [f"Not a parameter of this call. {self.known}"]
         wrong = {name: unknown for name in data if name not in self.fields}
         wrong |= {name: ["Give it once."] for name in data if len(data.getlist(name)) > 1}
+        try:
+            asked = super().to_internal_value(data.dict())
+        except ValidationError as error:
+            said: Any = error.detail
+            raise ValidationError(said | wrong) from None
         if wrong:
             raise ValidationError(wrong)
-        return super().to_internal_value(data.dict())
+        return asked
 
 
 class QueryInteger(Integer):

@@ -50,6 +50,17 @@ class TestQuery:
         error = refused(api.get("webhooks/deliveries?page=2"), 422, "validation_failed", "page")
         assert "It takes limit, cursor, event_type, event_id, status." in error["message"]
 
+    @pytest.mark.rule("api.all_fields")
+    def test_that_is_wrong_in_several_places_is_told_of_each(self, api: Api) -> None:
+        query = "limit=0&colour=green&status=paid&sort=updated_at&sort=no&created_after=2026-06-01T00:00:00Z"
+        details = refused(api.get(f"checkouts?{query}"), 422, "validation_failed", "limit")["details"]
+        assert {row["param"]: row["message"].partition(".")[0] for row in details} == {
+            "limit": "Must be between 1 and 200",
+            "status": "Must be one of created, authorized, captured, voided, expired, refunding, refunded",
+            "colour": "Not a parameter of this call",
+            "sort": "Give it once",
+        }
+
     def test_of_a_known_name_is_taken(self, api: Api) -> None:
         api.post("webhooks/subscription", HOOK)
         for value in ("true", "false"):

@@ -42,18 +42,31 @@ def test_is_empty_where_none_was_sent(api: Api, more: dict[str, Any]) -> None:
         ("metadata", "B-71"),
         ("metadata", {"": "x"}),
         ("metadata", {"k" * 41: "x"}),
-        ("metadata", {"a": "\x00"}),
+        ("metadata", {"a\x00": "x"}),
         ("metadata", {f"key-{n}": "x" for n in range(51)}),
         ("metadata", {f"key-{n}": "x" * 400 for n in range(50)}),
         ("metadata.a", {"a": 1}),
         ("metadata.a", {"a": None}),
         ("metadata.a", {"a": {"b": "c"}}),
         ("metadata.a", {"a": "x" * 501}),
+        ("metadata.a", {"a": "\x00"}),
     ],
 )
 def test_of_another_shape_is_refused(api: Api, param: str, sent: Any) -> None:
     refuse(api, param, metadata=sent)
     assert not Checkout.objects.exists()
+
+
+@pytest.mark.rule("api.all_fields")
+def test_that_is_wrong_in_several_places_is_told_of_each(api: Api) -> None:
+    sent = {"a": 1, "b": "fine", "c": "x" * 501, "k" * 9_000: 2, "": "x", "d": "\x00"}
+    details = refuse(api, "metadata.a", metadata=sent)["details"]
+    assert {row["param"]: row["message"] for row in details} == {
+        "metadata.a": "Must be a string.",
+        "metadata.c": "Must have at most 500 characters.",
+        "metadata": "Keys must have 1 to 40 characters, none of them NUL.",
+        "metadata.d": "Must not contain NUL characters.",
+    }
 
 
 def test_is_shown_to_no_payer(acme: Merchant, api: Api) -> None:
