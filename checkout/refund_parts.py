@@ -45,13 +45,16 @@ def go_on(checkout: Checkout, now: datetime) -> None:
     is_complete = not checkout.has_mates or _plan(checkout, refund.pk, now, PUMP)
     parts = _latest(refund.pk)
     refused = [part for part in parts if part.state in (State.FAILED, State.DECLINED)]
-    failed = _still_owed(refund, refused)
+    closed = bookings.closed(refund.pk) if refused else set()
+    owed = [part for part in refused if part.payment_id not in closed]
+    failed = [part for part in owed if bookings.left(part.payment) > 0]
     # what has been given back stays so: the rest must follow
     if len(failed) < len(refused) or any(part.state == State.SUCCEEDED for part in parts):
         _try_again(refund, failed, now)
     if not is_complete or any(part.ended_at is None for part in parts):
         return
     if not failed:
+        _close_told(owed, now)
         _succeed(checkout, refund, now)
     elif len(failed) == len(parts):
         _fail(checkout, refund, failed[0].reason, now)
@@ -109,13 +112,12 @@ def _parts(refund_uuid: UUID) -> QuerySet[Operation]:
 _ANY_PART = Prepared(lambda refund: _parts(refund).only("pk")[:1], UUID)
 
 
-def _still_owed(refund: Refund, refused: list[Operation]) -> list[Operation]:
-    """Return the refused parts whose payers have not got them otherwise.
-
-    That is by a person's word, in the provider's own dashboard, or by their bank after a dispute.
-    """
-    closed = bookings.closed(refund.pk) if refused else set()
-    return [part for part in refused if part.payment_id not in closed and bookings.left(part.payment) > 0]
+def _close_told(parts: list[Operation], now: datetime) -> None:
+    """Close what was reported of refused parts that were given back in the provider's dashboard."""
+    for part in parts:
+        discrepancies.close_resolved(
+            "refund_part_failed", part.payment_id, note="The card has got it otherwise.", now=now
+        )
 
 
 def _latest(refund_uuid: UUID) -> list[Operation]:
@@ -158,10 +160,6 @@ def _close_shares(checkout: Checkout, now: datetime) -> None:
     taken.update(status=Payment.Status.REFUNDED)
     for share in paid.exclude(status=ShareStatus.REFUNDED):
         share.move(ShareStatus.REFUNDED, ended_at=now)
-        if share.payment_id is not None:
-            discrepancies.close_resolved(
-                "refund_part_failed", share.payment_id, note="The card has got it otherwise.", now=now
-            )
 
 
 def _fail(checkout: Checkout, refund: Refund, reason: str, now: datetime) -> None:

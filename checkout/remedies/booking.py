@@ -6,8 +6,9 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import refund_parts
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from checkout.remedies.asking import NotAllowed
+from checkout.states import ShareStatus
 from config.lib import clock
 from payments import discrepancies, money, provider, reconciliation, safe_answers
 from payments.cause import Cause
@@ -71,6 +72,8 @@ def _book(payment_uuid: UUID, record: Record, *, note: str, now: datetime, cause
     left = payment.amount - bookings.given_back(payment)
     if payment.status not in TAKEN or record.currency != payment.currency or not 0 < record.amount <= left:
         raise NotAllowed(f"{words(record)} That is more than we know to have been taken from the card.")
+    if PaymentRequest.objects.filter(payment=payment, status=ShareStatus.PAID).exists():
+        raise NotAllowed("The lead has not got this share yet. Book it once they have.")
     try:
         bookings.refunded_outside(payment, record, note=note, now=now, cause=cause)
     except bookings.AlreadyBooked as error:

@@ -25,12 +25,12 @@ def check_wanted(checkout: Checkout, part: Operation) -> None:
         raise NotAllowed("The card has got it since.")
     if disputes.standing(checkout.pk) is not None:
         raise NotAllowed("A card of the order is disputed: the money would go twice.")
-    if is_back:
-        return
-    if bookings.is_closed(part):
+    if not is_back and bookings.is_closed(part):
         raise NotAllowed("It was settled otherwise before.")
     if bookings.left(part.payment) <= 0:
         raise NotAllowed("Nothing is left on this card to give back.")
+    if is_back:
+        return
     if part.purpose == Operation.Purpose.REIMBURSEMENT:
         is_owed = PaymentRequest.objects.filter(pk=part.reimbursed_share, status=ShareStatus.PAID).exists()
         if not is_owed or checkout.status != Status.CAPTURED:

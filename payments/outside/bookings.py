@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import Sum
 
 from config.lib.prepared import Prepared
-from payments import disputes, ledger
+from payments import ledger
 from payments.cause import Cause
 from payments.models import Booking, Operation, Payment, Posting
 from payments.provider import Record
@@ -58,8 +58,8 @@ def given_back(payment: Payment) -> int:
 
 
 def left(payment: Payment) -> int:
-    """Return how much of a payment its card has not got back, by us or by its bank: no refund can give back more."""
-    return payment.amount - given_back(payment) - disputes.lost_on(payment.pk)
+    """Return how much of a payment its card has not got back, in minor units: no refund can give back more."""
+    return payment.amount - given_back(payment)
 
 
 def given_back_outside(payment_uuid: UUID) -> int:

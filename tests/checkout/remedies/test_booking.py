@@ -1,14 +1,17 @@
 """A refund that was made at the provider is booked as the merchant's."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds
 from checkout.models import Checkout, PaymentRequest
 from checkout.remedies import booking
+from checkout.remedies.asking import NotAllowed
 from payments import discrepancies, reconciliation
 from payments.models import Booking, Discrepancy, Operation, Payment
 from payments.providers.sandbox.models import Call, Charge
@@ -83,8 +86,9 @@ class TestBookingARefund:
         self.has_gone_back(share)
 
     @pytest.mark.rule("refund.outside")
-    @pytest.mark.parametrize("amount", [1000, 3000])
-    @pytest.mark.parametrize("whose", ["lead", "mate"])
+    @pytest.mark.parametrize(
+        ("whose", "amount"), [("lead", 1000), ("lead", 6000), ("mate", 1000), ("mate", 3000)]
+    )
     def test_during_a_refund_lets_it_give_the_rest_back(
         self, share: PaymentRequest, whose: str, amount: int
     ) -> None:
@@ -97,6 +101,22 @@ class TestBookingARefund:
         self.book(paid)
         mates.pump(share.checkout_id, rounds=3)
         self.has_gone_back(share)
+
+    def test_is_refused_of_a_share_that_the_lead_has_not_got(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], settings: Settings
+    ) -> None:
+        """Whose money it is then, the lead's or the merchant's, the refund or the reimbursement decides."""
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+        (share,) = mates.split(unpaid, 3000)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share)
+        mates.pump(unpaid.pk)
+        share.refresh_from_db()
+        assert share.status == "paid"
+        give_back_at_the_bank_of(share.payment_id, 1000)
+        with pytest.raises(NotAllowed, match="has not got this share yet"):
+            self.book(share.payment_id)
+        assert not Booking.objects.exists()
 
     @pytest.fixture
     def share(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
