@@ -15,9 +15,8 @@ from config.lib import crypto
 LIFE = 15 * 60  # seconds, sliding (rule sign_in.session)
 AFTERWARDS = 60 * 60  # seconds in which a browser is told that a sign-in has ended (rule sign_in.said)
 BROWSER, SHOWN_CODE = "browser", "code"
-_NAME = re.compile(
-    r"[A-Za-z0-9_-]{22}"
-)  # as token_urlsafe(16) makes it: what else comes may fit into no header
+# A browser's name as token_urlsafe(16) makes it: what else comes may fit into no header.
+_NAME = re.compile(r"[A-Za-z0-9_-]{22}")
 PROVEN, REMEMBERED = "payer", "payer remembered"  # how somebody signed in: the salts of the cookie
 
 

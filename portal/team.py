@@ -16,9 +16,7 @@ from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
 MAX_OPEN = 50
-A_DAY = quota.Limit(
-    50, timedelta(days=1)
-)  # invitations of a merchant, also those taken back: each was a mail
+A_DAY = quota.Limit(50, timedelta(days=1))  # a merchant's invitations, also those taken back: each was a mail
 TO_ONE = quota.Limit(3, timedelta(days=1))  # of them, to one address
 INVITED = "This person is invited already. Take the invitation back to send a new one."
 
