@@ -1,14 +1,14 @@
 """What an order costs, from its creation to the page that confirms it: commits, WAL and CPU, statement by statement.
 
 All buyers take each step together, so that what PostgreSQL keeps of its statements and of its log in the meantime is
-that step's. The bank and the pumps run in this process too, on one thread. The delivery of `checkout.authorized` is
-claimed and recorded, but not posted: that goes to a computer of the merchant's. Beside the application's CPU
-stands what the bare view takes just before and after the step: cores that others share change their pace.
+that step's. The bank and the pumps run in this process too, on one thread, and their CPU counts; so do the buyer's
+browser and the merchant's backend, and theirs doesn't. The delivery of `checkout.authorized` is claimed and recorded,
+but not posted: that goes to a computer of the merchant's. Beside the application's CPU stands what the bare view takes
+just before and after the step: cores that others share change their pace.
 """
 
 import os
 import re
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from psycopg.rows import namedtuple_row
 from hosted_page.sms import sending
 from tests import factories
 from tests.bench.api import app, report
-from tests.bench.api.app import Backend, Call
+from tests.bench.api.app import METER, Backend, Call
 from tests.bench.api.buyer import Buyer
 from tests.bench.api.reference import BareHandler
 from tests.bench.api.statements import SAVEPOINTS
@@ -111,14 +111,16 @@ class Orders:
         self._backend.post(f"checkouts/{self._uuids[number]}/capture", {}).made()
 
     def _send_sms(self) -> None:
-        message = sending.claim()
-        if message is None:
-            raise RuntimeError("No SMS message waits.")
-        sending.send(message)
+        with METER.running():
+            message = sending.claim()
+            if message is None:
+                raise RuntimeError("No SMS message waits.")
+            sending.send(message)
 
     def _deliver(self) -> None:
-        (claimed,) = delivery.claim(slots=1, general_slots=1)
-        delivery.record([delivery.Result(claimed.delivery_id, claimed.lease_token, 200, None, 80)])
+        with METER.running():
+            (claimed,) = delivery.claim(slots=1, general_slots=1)
+            delivery.record([delivery.Result(claimed.delivery_id, claimed.lease_token, 200, None, 80)])
 
 
 def run(folder: Path, scale: float) -> None:
@@ -172,20 +174,20 @@ class _Bare:
 
     def seconds(self) -> float:
         """Return the CPU seconds of one call."""
-        started = time.process_time()
+        before = METER.seconds
         for _ in range(REFERENCES):
             self._call.made(self._handler)
-        return (time.process_time() - started) / REFERENCES
+        return (METER.seconds - before) / REFERENCES
 
 
 def _cost(own: psycopg.Connection[Any], step: Step, count: int, bare: _Bare) -> Cost:
     pace = bare.seconds()
     own.execute("SELECT pg_stat_statements_reset()")
     postgres, began = _postgres_seconds(own), _place(own)
-    started = time.process_time()
+    before = METER.seconds
     for number in range(count):
         step.act(number)
-    used = time.process_time() - started
+    used = METER.seconds - before
     postgres = _postgres_seconds(own) - postgres
     wal, commits = _log_between(own, began, _place(own))
     with own.cursor(row_factory=namedtuple_row) as cursor:
