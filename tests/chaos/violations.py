@@ -40,13 +40,20 @@ EVENTS = """
 SELECT e.checkout_uuid::text, e.type, e.id::text, d.status FROM webhooks_event e
 JOIN webhooks_delivery d ON d.event_id = e.id WHERE e.merchant_id = %s
 """
-# What reimbursements that are looked up for a day may give back yet: until then a lead's card has borne all of it, and
-# the mates' cards their parts.
+# What reimbursements, and refunds of shares that the lead has not got, may give back yet while they are looked up for a
+# day: until then a lead's card has borne all of it, and the mates' cards their parts.
 IN_DOUBT = """
 SELECT p.checkout_uuid::text, sum(o.amount)::bigint
 FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
-WHERE p.merchant_id = %s AND o.kind = 'refund' AND o.refund_uuid IS NULL AND o.ended_at IS NULL
+WHERE p.merchant_id = %s AND o.kind = 'refund' AND (o.refund_uuid IS NULL OR o.account = 'lead') AND o.ended_at IS NULL
   AND o.state = 'unknown' AND o.attempts > 4 AND o.reason = 'server_error_after_silence'
+GROUP BY 1
+"""
+# What a refund has given back at the merchant's expense while another card's part is looked up for a day.
+GIVEN_BACK = """
+SELECT p.checkout_uuid::text, sum(o.amount)::bigint
+FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
+WHERE p.merchant_id = %s AND o.refund_uuid IS NOT NULL AND o.account = 'merchant' AND o.state = 'succeeded'
 GROUP BY 1
 """
 PAYMENTS = "SELECT id, checkout_uuid::text FROM payments_payment WHERE merchant_id = %s"
@@ -91,7 +98,7 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
     """The bank has taken what is captured, given back what is refunded, and holds nothing."""
     owner = {str(payment): checkout for payment, checkout in world.rows(PAYMENTS, merchant_uuid)}
     borne: Counter[str] = Counter()
-    in_doubt = dict(world.rows(IN_DOUBT, merchant_uuid))
+    in_doubt, given_back = (dict(world.rows(sql, merchant_uuid)) for sql in (IN_DOUBT, GIVEN_BACK))
     found = []
     for charge in world.charges(merchant_uuid):
         if charge.payment not in owner:
@@ -103,7 +110,8 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
         if charge.captures > 1:
             found.append(f"{owner[charge.payment]}: captured {charge.captures} times at the bank")
     for checkout_uuid, (_, status, amount, _held) in checkouts.items():
-        due = amount if status in ("captured", "refunding") else 0
+        is_taken = status in ("captured", "refunding")
+        due = amount - given_back.get(checkout_uuid, 0) if is_taken else 0
         if not due <= borne[checkout_uuid] <= due + in_doubt.get(checkout_uuid, 0):
             found.append(f"{checkout_uuid}: {status}, yet its cards have borne {borne[checkout_uuid]}")
     return found
