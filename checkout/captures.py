@@ -85,9 +85,11 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
         recorded = outcomes.record_outcome(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
     if recorded.checkout.status == Status.CAPTURED:
         return recorded.checkout
-    # what another process has recorded meanwhile is no answer to this call: the capture may go on under another key
     if recorded.is_kept and recorded.operation.state in (State.FAILED, State.DECLINED):
         raise ProviderRefused(recorded.operation.reason)
+    if recorded.checkout.status != Status.AUTHORIZED:
+        raise NotCapturable(recorded.checkout.status)
+    # what another process has recorded meanwhile is no answer to this call: the capture may go on under another key
     raise OutcomeUnknown
 
 
