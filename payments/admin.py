@@ -20,6 +20,7 @@ from payments.models import (
     DatabaseMark,
     Discrepancy,
     Dispute,
+    FormerAccount,
     Inquiry,
     LedgerClosing,
     LedgerSum,
@@ -307,6 +308,14 @@ class DatabaseMarkAdmin(ReadOnlyAdmin):
     """On which server the database was opened last."""
 
     list_display = ("server", "word", "opened_at")
+
+
+@admin.register(FormerAccount)
+class FormerAccountAdmin(ReadOnlyAdmin):
+    """Where merchants' payments of before are."""
+
+    is_small = True
+    list_display = ("merchant", "provider_account")
 
 
 @admin.register(Logo)

@@ -1,7 +1,7 @@
 """The tables of money and whose it is."""
 
 from payments.models.books import BalanceEntry, Booking, Discrepancy, Posting
-from payments.models.merchants import DatabaseMark, Logo, Merchant, Switch
+from payments.models.merchants import DatabaseMark, FormerAccount, Logo, Merchant, Switch
 from payments.models.payments import Dispute, Inquiry, Operation, Payment
 from payments.models.sums import LedgerClosing, LedgerSum
 
@@ -11,6 +11,7 @@ __all__ = [
     "DatabaseMark",
     "Discrepancy",
     "Dispute",
+    "FormerAccount",
     "Inquiry",
     "LedgerClosing",
     "LedgerSum",

@@ -70,6 +70,26 @@ class Merchant(models.Model):
         return self.name
 
 
+class FormerAccount(models.Model):
+    """An account at the provider that a merchant had before: their payments of then are still there.
+
+    PostgreSQL keeps it when the merchant gets another one, whoever changes it. Rule provider.accounts.
+    """
+
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
+    provider_account = models.CharField(max_length=64, blank=True, help_text="Empty: ours.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["merchant", "provider_account"], name="a_former_account_is_kept_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.merchant}: {self.provider_account or 'ours'}"
+
+
 class Logo(models.Model):
     """A merchant's logo as it is served, apart from the merchant, whom every request reads."""
 

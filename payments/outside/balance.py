@@ -6,14 +6,15 @@ Rule provider.balance.
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from config.lib import batches, clock
 from payments import provider, safe_answers
-from payments.models import BalanceEntry, Merchant, Payment
+from payments.models import BalanceEntry, FormerAccount, Merchant, Payment
 from payments.provider import Entry
 
 log = structlog.get_logger("payments.balance")
@@ -61,10 +62,18 @@ def _rows(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
 
 
 def _owners(accounts: set[str]) -> dict[str, UUID]:
-    """Return the merchant of each account that is one merchant's alone; ours is nobody's."""
-    rows = Merchant.objects.filter(provider_account__in=accounts - {""}).values("provider_account")
-    alone = rows.annotate(count=Count("pk")).filter(count=1).values("provider_account")
-    return dict(Merchant.objects.filter(provider_account__in=alone).values_list("provider_account", "pk"))
+    """Return the merchant of each account that is, or if nobody has it now was, theirs alone; ours is nobody's."""
+    now = Merchant.objects.filter(provider_account__in=accounts - {""})
+    former = FormerAccount.objects.filter(provider_account__in=accounts - {""})
+    of_nobody_now = former.exclude(provider_account__in=now.values("provider_account"))
+    return _alone(now, "pk") | _alone(of_nobody_now, "merchant")
+
+
+def _alone(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
+    """Return the owner of each account that one row alone names."""
+    counted = rows.values("provider_account").annotate(count=Count("pk"))
+    alone = counted.filter(count=1).values("provider_account")
+    return dict(rows.filter(provider_account__in=alone).values_list("provider_account", owner))
 
 
 def _keep(rows: Sequence[BalanceEntry]) -> None:

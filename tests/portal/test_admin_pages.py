@@ -94,7 +94,7 @@ def world(
         captures.capture(acme, in_doubt.pk, cause=CAUSE)
     ticked = {"email": "lea@mail.example"}
     path = f"/api/sandbox/v1/checkouts/{shared.pk}/opt-in"
-    Merchant.objects.filter(pk=acme.pk).update(opt_in_enabled=True)
+    Merchant.objects.filter(pk=acme.pk).update(opt_in_enabled=True, provider_account="acct_acme")
     answer = api.client.post(path, ticked, content_type="application/json", headers=api.headers({}))
     assert answer.status_code == 200
     assert api.post("checkouts", factories.order(), Idempotency_Key="k-1").status_code == 201

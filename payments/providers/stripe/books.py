@@ -12,9 +12,10 @@ from uuid import UUID, uuid5
 
 import stripe
 import structlog
+from django.db.models import QuerySet
 from stripe.params import EventListParams, PaymentIntentListParams
 
-from payments.models import Merchant, Operation, Payment
+from payments.models import FormerAccount, Merchant, Operation, Payment
 from payments.provider import PaymentRecord, ProviderUnreachable, Record, Verdict
 from payments.providers.stripe import amounts, client, intents, refunds
 
@@ -104,8 +105,14 @@ def disputed(since: datetime) -> Iterator[UUID]:
 
 
 def accounts() -> list[str]:
-    """Return the accounts that merchants have now, "" for the platform's own."""
-    return list(Merchant.objects.values_list("provider_account", flat=True).distinct())
+    """Return the accounts that merchants have or had, "" for the platform's own: payments stay where they were made."""
+    former = FormerAccount.objects.values_list("provider_account", flat=True)
+    return list(current_accounts().union(former))
+
+
+def current_accounts() -> QuerySet[Merchant, str]:
+    """Return the accounts that payments to come are made in, "" for the platform's own."""
+    return Merchant.objects.values_list("provider_account", flat=True).distinct()
 
 
 def _events(account: str, since: datetime, *kinds: str) -> Iterator[stripe.Event]:

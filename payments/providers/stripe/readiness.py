@@ -17,7 +17,7 @@ def missing() -> Iterator[str]:
     """Yield a sentence for each thing that is missing, with what to do. Raises ProviderUnreachable."""
     try:
         yield from _webhooks()
-        for account in books.accounts() or [""]:
+        for account in books.current_accounts() or [""]:
             yield from _account(account)
             _of(account).v1.balance_transactions.list({"limit": 1})  # the key may read fees and payouts
             yield from _wallets(account)

@@ -184,3 +184,36 @@ def test_items_go_into_their_bill_and_back_whichever_release_writes_them(databas
         database.execute("DELETE FROM checkout_bill WHERE checkout_id = %s", [second])
         write_as_before(made)
         assert database.execute(BILLS).fetchall() == bills
+
+
+TWO_MERCHANTS = """
+from payments.models import Payment
+from tests import factories
+for account in ("acct_moved", "acct_stayed"):
+    merchant = factories.MerchantFactory.create(name=account, provider_account=account)
+    for _ in range(2):
+        order = factories.checkout(merchant)
+        facts = {"subject": order.pk, "checkout_uuid": order.pk, "status": "declined", "amount": 9000}
+        Payment.objects.create(merchant=merchant, provider_account=account, currency="GBP", **facts)
+"""
+BEFORE_ACCOUNTS_WERE_KEPT = """
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+MigrationExecutor(connection).migrate([("payments", "0014_no_operation_locks_its_payment")])
+"""
+MOVE = "UPDATE payments_merchant SET provider_account = %s WHERE name = 'acct_moved'"
+FORMER = "SELECT provider_account FROM payments_formeraccount ORDER BY id"
+
+
+@pytest.mark.rule("provider.accounts")
+def test_accounts_that_merchants_had_before_are_kept_whichever_release_changes_them(
+    database_url: str,
+) -> None:
+    run(database_url, FORWARD + TWO_MERCHANTS + BEFORE_ACCOUNTS_WERE_KEPT)
+    with psycopg.connect(database_url, autocommit=True) as database:
+        database.execute(MOVE, ["acct_new"])
+        run(database_url, FORWARD)
+        assert database.execute(FORMER).fetchall() == [("acct_moved",)]
+        for account in ("acct_new", "acct_newer", "acct_new"):  # as the release before does
+            database.execute(MOVE, [account])
+        assert database.execute(FORMER).fetchall() == [("acct_moved",), ("acct_new",), ("acct_newer",)]

@@ -101,6 +101,21 @@ class TestRead:
         assert tell(payout, replace(payout, account="acct_2")) == 1
         assert kept() == [("txn_2", "Acme Tickets", "po_1")]
 
+    def test_gives_a_payout_of_a_former_account_to_whom_it_was_unless_another_has_it(
+        self, tell: Told, acme: Merchant, rival: Merchant
+    ) -> None:
+        for account in ("acct_1", "acct_2", "acct_1", "acct_3"):
+            Merchant.objects.filter(pk=acme.pk).update(provider_account=account)
+        first = Entry(
+            "txn_1", "acct_1", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1"
+        )
+        assert tell(first) == 1
+        Merchant.objects.filter(pk=rival.pk).update(provider_account="acct_1")
+        Merchant.objects.filter(pk=rival.pk).update(provider_account="acct_2")
+        second = replace(first, reference="txn_2", account="acct_2")
+        assert tell(second, replace(first, reference="txn_3"), replace(first, account="")) == 1
+        assert kept() == [("txn_1", acme.name, "po_1"), ("txn_2", rival.name, "po_1")]
+
     def test_gives_nobody_what_may_be_anothers(self, tell: Told, acme: Merchant, rival: Merchant) -> None:
         payout = Entry("txn_2", "", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1")
         assert tell(payout) == 0, "our own account is the operators'"

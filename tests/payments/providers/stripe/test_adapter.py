@@ -2,15 +2,18 @@
 
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 from pytest_django.fixtures import Settings
 
+from config.lib import clock
 from payments.models import Merchant, Payment
 from payments.provider import SERVER_ERROR, CardForm, CardPage, Outcome, Verdict
+from payments.providers.stripe import books
 from tests.payments.providers.conformance.desk import Card, Goes
 from tests.payments.providers.conformance.story import Kind, Story
-from tests.payments.providers.conformance.stripe import CARDS, StripeDesk
+from tests.payments.providers.conformance.stripe import CARDS, StripeDesk, act
 
 CONNECTED = "acct_connected1"
 
@@ -76,6 +79,33 @@ class TestAnAccount:
         for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.REFUND):
             assert story.do(kind).verdict == Verdict.SUCCEEDED
         assert (intents(desk), intents(desk, CONNECTED)) == ([], ["succeeded"])
+
+    @pytest.mark.rule("money.late")
+    @pytest.mark.rule("restore.repair")
+    def test_that_its_merchant_has_left_is_read_on(self, desk: StripeDesk, acme: Merchant) -> None:
+        since, story = clock.now() - timedelta(hours=1), connected(desk, acme)
+        story.before(Kind.REFUND)
+        for account in (CONNECTED, "", "acct_closed"):
+            Merchant.objects.filter(pk=acme.pk).update(provider_account=account)
+        assert sorted(books.accounts()) == ["", "acct_closed", CONNECTED]
+        client = desk.peer.client(account=CONNECTED)
+        act(client, Kind.REFUND, story.payment, 2500)
+        intent = client.v1.payment_intents.retrieve(story.payment.provider_reference)
+        desk.peer.switch("dispute", account=CONNECTED, charge=intent.latest_charge)
+        told = {(row.kind, row.verdict, row.is_outside) for row in desk.provider.records(since)}
+        assert told == {
+            (Kind.AUTHORIZE, Verdict.SUCCEEDED, False),
+            (Kind.CAPTURE, Verdict.SUCCEEDED, False),
+            (Kind.REFUND, Verdict.SUCCEEDED, True),
+        }
+        assert set(desk.provider.disputed(since)) == {story.payment.pk}
+        assert [(row.payment, row.place) for row in desk.provider.payments(since)] == [
+            (story.payment.pk, CONNECTED)
+        ]
+        lines = list(desk.provider.entries(since))
+        assert len(lines) == 3 and {(row.payment, row.account) for row in lines} == {
+            (story.payment.pk, CONNECTED)
+        }
 
     def test_whose_event_names_an_intent_of_another_account_says_nothing(
         self, desk: StripeDesk, acme: Merchant
