@@ -34,13 +34,20 @@ def make_ahead() -> int:
 
 
 def drop_old() -> int:
-    """Drop the partitions of events older than WEBHOOK_RETENTION, with deliveries and attempts; return how many."""
+    """Drop the partitions of events older than WEBHOOK_RETENTION, with deliveries and attempts; return how many.
+
+    No delivery goes before its attempts, nor an event before its deliveries, should one of the tables be held up.
+    """
     before = clock.now() - settings.WEBHOOK_RETENTION
-    dropped = sum(partitions.drop(table, before) for table in PARTITIONED)
+    dropped = sum(
+        partitions.drop(table, before, referring=PARTITIONED[:place])
+        for place, table in enumerate(PARTITIONED)
+    )
     pending = Delivery.objects.filter(status=Delivery.Status.PENDING).order_by("pk")
     oldest = pending.values_list("pk", flat=True).first()
+    before = min(before, clock.made_at(oldest)) if oldest else before
     for table in PARTITIONED:
-        partitions.delete_caught(table, min(before, clock.made_at(oldest)) if oldest else before)
+        before = partitions.delete_caught(table, before)
     return dropped
 
 

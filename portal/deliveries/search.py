@@ -121,6 +121,7 @@ def _matches(merchant: Merchant, text: str) -> list[UUID]:
 
 def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[str, Any]]:
     """Return a line for each attempt or delivery, with its order."""
+    found = [row for row in found if _is_whole(row)]
     deliveries = [row.delivery if isinstance(row, Attempt) else row for row in found]
     wanted = {delivery.event.checkout_uuid for delivery in deliveries if delivery.event.checkout_uuid}
     orders = dict(
@@ -133,6 +134,12 @@ def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[
     return [
         _line(row, row if isinstance(row, Attempt) else latest.get(row.pk), orders, useful) for row in found
     ]
+
+
+def _is_whole(row: Attempt | Delivery) -> bool:
+    """Return whether its delivery and its event were there: their day may be dropped between two reads."""
+    delivery = getattr(row, "delivery", None) if isinstance(row, Attempt) else row
+    return hasattr(delivery, "event")
 
 
 def too_late(merchant: Merchant) -> dict[str, str] | None:

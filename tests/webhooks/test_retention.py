@@ -9,9 +9,21 @@ from django.test.utils import CaptureQueriesContext
 
 from config.lib import batches, clock
 from config.lib.database import partitions
+from config.lib.database.partitions import Partitioned
 from tests.webhooks.story import aged, claim_one, emit, record, renamed, subscribe
 from webhooks import headers, outbox, retention, tasks
-from webhooks.models import PARTITIONED, Attempt, Delivery, Event, EventType, Subscription, plain
+from webhooks.models import (
+    ATTEMPTS,
+    ENDED,
+    EVENTS,
+    PARTITIONED,
+    Attempt,
+    Delivery,
+    Event,
+    EventType,
+    Subscription,
+    plain,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -171,6 +183,38 @@ class TestOldEvents:
         retention.drop_old()
         assert not Event.objects.exists()
 
+    @pytest.mark.rule("secret.retention")
+    def test_that_were_caught_go_after_their_attempts_also_if_those_take_longer(
+        self, acme: Subscription, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        due = self.old(acme, 31)
+        for number in (2, 3):
+            Attempt.objects.create(
+                id=clock.another_id(due.pk),
+                merchant_id=due.merchant_id,
+                delivery=due,
+                number=number,
+                started_at=clock.now(),
+            )
+        monkeypatch.setattr(partitions, "ROWS", 1)
+        monkeypatch.setattr(batches, "BATCHES", 2)
+        retention.drop_old()
+        assert Attempt.objects.count() == Delivery.objects.count() == Event.objects.count() == 1
+        retention.drop_old()
+        assert not Attempt.objects.exists() and not Event.objects.exists()
+
+    @pytest.mark.rule("secret.retention")
+    @pytest.mark.parametrize("referring", [[ATTEMPTS, ENDED], [ATTEMPTS]])
+    def test_stay_while_a_row_of_their_day_may_refer_to_them(self, referring: list[Partitioned]) -> None:
+        partitions_of(31)
+        before = clock.now() - timedelta(days=30)
+        if ENDED not in referring:
+            assert partitions.drop(ENDED, before) == 1
+        assert partitions.drop(EVENTS, before, referring=(ATTEMPTS, ENDED)) == 0
+        assert partitions.drop(ATTEMPTS, before) == 1
+        assert partitions.drop(ENDED, before, referring=[ATTEMPTS]) == int(ENDED in referring)
+        assert partitions.drop(EVENTS, before, referring=(ATTEMPTS, ENDED)) == 1
+
 
 class TestEndedSubscriptions:
     def test_go_once_nothing_is_left_of_them(self, acme: Subscription) -> None:
@@ -195,3 +239,22 @@ class TestEndedSubscriptions:
         emit(acme)
         Subscription.objects.update(ended_at=clock.now() - timedelta(days=99))
         assert retention.delete_ended() == 0
+
+
+@pytest.mark.rule("secret.retention")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("table", PARTITIONED, ids=lambda table: table.table)
+def test_of_a_day_that_somebody_reads_nothing_goes_before_what_refers_to_it(table: Partitioned) -> None:
+    """A drop that gives up its lock leaves no attempt without its delivery, and no delivery without its event."""
+    today, going = clock.now().date(), PARTITIONED.index(table)  # what refers to the table
+    for one in PARTITIONED:
+        partitions.make(one, today - timedelta(days=32), today - timedelta(days=31))
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute(f"BEGIN; SELECT FROM {table.named(today - timedelta(days=31))}")
+            assert retention.drop_old() == len(PARTITIONED) + going, "the day before goes as a whole"
+            cursor.execute("ROLLBACK")
+    finally:
+        other.close()
+    assert retention.drop_old() == len(PARTITIONED) - going

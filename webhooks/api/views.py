@@ -150,13 +150,17 @@ def _uuid(text: str) -> UUID:
 
 
 def _entries(attempts: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return attempts as the log shows them, with what their deliveries and events know."""
+    """Return attempts as the log shows them, with what their deliveries and events know.
+
+    Their day may be dropped while this reads: an attempt whose delivery or event has just gone is left out.
+    """
     ids = {attempt.delivery_id for attempt in attempts}
     rows = Delivery.objects.filter(pk__in=ids)
     deliveries = {row.id: row for row in rows.values_list(*_SENT, named=True)}
     events = Event.objects.filter(pk__in={row.event_id for row in deliveries.values()})
     about = dict(events.values_list("pk", "checkout_uuid"))
-    return [_entry(attempt, deliveries[attempt.delivery_id], about) for attempt in attempts]
+    found = ((attempt, deliveries.get(attempt.delivery_id)) for attempt in attempts)
+    return [_entry(attempt, sent, about) for attempt, sent in found if sent and sent.event_id in about]
 
 
 def _entry(attempt: Any, sent: Any, about: Mapping[UUID, UUID | None]) -> dict[str, Any]:

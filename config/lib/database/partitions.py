@@ -6,13 +6,15 @@ a partition is missing lies in the default one, and stays there until its time i
 """
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 
 from config.lib import batches, clock
 
@@ -92,65 +94,90 @@ def make(table: Partitioned, since: date, until: date) -> int:
     None is made of days of which the default partition holds rows: they would have to be moved under a lock.
     """
     wanted = table.steps(since, until)
-    found = _existing(table, wanted)
+    found = _existing(map(table.named, wanted))
     return sum(_is_made(table, day) for day in wanted if table.named(day) not in found)
 
 
 def _is_made(table: Partitioned, starts_on: date) -> bool:
     ends_on = starts_on + timedelta(days=table.days)
-    return bool(_ask("SELECT make_partition(%s, %s, %s)", table, starts_on, ends_on))
+    return bool(_tried(table, partial(_ask, "SELECT make_partition(%s, %s, %s)", table, starts_on, ends_on)))
 
 
-def drop(table: Partitioned, before: datetime) -> int:
+def drop(table: Partitioned, before: datetime, *, referring: Sequence[Partitioned] = ()) -> int:
     """Drop the partitions of which all ids are from before a moment; return how many.
 
     What the default partition has caught is deleted row by row. Whoever waits for a lock gives up soon, since all
-    others wait behind it: the next run tries again.
+    others wait behind it: the next run tries again. Until then the same days stay of whatever the rows refer to, for
+    which these tables are `referring`.
     """
     dropped = 0
-    while _ask("SELECT drop_partition(%s, %s)", table, before):
+    while _tried(table, partial(_is_dropped, table, before, referring)):
         dropped += 1
     return dropped
 
 
-def delete_caught(table: Partitioned, before: datetime) -> int:
-    """Delete what the default partition has caught before a moment, in batches; return how many rows."""
+def _is_dropped(table: Partitioned, before: datetime, referring: Sequence[Partitioned]) -> bool:
+    """Drop the oldest partition that may go; that is undone where rows of its days may still refer to it."""
+    dropped = _ask("SELECT drop_partition(%s, %s)", table, before)
+    if dropped is None:
+        return False
+    days = str(dropped).removeprefix(table.table)
+    is_early = bool(_existing(one.table + days for one in referring))
+    transaction.set_rollback(is_early)
+    return not is_early
+
+
+def delete_caught(table: Partitioned, before: datetime) -> datetime:
+    """Delete what the default partition has caught before a moment, the oldest first, in batches that have an end.
+
+    Returns the moment before which nothing of it is left.
+    """
     rest = connection.ops.quote_name(f"{table.table}_default")
-    statement = f"DELETE FROM {rest} WHERE id IN (SELECT id FROM {rest} WHERE id < %s LIMIT %s)"  # noqa: S608 - ours
+    oldest = f"SELECT id FROM {rest} WHERE id < %s ORDER BY id LIMIT %s"  # noqa: S608 - ours
 
     def step(rows: int) -> int:
         with connection.cursor() as cursor:
-            cursor.execute(statement, [clock.first_id(before), rows])
+            cursor.execute(f"DELETE FROM {rest} WHERE id IN ({oldest})", [clock.first_id(before), rows])  # noqa: S608
             return int(cursor.rowcount)
 
-    return batches.repeat(step, rows=ROWS)
+    batches.repeat(step, rows=ROWS)
+    with connection.cursor() as cursor:
+        cursor.execute(oldest, [clock.first_id(before), 1])
+        left = cursor.fetchone()
+    return clock.made_at(left[0]) if left else before
 
 
 def days_ahead(table: Partitioned, today: date) -> int:
     """Return how many days from today on have their partition, without a gap."""
     wanted = table.steps(today, today + AHEAD)
-    found = _existing(table, wanted)
+    found = _existing(map(table.named, wanted))
     missing = next((day for day in wanted if table.named(day) not in found), wanted[-1])
     return max(0, (missing - today).days)
 
 
-def _existing(table: Partitioned, wanted: list[date]) -> set[str]:
+def _existing(names: Iterable[str]) -> set[str]:
     with connection.cursor() as cursor:
-        names = [table.named(day) for day in wanted]
         cursor.execute(
-            "SELECT name FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NOT NULL", [names]
+            "SELECT name FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NOT NULL", [list(names)]
         )
         return {name for (name,) in cursor.fetchall()}
 
 
 def _ask(statement: str, table: Partitioned, *arguments: date) -> object:
-    """Return what one of the owner's functions answers, None if it fails, in a transaction of its own."""
+    """Return what one of the owner's functions answers."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [table.table, *arguments])
+        return cursor.fetchone()[0]
+
+
+def _tried(table: Partitioned, act: Callable[[], object]) -> object:
+    """Return what is answered, None if it fails, in a transaction of its own."""
+    is_inside = connection.in_atomic_block
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [table.table, *arguments])
-            return cursor.fetchone()[0]
+        with transaction.atomic():
+            return act()
     except DatabaseError as error:
-        if connection.in_atomic_block:
+        if is_inside:
             raise
         log.error("partition", table=table.table, error=type(error).__name__, exc_info=True)
         return None

@@ -5,13 +5,14 @@ import re
 import pytest
 from django.test import Client
 
+from checkout.models import Checkout
 from payments.models import Merchant
 from portal import badges
 from portal.models import Role
 from tests import factories
 from tests.portal import stage
 from tests.portal.stage import saved
-from webhooks.models import Attempt, Delivery
+from webhooks.models import Attempt, Delivery, Event
 
 pytestmark = pytest.mark.django_db
 
@@ -57,6 +58,20 @@ class TestList:
         stage.parked(acme)
         page = client.get("/portal/deliveries?outcome=parked").content.decode()
         assert "not sent" in page and "Send all parked since" in page
+
+    @pytest.mark.rule("secret.retention")
+    @pytest.mark.parametrize("model", [Delivery, Event])
+    def test_leaves_out_what_has_just_been_dropped(
+        self, client: Client, acme: Merchant, model: type[Delivery] | type[Event]
+    ) -> None:
+        saved(acme)
+        for order_id in ("A-1", "A-2"):
+            stage.hold(factories.checkout(acme, merchant_order_id=order_id))
+            stage.deliver(acme, 200)
+        gone = Event.objects.get(checkout_uuid=Checkout.objects.get(merchant_order_id="A-1").pk)
+        model.objects.filter(pk__in=[gone.pk, gone.deliveries.get().pk]).delete()
+        page = client.get("/portal/deliveries").content.decode()
+        assert re.findall(r"<bdi>(A-\d)</bdi>", page) == ["A-2"]
 
     def test_without_an_endpoint_asks_for_one_and_then_offers_a_test_event(
         self, client: Client, acme: Merchant

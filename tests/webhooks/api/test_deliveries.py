@@ -111,6 +111,16 @@ class TestDeliveries:
             "timed out",
         )
 
+    @pytest.mark.rule("log.entries", "secret.retention")
+    @pytest.mark.parametrize("model", [Delivery, Event])
+    def test_leaves_out_what_has_just_been_dropped(
+        self, api: Api, model: type[Delivery] | type[Event]
+    ) -> None:
+        gone, stays = log_attempts(api.merchant, 2)
+        model.objects.filter(pk__in=[gone.delivery_id, gone.delivery.event_id]).delete()
+        (entry,) = api.get(self.LOG).json()["data"]["deliveries"]
+        assert entry["event_id"] == str(stays.delivery.event_id)
+
     @pytest.mark.rule("log.entries")
     def test_filters_by_type_event_and_outcome(self, api: Api) -> None:
         made = log_attempts(api.merchant, 4)
