@@ -177,9 +177,11 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
     with transaction.atomic():
         wanted = dict(possible.values_list("pk", "event")[:MAXIMUM])
         holds = _lock_holds(wanted.values())
-        # Checked again under the lock: another click may have been quicker.
+        # Checked again under the lock: another click may have been quicker, or the end of a hold.
+        over = [] if although_over else [event.pk for event in holds.values() if _is_over(event, clock.now())]
         rows = (
             Delivery.objects.filter(pk__in=wanted)
+            .exclude(event__in=over)
             .exclude(UNDER_WAY)
             .exclude(status=Delivery.Status.DELIVERED)
         )

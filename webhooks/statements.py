@@ -191,8 +191,9 @@ WITH gone AS (
 )
 {_END}"""  # noqa: S608 - of our own constants alone
 
-# Two statements: the second sees what was written by whoever held the event's row meanwhile. A delivery that is under
-# way is marked, so that whoever records its attempt knows, also if they have read the event before.
+# Two statements: the second sees what was written by whoever held the event's row meanwhile. It locks the deliveries
+# before it looks whether they are under way: an attempt that begins or ends at this moment is waited for. One that is
+# under way is marked, so that whoever records it knows, also if they have read the event before.
 SUPERSEDE_EVENTS = """
 UPDATE webhooks_event e SET superseded_at = ended.at
 FROM unnest(%(checkouts)s::uuid[], %(moments)s::timestamptz[]) ended(checkout_uuid, at)
@@ -205,13 +206,17 @@ WITH over AS MATERIALIZED (
     WHERE e.checkout_uuid = ANY(%(checkouts)s::uuid[]) AND e.type = %(type)s AND e.superseded_at IS NOT NULL
       AND e.id BETWEEN %(first)s AND %(last)s
 ),
+locked AS MATERIALIZED (
+    SELECT d.id, d.lease_token, over.superseded_at FROM webhooks_delivery_pending d JOIN over ON over.id = d.event_id
+    ORDER BY d.id FOR UPDATE OF d
+),
 marked AS (
-    UPDATE webhooks_delivery_pending d SET superseded_at = over.superseded_at
-    FROM over WHERE d.event_id = over.id AND d.lease_token IS NOT NULL
+    UPDATE webhooks_delivery_pending d SET superseded_at = locked.superseded_at
+    FROM locked WHERE d.id = locked.id AND locked.lease_token IS NOT NULL
 ),
 gone AS (
-    DELETE FROM webhooks_delivery_pending d USING over WHERE d.event_id = over.id AND d.lease_token IS NULL
-    RETURNING {_GONE}, over.superseded_at AS ended_at, 'superseded' AS status
+    DELETE FROM webhooks_delivery_pending d USING locked WHERE d.id = locked.id AND locked.lease_token IS NULL
+    RETURNING {_GONE}, locked.superseded_at AS ended_at, 'superseded' AS status
 )
 {_END}"""  # noqa: S608 - of our own constants alone
 

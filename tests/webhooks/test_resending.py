@@ -1,5 +1,6 @@
 """Sending again because a person wants it."""
 
+import time
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -232,7 +233,15 @@ class TestRefusals:
         with pytest.raises(resending.HoldIsOver), transaction.atomic():
             resending.resend(acme.merchant, due.pk, cause=DORA)
         Event.objects.update(valid_until=clock.now() + timedelta(seconds=100))
+        assert resending.resend_selected(acme.merchant, [due.pk], cause=DORA) == (0, 1)
+        assert stands(due)[0] == "parked"
+
+    @pytest.mark.rule("resend.confirmed")
+    def test_a_hold_that_ends_before_it_is_claimed_is_not_sent(self, acme: Subscription) -> None:
+        due = parked(acme, EventType.AUTHORIZED)
+        Event.objects.update(valid_until=clock.now() + timedelta(seconds=0.5))
         assert resending.resend_selected(acme.merchant, [due.pk], cause=DORA) == (1, 0)
+        time.sleep(0.5)
         assert delivery.claim(slots=5, general_slots=5) == []
         assert delivery.end_pointless() == 1
 

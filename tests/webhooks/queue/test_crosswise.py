@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TypeVar
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection, transaction
@@ -13,9 +13,11 @@ from django.db import connection, transaction
 from config.lib import clock
 from payments.models import Merchant
 from tests import factories
-from tests.webhooks.story import subscribe
-from webhooks import outbox, subscriptions
-from webhooks.models import EventType, Subscription
+from tests.factories import CAUSE
+from tests.waiting import wait_for, waiting_for_locks
+from tests.webhooks.story import claim_one, record, subscribe
+from webhooks import outbox, resending, subscriptions
+from webhooks.models import Delivery, EventType, Subscription
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MANY = 6
@@ -94,3 +96,81 @@ def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pyt
         ending.join(0.3)  # it now waits for the superseded delivery
     ending.join(5)
     assert not ending.is_alive() and failures == []
+
+
+def hold() -> tuple[Delivery, UUID]:
+    """A delivery that tells of a hold, and its checkout."""
+    acme, checkout, now = subscribe(), uuid4(), clock.now()
+    until = now + timedelta(seconds=100)
+    told = outbox.emit(
+        acme.merchant, EventType.AUTHORIZED, {}, at=now, checkout_uuid=checkout, valid_until=until
+    )
+    return told.deliveries.get(), checkout
+
+
+def apart(verb: Callable[[], Returned]) -> Callable[[], Returned]:
+    """The verb for a thread: its connection is closed afterwards."""
+
+    def call() -> Returned:
+        try:
+            return verb()
+        finally:
+            connection.close()
+
+    return call
+
+
+@pytest.mark.rule("event.superseded")
+def test_a_hold_that_ends_while_its_attempt_ends_is_told_no_more() -> None:
+    due, checkout = hold()
+    claimed = claim_one()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            record(claimed, 503, "HTTP 503")
+            ending = pool.submit(apart(lambda: outbox.supersede_all({checkout: clock.now()})))
+            wait_for(lambda: waiting_for_locks() == 1)
+        ending.result(5)
+    due.refresh_from_db()
+    assert (due.status, due.next_attempt_at) == ("superseded", None)
+
+
+@pytest.mark.rule("event.superseded")
+def test_a_hold_that_ends_while_its_attempt_begins_is_told_no_more() -> None:
+    """Also if that attempt has failed before the end of the hold is there for others to read."""
+    due, checkout = hold()
+    is_superseded, go_on = threading.Event(), threading.Event()
+
+    def end() -> None:
+        with transaction.atomic():
+            outbox.supersede_all({checkout: clock.now()})
+            is_superseded.set()
+            go_on.wait(5)
+
+    with ThreadPoolExecutor(2) as pool:
+        with transaction.atomic():
+            claimed = claim_one()
+            ending = pool.submit(apart(end))
+            wait_for(lambda: waiting_for_locks() == 1)
+        assert is_superseded.wait(5)
+        failing = pool.submit(apart(lambda: record(claimed, 503, "HTTP 503")))
+        wait_for(lambda: failing.done() or waiting_for_locks() == 1)
+        go_on.set()
+        ending.result(5)
+        failing.result(5)
+    due.refresh_from_db()
+    assert (due.status, due.next_attempt_at) == ("superseded", None)
+
+
+@pytest.mark.rule("resend.confirmed")
+def test_a_hold_that_ends_while_its_parked_word_is_sent_again_with_others_is_left_out() -> None:
+    due, checkout = hold()
+    record(claim_one(), 404, "HTTP 404")
+    resend = apart(lambda: resending.resend_selected(due.merchant, [due.pk], cause=CAUSE))
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            outbox.supersede_all({checkout: clock.now()})
+            sending = pool.submit(resend)
+            wait_for(lambda: waiting_for_locks() == 1)
+        assert sending.result(5) == (0, 1)
+    due.refresh_from_db()
+    assert due.status == "parked"
