@@ -98,6 +98,7 @@ class _Leased(NamedTuple):
     valid_until: datetime | None
     is_superseded: bool
     is_unsubscribed: bool
+    is_elsewhere: bool  # the subscription has been saved since it started: its address may be another one
 
 
 class _Finished(NamedTuple):
@@ -177,7 +178,7 @@ def record(results: Sequence[Result]) -> None:
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
         # Last, so that a claim waits for an endpoint's row for no longer than the commit takes.
-        health.note([_seen(row) for row in finished if row.result.error_message not in health.NOT_ITS_OWN])
+        health.note([_seen(row) for row in finished if _tells_of_endpoint(row)])
 
 
 def record_apart(results: Sequence[Result]) -> int:
@@ -291,6 +292,11 @@ def _row(one: _Finished) -> dict[str, Any]:
         # Receivers echo: what came back from a personal event may be personal.
         "excerpt": "" if leased.event_type in PERSONAL else result.excerpt,
     }
+
+
+def _tells_of_endpoint(row: _Finished) -> bool:
+    """Return whether the endpoint has behaved so, and not our own side or the address that it had before."""
+    return row.result.error_message not in health.NOT_ITS_OWN and not row.leased.is_elsewhere
 
 
 def _seen(row: _Finished) -> health.Seen:

@@ -249,7 +249,7 @@ SELECT d.id, d.lease_token, d.subscription_id, d.attempt_count - d.resent_count,
            WHERE taken.delivery_id = d.id AND taken.is_delivered AND taken.id BETWEEN %(first)s AND %(last)s),
        d.returns_at,
        a.started_at, clock_timestamp(), d.event_type, e.created_at, e.valid_until,
-       coalesce(d.superseded_at, e.superseded_at) IS NOT NULL, s.ended_at IS NOT NULL
+       coalesce(d.superseded_at, e.superseded_at) IS NOT NULL, s.ended_at IS NOT NULL, a.started_at < s.updated_at
 FROM webhooks_delivery_pending d
 JOIN webhooks_attempt a ON a.id = d.lease_token AND a.id BETWEEN %(first)s AND %(last)s
 JOIN webhooks_event e ON e.id = d.event_id AND e.id BETWEEN %(first)s AND %(last)s

@@ -14,7 +14,7 @@ from tests.conftest import Api
 from tests.refusals import refused
 from tests.webhooks.story import ALL, NEW_URL, OLD_URL, claim_one, happen, record, register
 from webhooks import delivery, headers, outbox, signing, subscriptions
-from webhooks.models import Attempt, Delivery, Event, EventType, SigningSecret, plain
+from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, SigningSecret, plain
 
 pytestmark = pytest.mark.django_db
 GRACE = timedelta(hours=2)
@@ -59,6 +59,20 @@ class TestNewUrl:
         register(acme, url=NEW_URL)
         record(claimed, 200)
         assert Delivery.objects.get().status == "delivered"
+
+    @pytest.mark.rule("subscription.new_url")
+    @pytest.mark.parametrize("answer", [200, 500])
+    def test_is_not_said_to_do_as_the_old_one_did(self, acme: Merchant, answer: int) -> None:
+        register(acme)
+        happen(acme)
+        claimed = claim_one()
+        register(acme, url=NEW_URL)
+        record(claimed, answer, None if answer == 200 else "HTTP 500")
+        happened = Endpoint.objects.exclude(last_success_at=None, last_failure_at=None)
+        assert not happened.exists()
+        happen(acme)
+        record(claim_one(), 200)
+        assert happened.get().failing_since is None
 
 
 class TestEnding:

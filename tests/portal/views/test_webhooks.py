@@ -13,6 +13,7 @@ from config.lib import clock
 from payments.models import Merchant
 from portal.models import AuditEntry, Membership, OutboundEmail, Role
 from portal.views import webhooks
+from tests import factories
 from tests.portal import stage
 from tests.portal.stage import saved
 from webhooks import delivery, outbox, subscriptions, testing
@@ -165,6 +166,21 @@ class TestTestEvent:
         assert part.count("hx-swap-oob") == 2 and "1 of 1" in part and "Working" in part
         page = client.get(address).content.decode()
         assert "Its answer counts in Health." in page and "1 of 1" in page and "hx-swap-oob" not in page
+
+    @pytest.mark.rule("subscription.new_url")
+    def test_of_a_new_address_says_that_it_works_once_it_has_answered(
+        self, client: Client, acme: Merchant
+    ) -> None:
+        saved(acme)
+        client.post("/portal/webhooks/test")
+        stage.deliver(acme, 500, "HTTP 500")
+        assert "Failing since" in client.get("/portal/webhooks").content.decode()
+        factories.subscribe(acme, url=f"{stage.URL}/new", event_types=["*"])
+        page = client.get("/portal/webhooks").content.decode()
+        assert "0 of 1" in page and "Failing since" not in page and "Working" not in page
+        client.post("/portal/webhooks/test")
+        stage.deliver(acme, 200)
+        assert "Working" in client.get("/portal/webhooks").content.decode()
 
     def test_counts_in_the_figures_of_a_page_that_shows_it(
         self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
