@@ -45,11 +45,11 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """An endpoint's health: its latest attempts of 24 hours, what waits for it, and what was parked.
+    """An endpoint's health: its latest attempts of 24 hours, what waits for it, and what was parked in that time.
 
-    At most 1,000 attempts and 1,000 parked deliveries are counted. `success_rate` is from 0 to 1; it and the
-    durations are None without an attempt. `working_since` is when the first attempt after the last failure was
-    delivered, None where the latest attempts have no failure.
+    What somebody has closed is not counted (rule resend.closed). At most 1,000 attempts and 1,000 parked deliveries are
+    counted. `success_rate` is from 0 to 1; it and the durations are None without an attempt. `working_since` is when
+    the first attempt after the last failure was delivered, None where the latest attempts have no failure.
     """
 
     attempts: int
@@ -105,15 +105,13 @@ def read(subscription: Subscription) -> Health:
         counted = {"latest": LATEST, "not_its_own": list(NOT_ITS_OWN)}
         cursor.execute(statements.PICTURE, asked | since | counted)
         attempts, delivered, p50, p95, working_since = cursor.fetchone()
-    rows = Delivery.objects.filter(merchant_id=subscription.merchant_id, subscription=subscription)
-    parked = rows.filter(status=Delivery.Status.PARKED)[:LATEST]
     return Health(
         attempts=attempts,
         success_rate=delivered / attempts if attempts else None,
         p50_ms=p50,
         p95_ms=p95,
         oldest_due_at=_oldest_due_at(subscription, now),
-        parked=parked.count(),
+        parked=_parked(subscription, now - LOOKS_BACK),
         last_success_at=endpoint.last_success_at,
         last_failure_at=endpoint.last_failure_at,
         last_error=endpoint.last_error,
@@ -131,6 +129,11 @@ def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
     rows = Subscription.objects.filter(ended_at=None).annotate(due_at=due_at)
     found = rows.aggregate(oldest=Min("due_at"))["oldest"]
     return found if found is not None and found <= now else None
+
+
+def _parked(subscription: Subscription, since: datetime) -> int:
+    rows = Delivery.objects.filter(merchant_id=subscription.merchant_id, subscription=subscription)
+    return rows.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=since)[:LATEST].count()
 
 
 def _oldest_due_at(subscription: Subscription, now: datetime) -> datetime | None:

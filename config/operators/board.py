@@ -170,7 +170,7 @@ def _failing(now: datetime) -> list[tuple[Endpoint, str]]:
 
 
 def _parked_today(now: datetime) -> int:
-    """Count today's parked deliveries, merchant by merchant, since the index begins with the merchant."""
+    """Count what was parked today and nobody has closed, by merchant, with whom the index begins."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = Delivery.objects.filter(status=Delivery.Status.PARKED, ended_at__gte=midnight)
+    rows = Delivery.objects.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=midnight)
     return rows.filter(merchant__in=Merchant.objects.all())[:MAXIMUM].count()

@@ -118,6 +118,21 @@ class TestHealth:
         found = health.read(acme)
         assert (found.oldest_due_at, found.parked) == (oldest.next_attempt_at, 1)
 
+    @pytest.mark.rule("resend.closed")
+    @pytest.mark.parametrize(("closed", "hours", "counted"), [(False, 23, 1), (True, 23, 0), (False, 25, 0)])
+    def test_counts_what_was_parked_within_a_day_and_is_not_closed(
+        self, acme: Subscription, closed: bool, hours: float, counted: int
+    ) -> None:
+        ended_at = clock.now() - timedelta(hours=hours)
+        emit(acme)
+        Delivery.objects.update(
+            status="parked",
+            next_attempt_at=None,
+            ended_at=ended_at,
+            closed_at=clock.now() if closed else None,
+        )
+        assert health.read(acme).parked == counted
+
     def test_looks_back_a_day(self, acme: Subscription) -> None:
         answer(acme, (500, 5))
         Attempt.objects.update(started_at=clock.now() - timedelta(hours=25))

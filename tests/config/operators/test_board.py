@@ -67,7 +67,7 @@ class TestPage:
         for words in (
             "Nothing is in doubt.",
             "None is open.",
-            "Nothing was parked today.",
+            "Nothing parked today is open.",
             "No endpoint fails.",
         ):
             assert words in page
@@ -110,6 +110,15 @@ class TestPage:
         page = operator.get(PAGE).content.decode()
         assert "1 parked today" in page and "Fails</span>" in page and ", for 1 day: HTTP 500." in page
         assert "The provider speaks of another amount" in page and "All merchants" in page
+
+    @pytest.mark.rule("operator.page", "resend.closed")
+    def test_counts_no_parked_delivery_that_somebody_has_closed(self) -> None:
+        parked = emit(subscribe())
+        now = clock.now()
+        Delivery.objects.filter(pk=parked.pk).update(status="parked", next_attempt_at=None, ended_at=now)
+        assert board.read().parked == 1
+        Delivery.objects.filter(pk=parked.pk).update(closed_at=now)
+        assert board.read().parked == 0
 
     @pytest.mark.parametrize("is_superuser", [True, False])
     def test_asks_at_most_twenty_statements(
