@@ -5,7 +5,7 @@ What has not ended holds its day up: nothing is sent again that is so old (rule 
 than four days after the first.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q
 from config.lib import batches, clock
 from config.lib.database import partitions
 from webhooks import statements
-from webhooks.models import PARTITIONED, Delivery, Endpoint, SigningSecret, Subscription
+from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
 ENDED_FOR = timedelta(hours=1)  # by then no event is emitted to a subscription that was read before its end
@@ -49,6 +49,12 @@ def drop_old() -> int:
     for table in PARTITIONED:
         before = partitions.delete_caught(table, before)
     return dropped
+
+
+def kept_since() -> datetime:
+    """Return the moment since when all events are there: WEBHOOK_RETENTION may have been shorter until just now."""
+    since = clock.now() - settings.WEBHOOK_RETENTION
+    return max(since, partitions.starts_at(EVENTS) or since)
 
 
 def delete_ended() -> int:

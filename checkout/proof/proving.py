@@ -5,7 +5,6 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from checkout.proof import references
@@ -13,6 +12,7 @@ from checkout.proof.invariants import INVARIANTS, Invariant
 from config.lib import batches, clock
 from payments import discrepancies
 from payments.closing import sums
+from webhooks import retention
 
 SUMS = "the sums of closed days and months are those of their postings"
 SUMS_KIND = "ledger_sums"
@@ -201,7 +201,7 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
 
 
 def _breaches(query: str, **of: Any) -> list[Breach]:
-    of["told_since"] = clock.now() - settings.WEBHOOK_RETENTION  # older events may be gone
+    of["told_since"] = retention.kept_since()  # older events may be gone
     return [breach for invariant in INVARIANTS for breach in _who_breaks(invariant, query, of)]
 
 

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from django.conf import settings
 from django.db.models import Count, Min, QuerySet
 
 from checkout.models import ApiCall, Checkout
 from checkout.states import VoidReason
-from config.lib import clock
 from config.lib.database import partitions
 from portal.templatetags.portal import time_of
-from webhooks import lookup
+from webhooks import lookup, retention
 from webhooks.models import Attempt, EventType
 
 MAX_ATTEMPTS = 20  # of one event: more than its schedule has
@@ -66,7 +64,7 @@ def _refused(captures: QuerySet[ApiCall]) -> list[Refused]:
 
 def _untold(checkout: Checkout, voided_at: datetime, ended: str) -> str:
     """Return why a hold ended of which no attempt is found to have told the merchant."""
-    if clock.now() - voided_at > settings.WEBHOOK_RETENTION:
+    if (checkout.authorized_at or voided_at) < retention.kept_since():
         return f"No capture came, so {ended}. What was sent then is no longer kept."
     if lookup.deliveries_of(list(lookup.events_about(checkout.pk).values_list("pk", flat=True))).exists():
         return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."

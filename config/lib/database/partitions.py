@@ -8,7 +8,7 @@ a partition is missing lies in the default one, and stays there until its time i
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -30,6 +30,11 @@ SELECT child.inhrelid::regclass::text FROM pg_inherits child
 WHERE child.inhparent = %s::regclass AND NOT EXISTS (
     SELECT FROM pg_inherits attached JOIN pg_index made ON made.indexrelid = attached.inhrelid
     WHERE attached.inhparent = %s::regclass AND made.indrelid = child.inhrelid)
+"""
+# The day on which the first one starts that is not the default one, as `Partitioned.named` writes it.
+_OLDEST = """
+SELECT min(right(relname::text, 8)) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+WHERE inhparent = %s::regclass AND relname ~ '_[0-9]{8}$'
 """
 
 
@@ -145,6 +150,14 @@ def delete_caught(table: Partitioned, before: datetime) -> datetime:
         cursor.execute(oldest, [clock.first_id(before), 1])
         left = cursor.fetchone()
     return clock.made_at(left[0]) if left else before
+
+
+def starts_at(table: Partitioned) -> datetime | None:
+    """Return when the oldest partition starts: what was before has gone. None if there is the default one alone."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OLDEST, [table.table])
+        (day,) = cursor.fetchone()
+    return datetime.strptime(day, "%Y%m%d").replace(tzinfo=UTC) if day else None
 
 
 def days_ahead(table: Partitioned, today: date) -> int:

@@ -12,10 +12,12 @@ from django.utils import timezone
 from checkout import captures
 from checkout.models import Checkout
 from checkout.proof import invariants, proving, references
+from config.lib.database import partitions
 from payments.models import Merchant
 from tests import factories, plans
 from tests.checkout.proof.test_invariants import TAMPERINGS, copy, prove, tamper, without_guards
 from tests.factories import CAUSE
+from webhooks.models import EVENTS, Event
 
 pytestmark = pytest.mark.django_db
 LONG_AGO = "2020-01-01T00:00Z"
@@ -55,6 +57,18 @@ class TestSince:
                 without_guards(sql, then=LONG_AGO)
         tamper(captured, "UPDATE payments_posting SET amount = amount + 1 WHERE account = 'merchant'")
         assert captured.pk in {breach.subject for breach in proving.breaches(since=between)}
+
+
+@pytest.mark.rule("money.proof")
+@pytest.mark.parametrize(("kept", "kinds"), [(2, set()), (4, {"ledger_authorized_event"})])
+def test_misses_no_event_that_was_dropped_before_events_were_kept_so_long(
+    captured: Checkout, kept: int, kinds: set[str]
+) -> None:
+    today = timezone.now().date()
+    partitions.make(EVENTS, today - timedelta(days=kept), today)
+    Event.objects.filter(checkout_uuid=captured.pk).delete()
+    Checkout.objects.filter(pk=captured.pk).update(created_at=timezone.now() - timedelta(days=3))
+    assert {breach.kind for breach in proving.report_of(captured.pk)} == kinds
 
 
 ONE_SHARE = """
@@ -151,7 +165,7 @@ class TestPlans:
             for query in queries
             if "FROM" in query["sql"] and not query["sql"].startswith(beginnings)
         ]
-        assert len(asked) == 2 + len(invariants.INVARIANTS)
+        assert len(asked) == 3 + len(invariants.INVARIANTS)
         read = {sql: {table for table in plans.scans(sql) if not is_small(table)} for sql in asked}
         assert {sql: tables for sql, tables in read.items() if tables} == {}
 

@@ -7,13 +7,14 @@ import pytest
 from checkout import cancellations, expiry
 from checkout.models import Checkout
 from config.lib import clock
+from config.lib.database import partitions
 from payments.models import Merchant
 from portal.orders import order, timeline
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.portal import stage
-from webhooks.models import Attempt
+from webhooks.models import EVENTS, Attempt
 
 pytestmark = pytest.mark.django_db
 
@@ -56,6 +57,18 @@ class TestWhyVoided:
     def test_without_an_endpoint(self, held: Checkout) -> None:
         lapse(held)
         assert why(held).startswith("We had no webhook endpoint to tell")
+
+    @pytest.mark.parametrize(
+        ("kept", "words"), [(2, "What was sent then is no longer kept."), (4, "We had no webhook endpoint")]
+    )
+    def test_of_what_was_sent_before_events_were_kept_so_long(
+        self, held: Checkout, kept: int, words: str
+    ) -> None:
+        lapse(held)
+        then, today = clock.now() - timedelta(days=3), clock.now().date()
+        Checkout.objects.filter(pk=held.pk).update(authorized_at=then, voided_at=then + timedelta(minutes=2))
+        partitions.make(EVENTS, today - timedelta(days=kept), today)
+        assert words in why(held)
 
     def test_of_a_capture_that_came_too_late(self, api: Api, told: Merchant) -> None:
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
