@@ -1,14 +1,18 @@
 """Erases people 25 months after their last order, and their card details once no dispute can come any more.
 
-In small steps; whoever is still needed is tried again the next night. Rules privacy.retention, privacy.cards.
+One by one, as many as there is time for; whoever is still needed holds up nobody, and is tried again the next night.
+Rules privacy.retention, privacy.cards.
 """
 
+import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from uuid import UUID
+from itertools import takewhile
+from typing import TypeVar
 
 import structlog
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest
 from config.lib import batches, clock
@@ -19,7 +23,8 @@ from payments.models import Payment
 
 log = structlog.get_logger("hosted_page.privacy")
 DISPUTES_LAST = timedelta(days=400)  # thirteen months: until then a card must be found again by its last 4
-ROWS = 1000  # people a night
+SECONDS = 600.0  # a night for each kind of row, of which tens of thousands are done then
+M = TypeVar("M", bound=Model)
 
 
 def erase_old() -> int:
@@ -29,31 +34,44 @@ def erase_old() -> int:
     """
     now = clock.now()
     before = now - settings.PERSON_RETENTION
-    erased = sum(_erase(people.of_customer(pk), before) for pk in _old_customers(before))
-    erased += sum(_erase(Person(None, [row]), before) for row in _old_addresses(before))
+    erased = sum(_erase(people.of_customer(row.pk), before) for row in _for_a_while(_old_customers(before)))
+    erased += sum(_erase(Person(None, [row]), before) for row in _for_a_while(_old_addresses(before)))
     first = clock.first_id(before)
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(name=""), name="")
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(phone=""), phone="")
-    for customer in Customer.objects.filter(erased_at__isnull=False, cards_erased_at=None)[:ROWS]:
+    for customer in _for_a_while(_with_old_cards(now - DISPUTES_LAST)):
         _erase_cards(customer, now)
     log.info("people erased", count=erased)
     return erased
 
 
-def _old_customers(before: datetime) -> list[UUID]:
+def _for_a_while(rows: QuerySet[M]) -> Iterator[M]:
+    """Yield the rows until none is left or the time is over: the next night goes on."""
+    end = time.monotonic() + SECONDS
+    return takewhile(lambda _: time.monotonic() < end, batches.each(rows))
+
+
+def _old_customers(before: datetime) -> QuerySet[Customer]:
     led = Checkout.objects.filter(led_by__customer=OuterRef("pk"), created_at__gte=before)
     paid = PaymentRequest.objects.filter(mate=OuterRef("pk"), created_at__gte=before)
     known = Customer.objects.filter(erased_at=None, pk__lt=clock.first_id(before), created_at__lt=before)
-    return list(
-        known.exclude(Exists(led)).exclude(Exists(paid)).order_by("pk").values_list("pk", flat=True)[:ROWS]
-    )
+    return known.exclude(Exists(led)).exclude(Exists(paid))
 
 
-def _old_addresses(before: datetime) -> list[MerchantCustomer]:
+def _old_addresses(before: datetime) -> QuerySet[MerchantCustomer]:
     """Return those who are known by an address alone, and have ticked nothing since."""
     ticks = OptIn.objects.filter(person=OuterRef("pk"))
     nameless = MerchantCustomer.objects.filter(customer=None).filter(Exists(ticks.exclude(email_digest="")))
-    return list(nameless.exclude(Exists(ticks.filter(opted_in_at__gte=before)))[:ROWS])
+    return nameless.exclude(Exists(ticks.filter(opted_in_at__gte=before)))
+
+
+def _with_old_cards(before: datetime) -> QuerySet[Customer]:
+    """Return those erased whose cards are still there, and have paid nothing since: the others hold up nobody."""
+    newer = Exists(Payment.objects.filter(subject=OuterRef("pk"), created_at__gte=before))
+    led = Checkout.objects.filter(newer, led_by__customer=OuterRef("pk"))
+    paid = PaymentRequest.objects.filter(newer, mate=OuterRef("pk"))
+    erased = Customer.objects.filter(erased_at__isnull=False, cards_erased_at=None)
+    return erased.exclude(Exists(led)).exclude(Exists(paid))
 
 
 def _erase(person: Person, before: datetime) -> bool:
@@ -67,10 +85,9 @@ def _erase(person: Person, before: datetime) -> bool:
 
 
 def _erase_cards(customer: Customer, now: datetime) -> None:
-    """Empty last 4 and fingerprint of all their cards, once the newest is old enough."""
+    """Empty last 4 and fingerprint of all their cards."""
     led = Checkout.objects.filter(led_by__customer=customer).values("pk")
     paid = PaymentRequest.objects.filter(mate=customer).values("pk")
     cards = Payment.objects.filter(Q(subject__in=led) | Q(subject__in=paid))
-    if not cards.filter(created_at__gte=now - DISPUTES_LAST).exists():
-        cards.update(card_last4="", card_fingerprint="")
-        Customer.objects.filter(pk=customer.pk).update(cards_erased_at=now)
+    cards.update(card_last4="", card_fingerprint="")
+    Customer.objects.filter(pk=customer.pk).update(cards_erased_at=now)

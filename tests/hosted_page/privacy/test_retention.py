@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import override_settings
 
 from checkout.models import Checkout, Customer, PaymentRequest
-from config.lib import clock
+from config.lib import batches, clock
 from hosted_page.models import OptIn
 from hosted_page.privacy import erasing, people, retention
 from payments.models import Merchant, Payment
@@ -80,6 +80,25 @@ class TestPeople:
         let_pass(OLD)
         assert retention.erase_old() == 0
 
+    def test_hold_up_nobody_while_they_stay(
+        self, unpaid: Checkout, lea: Customer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(batches, "ROWS", 1)
+        Checkout.objects.filter(pk=unpaid.pk).update(lead=lea)
+        CustomerFactory.create_batch(2)
+        let_pass(OLD)
+        assert retention.erase_old() == 2
+        assert list(Customer.objects.filter(erased_at=None)) == [lea]
+
+    def test_wait_for_the_next_night_when_the_time_is_over(
+        self, order: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        let_pass(OLD)
+        with monkeypatch.context() as short:
+            short.setattr(retention, "SECONDS", 0.0)
+            assert retention.erase_old() == 0
+        assert retention.erase_old() == 1
+
     def test_known_by_an_address_alone_go_too(self, order: Checkout) -> None:
         tick(order, None, "amy@example.com")
         let_pass(OLD)
@@ -127,3 +146,12 @@ class TestCardsOfSomebodyErased:
         card = Payment.objects.get(subject=order.pk)
         assert (card.card_last4, card.card_fingerprint, card.card_brand) == ("", "", "Visa")
         assert Payment.objects.get(subject=untouched.pk).card_last4 == "1111"
+
+    def test_hold_up_nobody_whose_are_old_enough(
+        self, order: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(batches, "ROWS", 1)
+        erasing.erase(people.find(phone=PHONE))
+        Customer.objects.create(erased_at=clock.now())
+        retention.erase_old()
+        assert [erased.cards_erased_at is None for erased in Customer.objects.order_by("pk")] == [True, False]
