@@ -1,5 +1,6 @@
 """The outbox of mails: rows that a pump sends, so that no answer waits for a mail server (rule mail.outbox)."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -7,6 +8,7 @@ from uuid import uuid4
 import structlog
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db.models import Max, QuerySet
 from django.template.loader import render_to_string
 from django.utils import timezone
 
@@ -36,6 +38,16 @@ SUBJECTS = {
     "dispute_opened": "{merchant}: a customer disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
+DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {  # what each counts
+    "deliveries_parked": needs.parked,
+    "holds_lost": needs.lost_holds,
+}
+# When that came about: `voided_at` is a hold's end, however late that was kept.
+CAME_AT = {"deliveries_parked": "ended_at", "holds_lost": "updated_at"}
+
+
+class NothingToTell(Exception):
+    """What a mail would have told of is over."""
 
 
 def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
@@ -46,6 +58,13 @@ def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
     if is_new:
         wakeup.after_commit(SEND_EMAILS)
     return is_new
+
+
+def untold(merchant: Merchant, kind: str) -> QuerySet[Any]:
+    """Return what waits for the merchant that no mail of this daily kind has counted."""
+    waiting = DAILY[kind](merchant)
+    told = OutboundEmail.objects.filter(merchant=merchant, kind=kind).aggregate(at=Max("sent_at"))["at"]
+    return waiting.filter(**{f"{CAME_AT[kind]}__gt": told}) if told else waiting
 
 
 def put(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
@@ -82,11 +101,14 @@ def _tried(email: OutboundEmail, now: datetime) -> dict[str, Any]:
 
 
 def _send(email: OutboundEmail) -> bool:
-    message = None
+    message, now = None, clock.now()  # what comes after this moment is for the next mail
     try:
         message = _message(email)
         if message is not None:
             message.send()
+    except NothingToTell:
+        email.delete()  # with its key, which is free for what comes later
+        return False
     except Exception as error:  # of the mail server or the facts: the other mails go out all the same
         of = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
         log.error("mail not sent", **of, kind=email.kind, error=type(error).__name__)
@@ -95,7 +117,7 @@ def _send(email: OutboundEmail) -> bool:
             email.save(update_fields=["next_try_at"])
             return False
         message = None
-    email.next_try_at, email.sent_at = None, clock.now() if message else None
+    email.next_try_at, email.sent_at = None, now if message else None
     email.text = None
     email.facts.pop("link", None)  # no link or code is kept longer than needed
     email.save(update_fields=["next_try_at", "sent_at", "text", "facts"])
@@ -103,7 +125,7 @@ def _send(email: OutboundEmail) -> bool:
 
 
 def _message(email: OutboundEmail) -> EmailMessage | None:
-    """Return the mail as it reads now, None if there is nobody or nothing to tell any more."""
+    """Return the mail as it reads now, None if there is nobody to tell any more. Raises NothingToTell."""
     if email.ends_at is not None and email.ends_at <= clock.now():
         return None
     if email.merchant is None:
@@ -111,7 +133,7 @@ def _message(email: OutboundEmail) -> EmailMessage | None:
         return EmailMessage(written_subject, written_body, to=[recipient])
     context = _context(email, email.merchant)
     to = _recipients(email)
-    if context is None or not to:
+    if not to:
         return None
     context |= {
         "merchant": email.merchant,
@@ -134,7 +156,7 @@ def _recipients(email: OutboundEmail) -> list[str]:
     return list(owners.values_list("user__email", flat=True))
 
 
-def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any] | None:
+def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
     if email.kind == "sensitive_change":
         entry = AuditEntry.objects.select_related("user", "client").get(pk=email.facts["entry"])
         return {"entry": entry, "what": email.facts["what"].lower(), "words": email.facts["what"]}
@@ -142,19 +164,19 @@ def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any] | None:
         invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
         link = settings.BASE_URL + crypto.decrypt(email.facts["link"])
         return {"invitation": invitation, "link": link, "shop": naming.shop(merchant)}
-    if email.kind in ("deliveries_parked", "holds_lost"):
-        look = needs.parked if email.kind == "deliveries_parked" else needs.lost_holds
-        count = look(merchant).count()
-        return {"count": count} if count else None
+    if email.kind in DAILY:
+        if count := DAILY[email.kind](merchant).count():
+            return {"count": count}
+        raise NothingToTell
     if email.kind in ("dispute_opened", "dispute_decided"):
         return _of_dispute(Dispute.objects.select_related("payment").get(pk=email.key), email.kind)
     return dict(email.facts)
 
 
-def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any] | None:
-    """Return what a mail about a dispute says, None about one to answer that is decided by now."""
+def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any]:
+    """Return what a mail about a dispute says. Raises NothingToTell: it is to be answered, and decided by now."""
     if kind == "dispute_opened" and dispute.closed_at is not None:
-        return None
+        raise NothingToTell
     checkout = Checkout.objects.get(pk=dispute.checkout_uuid)
     return {
         "amount": money.display(dispute.amount, checkout.currency),

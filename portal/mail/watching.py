@@ -4,6 +4,9 @@ Rule portal.mails.
 """
 
 from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q, QuerySet
 
 from checkout.models import Change
 from checkout.states import Status, VoidReason
@@ -12,6 +15,7 @@ from payments import money
 from payments.models import Dispute, Merchant
 from portal.dashboard import needs
 from portal.mail import outbox
+from portal.models import OutboundEmail
 from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint
 
@@ -39,12 +43,10 @@ def _failing_endpoints(now: datetime) -> None:
 
 
 def _parked_deliveries(now: datetime) -> None:
-    """Queue a mail to each merchant with newly parked deliveries, once a day at most."""
     parked = Delivery.objects.filter(
         status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=now - LATELY
     )
-    for merchant in Merchant.objects.filter(pk__in=parked.values("merchant")):
-        outbox.tell(merchant, "deliveries_parked", key=f"{now:%Y-%m-%d}")
+    _tell_daily(now, "deliveries_parked", parked.values("merchant"))
 
 
 def _failed_refunds(now: datetime) -> None:
@@ -68,15 +70,27 @@ def _failed_refunds(now: datetime) -> None:
 
 
 def _lost_holds(now: datetime) -> None:
-    """Queue a mail to each merchant that has just lost holds, once a day at most."""
     lost = Change.objects.filter(
         pk__gte=clock.first_id(now - LATELY),
         origin=Status.AUTHORIZED,
         to=Status.VOIDED,
         checkout__void_reason=VoidReason.AUTH_EXPIRED,
     )
-    for merchant in Merchant.objects.filter(pk__in=lost.values("checkout__merchant")):
-        outbox.tell(merchant, "holds_lost", key=f"{now:%Y-%m-%d}")
+    _tell_daily(now, "holds_lost", lost.values("checkout__merchant"))
+
+
+def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
+    """Queue a mail to each merchant for whom something waits that none has told of, once a day at most.
+
+    That is something of `lately`, or of the time since a mail of the last days: it tells of nothing that came later.
+    """
+    mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - needs.LOOKS_BACK))
+    today = f"{now:%Y-%m-%d}"
+    told = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))  # one that waits will count all of it
+    merchants = Merchant.objects.filter(Q(pk__in=lately) | Q(pk__in=mails.values("merchant")))
+    for merchant in merchants.exclude(pk__in=told.values("merchant")):
+        if outbox.untold(merchant, kind).exists():
+            outbox.tell(merchant, kind, key=today)
 
 
 def _disputes(now: datetime) -> None:

@@ -1,6 +1,5 @@
 import re
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 from unittest.mock import Mock
 
 import pytest
@@ -8,36 +7,15 @@ from django.core import mail
 from django.db import connection
 from django.db.models import F
 from django.test import Client
-from pytest_django.fixtures import Settings
 
-from checkout import refunds
-from checkout.models import Change, Checkout, Refund
 from config.lib import clock
-from payments.models import Dispute, Merchant
 from portal.mail import outbox, watching
-from portal.models import Membership, OutboundEmail, Role
-from tests import factories
-from tests.factories import CAUSE
-from tests.outside import decide, dispute
+from portal.models import Membership, OutboundEmail
 from tests.portal import stage
-from webhooks import subscriptions
-from webhooks.models import Endpoint
+from tests.portal.mail.conftest import look_and_send
+from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner(acme: Merchant) -> Membership:
-    factories.subscribe(acme, url=stage.URL, event_types=["*"])
-    stage.person(acme, Role.DEVELOPER)
-    return stage.person(acme, Role.OWNER, "lea@acme.example")
-
-
-def look_and_send() -> list[Any]:
-    mail.outbox.clear()
-    watching.look(clock.now())
-    outbox.send_due()
-    return list(mail.outbox)
 
 
 @pytest.mark.rule("mail.outbox")
@@ -87,99 +65,6 @@ class TestAboutALogin:
         assert outbox.send_due() == 1
 
 
-@pytest.mark.rule("portal.mails")
-class TestWatching:
-    def test_tells_of_an_endpoint_that_fails_for_an_hour_once(self, owner: Membership) -> None:
-        subscription = subscriptions.read(owner.merchant)
-        endpoint = Endpoint.objects.create(
-            subscription=subscription, failing_since=clock.now(), last_error="HTTP 500"
-        )
-        assert look_and_send() == []
-        endpoint.failing_since = clock.now() - timedelta(hours=1, seconds=1)
-        endpoint.save()
-        (sent,) = look_and_send()
-        assert sent.to == ["lea@acme.example"] and "HTTP 500" in sent.body and "for an hour" in sent.subject
-        assert look_and_send() == []
-
-    def test_tells_of_parked_deliveries_once_a_day(self, owner: Membership) -> None:
-        stage.parked(owner.merchant)
-        (sent,) = look_and_send()
-        assert "1 delivery is parked" in sent.body and "/portal/deliveries?outcome=parked" in sent.body
-        stage.parked(owner.merchant)
-        assert look_and_send() == []
-        OutboundEmail.objects.update(key="yesterday")
-        (sent,) = look_and_send()
-        assert "2 deliveries are parked" in sent.body
-
-    @pytest.mark.parametrize(
-        ("reason", "says", "helps"),
-        [
-            (
-                "card_closed",
-                "The card’s account is closed.",
-                "Pay the customer another way, or write to",
-            ),
-            ("insufficient_balance", "Insufficient balance.", "Try again"),
-            ("refused", "", "Try again"),
-            (None, "", "Try again"),
-        ],
-    )
-    def test_tells_of_a_failed_refund_and_what_helps(
-        self, owner: Membership, captured: Checkout, reason: str | None, says: str, helps: str
-    ) -> None:
-        refunds.accept(owner.merchant, captured.pk, ref="r-1", cause=CAUSE)
-        Refund.objects.update(status="failed", failure_reason=reason)
-        Checkout.objects.filter(pk=captured.pk).update(status="captured")
-        Change.objects.create(
-            checkout=captured, origin="refunding", to="captured", actor="pump", created_at=clock.now()
-        )
-        (sent,) = look_and_send()
-        assert "£90.00" in sent.body and str(captured.pk) in sent.body
-        assert says in sent.body and helps in sent.body
-        assert (
-            ("Try again" in sent.body)
-            == (helps == "Try again")
-            != ("with r-1. Sending it again" in sent.body)
-        )
-        assert look_and_send() == []
-
-    def test_tells_of_lost_holds_once_a_day(self, owner: Membership, at: Any) -> None:
-        at("lapsed")
-        (sent,) = look_and_send()
-        assert "1 hold lapsed" in sent.body
-        assert look_and_send() == []
-
-    @pytest.mark.rule("dispute.told")
-    @pytest.mark.usefixtures("posted")
-    def test_tells_of_a_dispute_and_what_to_do_until_when(
-        self, owner: Membership, captured: Checkout, settings: Settings
-    ) -> None:
-        settings.SUPPORT_EMAIL = "help@checkout.example"
-        found = dispute(captured.payment)
-        Dispute.objects.update(respond_by=datetime(2026, 12, 4, 18, tzinfo=UTC))
-        (sent,) = look_and_send()
-        assert sent.to == ["lea@acme.example"] and sent.subject.endswith("a customer disputes £90.00")
-        assert "Send your evidence to help@checkout.example before 4 Dec" in sent.body
-        assert captured.merchant_order_id in sent.body and f"/portal/checkouts/{captured.pk}" in sent.body
-        assert look_and_send() == []
-        decide(found, is_won=False)
-        (sent,) = look_and_send()
-        assert sent.subject.endswith("the dispute over £90.00 is lost") and "nothing to refund" in sent.body
-        assert look_and_send() == []
-
-    @pytest.mark.rule("dispute.told")
-    @pytest.mark.usefixtures("posted")
-    def test_tells_of_a_dispute_that_is_won(self, owner: Membership, captured: Checkout) -> None:
-        found = dispute(captured.payment)
-        watching.look(clock.now())
-        decide(found, is_won=True)
-        (sent,) = look_and_send()
-        assert sent.subject.endswith("is won") and "given the money back to you" in sent.body
-
-    def test_keeps_still_when_all_is_well(self, owner: Membership, captured: Checkout) -> None:
-        assert look_and_send() == []
-
-
 class TestSending:
     def test_is_tried_again_when_the_mail_server_is_away(
         self, owner: Membership, monkeypatch: pytest.MonkeyPatch
@@ -227,7 +112,17 @@ class TestSending:
         delivery.status, delivery.next_attempt_at, delivery.ended_at = "pending", clock.now(), None
         delivery.save()
         assert outbox.send_due() == 0 and mail.outbox == []
-        assert OutboundEmail.objects.get().next_try_at is None
+        assert not OutboundEmail.objects.exists()
+
+    @pytest.mark.rule("portal.mails")
+    def test_of_nothing_left_to_tell_leaves_the_day_to_what_comes_later(self, owner: Membership) -> None:
+        delivery = stage.parked(owner.merchant)
+        watching.look(clock.now())
+        Delivery.objects.filter(pk=delivery.pk).update(closed_at=clock.now())
+        assert outbox.send_due() == 0
+        stage.parked(owner.merchant)
+        (sent,) = look_and_send()
+        assert "1 delivery is parked" in sent.body
 
     def test_header_cannot_be_broken_by_a_name(self, owner: Membership) -> None:
         owner.merchant.name = "Acme\nBcc: all@example.com"
