@@ -91,8 +91,14 @@ function fulfil(checkout) { // slowly, elsewhere, what is here: once for each, h
 
 // What no delivery told: captures what is still held, then fulfils what was captured since the cursor, kept with your orders.
 async function catchUp() {
-  const held = await authorized('GET', `${orders}?status=authorized&limit=200`, undefined, 8)
-  for (const { checkout_uuid, authorized_at, pending_operation } of held.data?.checkouts ?? []) {
+  const held = []
+  for (let more = ''; more !== null; ) { // the newest come first, what ends soonest last
+    const { data } = await authorized('GET', `${orders}?status=authorized&limit=200${more}`, undefined, 8)
+    held.push(...(data?.checkouts ?? []))
+    more = data?.next_cursor ? `&cursor=${data.next_cursor}` : null
+  }
+  held.sort((one, other) => (one.capture_before < other.capture_before ? -1 : 1))
+  for (const { checkout_uuid, authorized_at, pending_operation } of held) {
     if (pending_operation || authorized_at > ago(10)) continue // a delivery is at work on it
     if ((await tryCapture(checkout_uuid, 8))[0]) fulfil(checkout_uuid)
   }

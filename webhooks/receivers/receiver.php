@@ -87,8 +87,13 @@ function fulfil(string $checkout): void
 /** Capture what is still held, then fulfil what was captured since the cursor, which you keep with your orders. */
 function catchUp(string $started): void
 {
-    [, $held] = authorized('GET', ORDERS . '?status=authorized&limit=200');
-    foreach ($held->data->checkouts ?? [] as $checkout) {
+    for ($held = [], $more = ''; $more !== null; ) { // the newest come first, what ends soonest last
+        [, $page] = authorized('GET', ORDERS . "?status=authorized&limit=200$more");
+        $held = [...$held, ...$page->data->checkouts ?? []];
+        $more = isset($page->data->next_cursor) ? "&cursor={$page->data->next_cursor}" : null;
+    }
+    usort($held, fn($one, $other) => $one->capture_before <=> $other->capture_before);
+    foreach ($held as $checkout) {
         $isAtWork = isset($checkout->pending_operation) || $checkout->authorized_at > ago(10); // a delivery is
         if (!$isAtWork && tryCapture($checkout->checkout_uuid)[0]) fulfil($checkout->checkout_uuid);
     }

@@ -6,7 +6,6 @@ import hmac
 import json
 import os
 import re
-import sys
 import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +18,7 @@ from urllib.request import Request, urlopen
 NEEDED = ("CHECKOUT_BASE_URL", "CHECKOUT_CLIENT_ID", "CHECKOUT_CLIENT_SECRET", "SIGNING_SECRETS")
 for variable in NEEDED:
     if not os.environ.get(variable, "").strip():
-        sys.exit(f"Set {variable} (see Quick start and Receivers in the documentation).")
+        raise SystemExit(f"Set {variable} (see Quick start and Receivers in the documentation).")
 BASE_URL, CLIENT_ID, CLIENT_SECRET, SECRETS = (os.environ[variable] for variable in NEEDED)
 CLIENT = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
 PORT = int(os.environ.get("PORT") or 3000)
@@ -110,18 +109,21 @@ def fulfil(checkout: str) -> None:
 
 def catch_up() -> None:
     """Capture what is still held, then fulfil what was captured since the cursor, which you keep with your orders."""
-    for held in authorized("GET", f"{ORDERS}?status=authorized&limit=200")["data"]["checkouts"]:
-        if "pending_operation" in held or held["authorized_at"] > ago(10):
-            continue  # a delivery is at work on it
-        if try_capture(held["checkout_uuid"])[0]:
-            fulfil(held["checkout_uuid"])
+    page = authorized("GET", f"{ORDERS}?status=authorized&limit=200")["data"]
+    held = page["checkouts"]
+    while page["next_cursor"]:  # the newest come first, what ends soonest last
+        page = authorized("GET", f"{ORDERS}?status=authorized&limit=200&cursor={page['next_cursor']}")["data"]
+        held += page["checkouts"]
+    for one in sorted(held, key=lambda one: one["capture_before"]):
+        is_at_work = "pending_operation" in one or one["authorized_at"] > ago(10)  # a delivery is
+        if not is_at_work and try_capture(one["checkout_uuid"])[0]:
+            fulfil(one["checkout_uuid"])
     kept, is_full = Path("cursor"), True
     while is_full:
         start = f"cursor={kept.read_text()}" if kept.exists() else f"updated_after={STARTED}"
         page = authorized("GET", f"{ORDERS}?sort=updated_at&limit=200&{start}")["data"]
-        for checkout in page["checkouts"]:
-            if checkout["status"] == "captured":
-                fulfil(checkout["checkout_uuid"])
+        for captured in [one for one in page["checkouts"] if one["status"] == "captured"]:
+            fulfil(captured["checkout_uuid"])
         kept.write_text(page["next_cursor"])
         is_full = len(page["checkouts"]) == 200
 

@@ -7,7 +7,13 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 type Event = { id: string; type: string; data?: { checkout_uuid?: string } }
-type Checkout = { checkout_uuid: string; status: string; authorized_at?: string; pending_operation?: string }
+type Checkout = {
+  checkout_uuid: string
+  status: string
+  authorized_at?: string
+  capture_before?: string
+  pending_operation?: string
+}
 type Answer = {
   status: number
   wait: number
@@ -104,8 +110,14 @@ function fulfil(checkout: string) { // slowly, elsewhere, what is here: once for
 
 // What no delivery told: captures what is still held, then fulfils what was captured since the cursor, kept with your orders.
 async function catchUp(): Promise<void> {
-  const held = await authorized('GET', `${orders}?status=authorized&limit=200`, undefined, 8)
-  for (const { checkout_uuid, authorized_at, pending_operation } of held.data?.checkouts ?? []) {
+  const held: Checkout[] = []
+  for (let more: string | null = ''; more !== null; ) { // the newest come first, what ends soonest last
+    const { data }: Answer = await authorized('GET', `${orders}?status=authorized&limit=200${more}`, undefined, 8)
+    held.push(...(data?.checkouts ?? []))
+    more = data?.next_cursor ? `&cursor=${data.next_cursor}` : null
+  }
+  held.sort((one, other) => ((one.capture_before ?? '') < (other.capture_before ?? '') ? -1 : 1))
+  for (const { checkout_uuid, authorized_at, pending_operation } of held) {
     if (pending_operation || (authorized_at ?? '') > ago(10)) continue // a delivery is at work on it
     if ((await tryCapture(checkout_uuid, 8))[0]) fulfil(checkout_uuid)
   }

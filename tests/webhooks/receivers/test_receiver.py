@@ -52,8 +52,13 @@ def bank() -> Iterator[Bank]:
     class Api(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             bank.calls.append(self.path)
-            rows = bank.held if "status=authorized" in self.path else bank.changed
-            self._answer(200, {"data": {"checkouts": rows, "next_cursor": "next"}})
+            if "status=authorized" not in self.path:
+                self._answer(200, {"data": {"checkouts": bank.changed, "next_cursor": "next"}})
+                return
+            number = int(self.path.partition("&cursor=page-")[2] or 0)
+            following = f"page-{number + 1}" if bank.held[number + 1 :] else None
+            rows = bank.held[number : number + 1]  # one a page: a receiver takes what it is given
+            self._answer(200, {"data": {"checkouts": rows, "next_cursor": following}})
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
@@ -103,6 +108,13 @@ def start(tmp_path: Path, bank: Bank) -> Iterator[Start]:
 def signed(event_id: str, secret: str, kind: str = "checkout.authorized") -> tuple[bytes, dict[str, str]]:
     body = json.dumps({"id": event_id, "type": kind, "data": {"checkout_uuid": f"order-{event_id}"}}).encode()
     return body, {"X-Service-Signature": signing.sign([secret], body, int(time.time()))}
+
+
+def held(checkout: str, minute: int, **more: str) -> dict[str, str]:
+    """A hold that ends in that minute of 2026, as the list shows it."""
+    authorized_at, capture_before = "2026-01-01T00:00:00.000Z", f"2026-01-01T00:0{minute}:00.000Z"
+    shown = {"authorized_at": authorized_at, "capture_before": capture_before} | more
+    return {"checkout_uuid": checkout} | shown
 
 
 def test_there_is_one_for_each_language() -> None:
@@ -177,24 +189,27 @@ class TestReceiver:
     @pytest.mark.rule("docs.receivers")
     @pytest.mark.long
     def test_catches_up_with_what_no_delivery_told(self, receiver: Path, start: Start, bank: Bank) -> None:
-        secret, long_ago = signing.new_secret(), "2026-01-01T00:00:00.000Z"
+        secret = signing.new_secret()
         running = start(receiver, [secret])
         bank.answers.append(No(504, "outcome_unknown", wait=20))
         assert running.post(*signed("one", secret)).status == 500  # superseded from here on
         bank.held[:] = [
-            {"checkout_uuid": "held", "authorized_at": long_ago},
-            {"checkout_uuid": "in-doubt", "authorized_at": long_ago, "pending_operation": "capture"},
-            {"checkout_uuid": "young", "authorized_at": "9999-01-01T00:00:00.000Z"},
+            held("young", 3, authorized_at="9999-01-01T00:00:00.000Z"),
+            held("later", 2),
+            held("in-doubt", 1, pending_operation="capture"),
+            held("sooner", 0),
         ]
         bank.changed[:] = [
             {"checkout_uuid": "order-one", "status": "captured"},
             {"checkout_uuid": "lapsed", "status": "voided"},
             {"checkout_uuid": "given-back", "status": "refunded"},
         ]
-        programs.wait_until(lambda: running.paid() == ["held", "order-one"])
-        assert [path for path in bank.captures() if "order-one" not in path] == [
-            "/api/merchant/v1/checkouts/held/capture"
-        ]
+        programs.wait_until(lambda: running.paid() == ["later", "order-one", "sooner"])
+        assert [path for path in bank.captures() if "order-one" not in path][:2] == [
+            "/api/merchant/v1/checkouts/sooner/capture",
+            "/api/merchant/v1/checkouts/later/capture",
+        ], "the one that ends soonest first, though it is on the last page"
+        assert not [path for path in bank.captures() if "young" in path or "in-doubt" in path]
         first, *_ = [path for path in bank.calls if "sort=updated_at" in path]
         assert "updated_after=20" in first
 
