@@ -38,8 +38,8 @@ def rename(share_uuid: UUID, name: str) -> PaymentRequest:
 def ask_again(share_uuid: UUID) -> PaymentRequest:
     """Open a share again that was declined or cancelled, with a new link: the old one is not known any more.
 
-    It ends with the order's other links, and works for a day at least. One that is open already is returned as it is.
-    Raises ShareNotOpen.
+    It ends with the order's other links, and works for a day at least. Nobody has it by text, so one may go out at
+    once. A share that is open already is returned as it is. Raises ShareNotOpen.
     """
     with transaction.atomic(durable=True):
         share, checkout = locked(share_uuid)
@@ -49,7 +49,7 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
             token = secrets.token_urlsafe(TOKEN_BYTES)
             ends_at = max(share.expires_at or now, now + AT_LEAST)
             link = {"token": token, "token_digest": crypto.digest(token), "expires_at": ends_at}
-            share.move(ShareStatus.OPEN, ended_at=None, **link)
+            share.move(ShareStatus.OPEN, ended_at=None, next_reminder_at=None, **link)
     return _open(share)
 
 

@@ -10,6 +10,7 @@ from checkout import sharing
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import clock
+from hosted_page.group.lines import TO_MATES
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, naming, outbox, stops
@@ -62,9 +63,7 @@ def _is_open(share: PaymentRequest) -> bool:
 def is_wanted(asked: SmsMessage) -> bool:
     """Return whether the share can still be paid, by the link that is in the text."""
     share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
-    if share is None or not _is_open(share):
-        return False
-    return share.token in (asked.body or share.token)
+    return share is not None and _is_open(share) and _has_link(asked, share)
 
 
 def went_out(asked: SmsMessage) -> None:
@@ -76,12 +75,24 @@ def went_out(asked: SmsMessage) -> None:
 
 
 def take_back(asked: SmsMessage, *, may_be_out: bool) -> None:
-    """Let the lead ask again. The number stays if the text may be out, or it is an earlier one, which has the link."""
-    share = PaymentRequest.objects.filter(pk=asked.subject)
+    """Let the lead ask again. The number stays if the text may be out, or it is an earlier one, which has the link.
+
+    A text whose link was replaced meanwhile leaves alone what was asked for with the new one.
+    """
+    share = PaymentRequest.objects.filter(pk=asked.subject).first() if asked.kind in TO_MATES else None
+    if share is None:
+        return
+    of_link = PaymentRequest.objects.filter(pk=share.pk, token_digest=share.token_digest)
+    if not _has_link(asked, share):
+        of_link = of_link.filter(next_reminder_at=None)
     if asked.kind == SmsMessage.Kind.INVITATION and not may_be_out:
-        share.filter(phone=asked.phone).update(phone="")
-    if asked.kind in (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER):
-        share.update(next_reminder_at=None)
+        of_link.filter(phone=asked.phone).update(phone="")
+    of_link.update(next_reminder_at=None)
+
+
+def _has_link(asked: SmsMessage, share: PaymentRequest) -> bool:
+    """Whether the text has the link by which the share is paid now."""
+    return share.token in (asked.body or share.token)
 
 
 def words(share: PaymentRequest) -> str:

@@ -61,8 +61,10 @@ class TestAskedAgain:
     @pytest.mark.parametrize("end", [sharing.decline, sharing.cancel])
     def test_has_a_new_link_and_the_old_one_is_not_known(self, finns: PaymentRequest, end: Verb) -> None:
         end(finns.pk)
+        PaymentRequest.objects.filter(pk=finns.pk).update(next_reminder_at=finns.expires_at)
         again = bending.ask_again(finns.pk)
         assert (again.status, again.ended_at, again.expires_at) == ("open", None, finns.expires_at)
+        assert again.next_reminder_at is None, "nobody has been texted this one"
         assert again.token != finns.token and again.token_digest == crypto.digest(again.token)
         assert not PaymentRequest.objects.filter(token_digest=finns.token_digest).exists()
         mates.pay(again)

@@ -1,0 +1,59 @@
+"""A share's link by text, once the lead has asked for it again by a new one."""
+
+import pytest
+
+from checkout import sharing
+from hosted_page.models import SmsMessage
+from hosted_page.sms import sending
+from hosted_page.sms.senders import InDoubt, Refused
+from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.sms.test_outbox import FINN_SENT, Network, ask, is_free, send_all
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("share.bends", "sms.invitation")]
+
+
+@pytest.fixture
+def taken(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
+    """Finn's first text, which the carrier is asked to send: he has said no meanwhile, and Lea asks again."""
+    ask(lead, finn.share)
+    text = sending.claim()
+    assert text is not None
+    sharing.decline(finn.share.pk)
+    lead.post("/ask-again", share=str(finn.share.pk))
+    return text
+
+
+def test_a_new_link_may_go_out_at_once_to_the_same_number(
+    lead: Payer, finn: Mate, taken: SmsMessage, network: Network
+) -> None:
+    sending.send(taken)
+    page = words(lead.get())
+    assert "text the link to" in page and "•••• 0456" in page and "You can remind them from" not in page
+    old = finn.share.token
+    assert finn.status() == "open" and finn.share.token != old
+    network.sent.clear()
+    for _ in range(2):
+        ask(lead, finn.share, "")
+    send_all()
+    [(phone, told)] = network.sent.values()
+    assert phone == FINN_SENT and finn.share.token in told
+    assert "You can remind them from" in words(lead.get())
+
+
+@pytest.mark.parametrize("error", [Refused("bad_number"), InDoubt("no_answer")])
+def test_a_new_link_is_on_its_way_whatever_becomes_of_the_old_ones_text(
+    lead: Payer, finn: Mate, taken: SmsMessage, network: Network, error: Exception
+) -> None:
+    ask(lead, finn.share, "")
+    network.error = error
+    sending.send(taken)
+    page = words(lead.get())
+    assert "•••• 0456" in page and "You can remind them from" in page and not is_free(finn.share)
+
+
+def test_a_number_that_got_no_link_is_let_go(
+    lead: Payer, finn: Mate, taken: SmsMessage, network: Network
+) -> None:
+    network.error = Refused("bad_number")
+    sending.send(taken)
+    assert "0456" not in words(lead.get()) and is_free(finn.share)
