@@ -105,12 +105,25 @@ class PaymentTarget:
         return PaymentTarget(share.checkout, share, self.group)
 
     def is_of(self, request: HttpRequest) -> bool:
-        """Whether this browser may be here: who has come by the group's link must have taken the share."""
+        """Whether this browser may be here: who has come by the group's link must have taken the share, or paid it.
+
+        A claim ends with the payment: whoever has paid is known by their sign-in, for an hour also by one that is over,
+        and signs in again at addresses that show anybody the same.
+        """
         if self.share is None or not self.group:
             return True
         customer_uuid = payer.customer_of(request, self.subject)
         is_mate = customer_uuid is not None and customer_uuid == self.share.mate_id
-        return is_mate or payer.claim_of(request) == self.share.claim_digest != ""
+        if is_mate or payer.claim_of(request) == self.share.claim_digest != "":
+            return True
+        was_in = self.is_paid_by(payer.signed_out(request, self.subject))
+        return was_in or (self.is_of_payer_alone and self._is_to_sign_in(request))
+
+    def _is_to_sign_in(self, request: HttpRequest) -> bool:
+        """Whether the request is for the page, or a form, of the sign-in."""
+        if request.path == self.address():
+            return SIGN_IN in request.GET
+        return request.path in (self.address("phone"), self.address("code"), self.address("resend"))
 
     def way_back(self) -> str:
         """Return the path at which whoever has paid is asked to sign in, unless they are, and sees what is theirs."""

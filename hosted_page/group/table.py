@@ -25,8 +25,8 @@ from config.lib.prepared import Prepared
 from config.lib.web import address, qr_codes
 from hosted_page import moments, payer, rendering, summary
 from hosted_page.group import people, takes
-from hosted_page.group.people import Bill
-from hosted_page.payment_target import PaymentTarget, absolute, bind, lead_name
+from hosted_page.group.people import Bill, Person
+from hosted_page.payment_target import SIGN_IN, PaymentTarget, absolute, bind, lead_name
 from hosted_page.steps.split_form import clean_name
 from payments import disputes
 from payments.models import Dispute
@@ -210,21 +210,41 @@ def _asks_no_more(group: Group) -> dict[str, Any]:
 
 
 def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:
-    """Return what is said first: the share was taken by somebody else, or let go, or too many were taken."""
+    """Return what is said first: the share was taken or paid by somebody, or let go, or too many were taken."""
     if refused.kind == "limit":
         return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
     asked = {name: bill.at(_number(request.GET.get(name, ""))) for name in ("taken", "left")}
-    taken = bill.at(refused.position) if refused.kind == "taken" else asked["taken"]
-    if taken is not None and taken.state != people.FREE and not taken.is_mine:
-        is_any_free = bill.of(people.FREE)  # else the page says below when to look again
-        words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
-        title = _("{share} was just taken").format(share=taken.of_whom)
-        return {"tone": "move", "icon": "ring", "title": title, "words": words}
+    tried = bill.at(refused.position) if refused.kind == "taken" else None
+    if tried is not None and tried.state != people.FREE and not tried.is_mine:
+        return _just_taken(group, bill, tried)
+    if asked["taken"] is not None and not asked["taken"].is_mine:
+        return _not_theirs(group, bill, asked["taken"])
     if asked["left"] is not None and asked["left"].state == people.FREE:
         title = _("You are not charged")
         words = _("{share} is free again.").format(share=asked["left"].of_whom)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     return None
+
+
+def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | None:
+    """Return what somebody is told who was led here from the page of a share that is not theirs.
+
+    It may be who has paid it, whom that browser does not know any more.
+    """
+    if share.state == people.PAID:
+        sign_in = f"{_share_path(group, share.position)}?{SIGN_IN}=1"
+        asks = _("Did you pay this? Sign in to see your receipt")
+        words = format_html('<a class="link" href="{}">{}</a>', sign_in, asks)
+        title = _("{share} is paid").format(share=share.of_whom)
+        return {"tone": "done", "icon": "check", "title": title, "words": words}
+    return _just_taken(group, bill, share) if share.state == people.TAKEN else None
+
+
+def _just_taken(group: Group, bill: Bill, share: Person) -> dict[str, str]:
+    is_any_free = bill.of(people.FREE)  # else the page says below when to look again
+    words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
+    title = _("{share} was just taken").format(share=share.of_whom)
+    return {"tone": "move", "icon": "ring", "title": title, "words": words}
 
 
 def _number(text: str) -> int:

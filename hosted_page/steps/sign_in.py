@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -103,7 +104,7 @@ def show_phone(
     """Ask for a mobile number; at a pay link, beside the share that is asked for."""
     name, own = _phone_page(request, target, wrong)
     context = {"action": target.address("phone"), "value": value, "error": str(error)}
-    context |= own | _of_browser(request, target) | _out_of_paid(target)
+    context |= own | _of_browser(request, target) | _of_paid(target)
     return rendering.show(request, target, name, context, status=422 if error or wrong else 200)
 
 
@@ -146,11 +147,16 @@ def _has_links(target: PaymentTarget) -> bool:
     return target.share is None and target.checkout.has_mates and target.checkout.status == Status.CAPTURED
 
 
-def _out_of_paid(target: PaymentTarget) -> dict[str, str]:
-    """Return the way to the shop for whoever comes back to an order that is paid, and has nothing to cancel."""
-    if target.share is not None or not target.is_of_payer_alone:
+def _of_paid(target: PaymentTarget) -> dict[str, Any]:
+    """Return what is other where somebody comes back to what is paid: of an order the way to the shop, not to cancel.
+
+    At a group's link anybody may be asking, and no page of the group's tells the amount of a share that is paid.
+    """
+    if not target.is_of_payer_alone:
         return {}
-    return {"cancel_url_path": "", "back_url": target.checkout.return_url}
+    if target.share is None:
+        return {"cancel_url_path": "", "back_url": target.checkout.return_url}
+    return {"order": replace(summary.of(target), due="")} if target.group else {}
 
 
 def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
@@ -227,7 +233,7 @@ def _show_code(
         "resend_action": target.address("resend"),
         "works_until": summary.hour(waiting.expires_at, summary.zone_of(target.checkout)),
         "resend_in": _resend_in(waiting),
-        **{"change_url": _change_url(target)} | _out_of_paid(target),
+        **{"change_url": _change_url(target)} | _of_paid(target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
     return rendering.show(request, target, "code", context, status=422 if error else 200)
@@ -305,8 +311,8 @@ def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: 
 
 
 def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    words = _("We have sent no code. Try again later.")
-    return rendering.say(request, target, _("This shop takes no payments now"), words)
+    heading, words = _("This shop takes no payments now"), _("We have sent no code. Try again later.")
+    return rendering.say(request, target, heading, words, **_of_paid(target))
 
 
 @for_form

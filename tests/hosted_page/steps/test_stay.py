@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from checkout import refunds
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from hosted_page.models import SmsMessage
+from payments import switches
 from tests import mates
 from tests.factories import CAUSE
-from tests.hosted_page.browsers import TIME, Mate, Payer, words
+from tests.hosted_page.browsers import FINN, PHONE, TIME, Mate, Payer, shown_code, words
+from tests.hosted_page.group.test_table import Guest
+from tests.hosted_page.status.test_receipt import receipt
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.said")]
 WARNS = re.compile(r'data-stay="(\d+)"')
@@ -124,3 +127,64 @@ class TestAPageThatLooksByItself:
         assert "You are signed out. Sign in to see your receipt" in page and "data-stay" not in page
         stranger = Mate(finn.share)
         assert STRANGER in words(stranger.get()) and stranger.post("/stay").status_code == 403
+
+
+@pytest.mark.rule("sign_in.payer_returns", "page.receipt")
+class TestAShareThatWasPaidByTheGroupsLink:
+    """What Finn has paid by it: a claim ends with the payment, and he is known by his sign-in alone."""
+
+    @pytest.fixture
+    def zoe(self, order: Checkout) -> Guest:
+        guest = Guest(order)
+        guest.take(2)
+        guest.pay(2)
+        assert mates.settled(PaymentRequest.objects.get(position=2)) == "reimbursed"
+        SmsMessage.objects.all().delete()  # a number gets few codes
+        return guest
+
+    @pytest.mark.parametrize("status", ["captured", "refunding", "refunded"])
+    def test_is_seen_again_after_a_code(
+        self, zoe: Guest, order: Checkout, let_pass: Pass, status: str
+    ) -> None:
+        if status != "captured":
+            mates.give_back(order)
+            mates.pump(order.pk, rounds=5 if status == "refunded" else 0)
+        let_pass(901)
+        page = words(zoe.get("/2"))
+        assert "You are signed out. Sign in to see your receipt" in page and "4242" not in page
+        assert f'href="{zoe.path}/2?sign_in=1"' in page
+        refused = zoe.post("/2/receipt")
+        assert refused.status_code == 403 and "Sign in again" in words(refused)
+        assert "Sign in again to go on seeing this page." in words(zoe.get("/2?sign_in=1"))
+        code_page = zoe.client.get(zoe.post("/2/phone", phone=FINN)["Location"])
+        zoe.post("/2/code", code=shown_code(code_page))
+        assert receipt(words(zoe.get("/2")))[0] == "Receipt"
+
+    def test_is_found_later_from_the_groups_page(self, zoe: Guest, let_pass: Pass) -> None:
+        let_pass(4500)
+        group = zoe.client.get(zoe.get("/2")["Location"])
+        assert "Finn’s share is paid" in words(group) and "just taken" not in words(group)
+        sign_in = re.findall(r'href="([^"]+)">Did you pay this\? Sign in to see your receipt', words(group))
+        assert sign_in == [f"{zoe.path}/2?sign_in=1"]
+        code_page = zoe.client.get(zoe.post("/2/phone", phone=FINN)["Location"])
+        zoe.post("/2/code", code=shown_code(code_page))
+        assert receipt(words(zoe.get("/2")))[0] == "Receipt"
+
+    @pytest.mark.rule("group.privacy")
+    def test_shows_a_stranger_no_more_than_the_groups_page(self, zoe: Guest, order: Checkout) -> None:
+        stranger = Guest(order)
+        for step in ("", "/card", "/confirmed"):
+            assert stranger.get(f"/2{step}")["Location"] == f"{zoe.path}?taken=2"
+        for step in ("/receipt", "/opt-in", "/decline", "/stay", "/receipt?sign_in=1"):
+            assert stranger.post(f"/2{step}")["Location"] == f"{zoe.path}?taken=2"
+        asked = stranger.get("/2?sign_in=1")
+        code_page = stranger.client.get(stranger.post("/2/phone", phone=PHONE)["Location"])
+        wrong = stranger.post("/2/code", code="000000")
+        again = stranger.post("/2/resend")
+        switches.suspend(order.merchant, reason="A question.")
+        for answer in (asked, code_page, wrong, again, stranger.post("/2/phone", phone=PHONE)):
+            page = words(answer)
+            assert answer.status_code in (200, 422)
+            assert not any(hidden in page for hidden in ("£20.00", "Finn", "0456", "4242")), page
+        assert "if that number paid this" in words(code_page) and shown_code(code_page) == ""
+        assert stranger.post("/3/phone", phone=PHONE)["Location"] == f"{zoe.path}?taken=3", "nobody has paid"
