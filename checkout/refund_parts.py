@@ -139,7 +139,7 @@ def _try_again(refund: Refund, failed: list[Operation], now: datetime) -> None:
 def _succeed(checkout: Checkout, refund: Refund, now: datetime) -> None:
     """Settle the refund, since each card has got its part; cancel open links (rule refund.settled)."""
     refund.status, refund.settled_at = Refund.Status.SETTLED, now
-    back = returns.still_back(refund.pk)
+    back = returns.still_back(refund_uuid=refund.pk)
     if back is not None:
         refund.status, refund.failure_reason = Refund.Status.FAILED, back.reason
     refund.save(update_fields=["status", "settled_at", "failure_reason"])

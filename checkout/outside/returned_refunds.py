@@ -32,7 +32,10 @@ def make_good(checkout: Checkout, part: Operation, *, note: str, now: datetime) 
     if not returns.is_outstanding(part):
         for back in returns.of_part(part):
             discrepancies.close_resolved("refund_returned", back.pk, note=note, now=now)
-    if part.purpose == Operation.Purpose.REFUND_PART and returns.still_back(part.refund_of_part) is None:
+    if (
+        part.purpose == Operation.Purpose.REFUND_PART
+        and returns.still_back(refund_uuid=part.refund_of_part) is None
+    ):
         failed = Refund.objects.filter(pk=part.refund_of_part, settled_at__isnull=False)
         failed.update(status=Refund.Status.SETTLED, failure_reason=None)
     checkout.touch()

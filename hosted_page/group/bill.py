@@ -142,7 +142,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     return Bill(
         bears=money.for_payer(borne.bears, checkout.currency),
         note="" if disputed else _note(checkout, noes, known_no),
-        sentence="" if said_no or known_no else _sentence(checkout, shares, borne, disputed, back),
+        sentence="" if said_no or known_no else _sentence(checkout, all_lines, borne, disputed, back),
         parts=_parts(checkout, shares, all_lines),
         sums=_sums(borne, checkout.currency),
         lines=all_lines,
@@ -193,9 +193,9 @@ def _note(checkout: Checkout, noes: Sequence[Line], known_no: str | None) -> str
     return _("{shop} has the whole {amount}.").format(shop=checkout.merchant.name, amount=whole)
 
 
-def _on_dispute(checkout: Checkout, shares: Sequence[PaymentRequest], disputed: str) -> str:
+def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) -> str:
     """Return what a bank looks into, "" if none does; where mates paid too, not whose (rule share.pauses)."""
-    if disputed == Dispute.Status.OPEN and not any(share.status in SHARE_PAID for share in shares):
+    if disputed == Dispute.Status.OPEN and not any(line.status in SHARE_PAID for line in all_lines):
         amount = money.for_payer(checkout.amount, checkout.currency)
         return _("Your bank is looking into your {amount}. You need not do anything.").format(amount=amount)
     if disputed == Dispute.Status.OPEN:
@@ -205,7 +205,7 @@ def _on_dispute(checkout: Checkout, shares: Sequence[PaymentRequest], disputed: 
 
 def _sentence(
     checkout: Checkout,
-    shares: Sequence[PaymentRequest],
+    all_lines: Sequence[Line],
     borne: Borne,
     disputed: str,
     back: GivenBack | None,
@@ -213,17 +213,22 @@ def _sentence(
     """Return what is said of the mates' money: what banks gave back or look into, else its way."""
     if back:
         return back.words
-    return _on_dispute(checkout, shares, disputed) or _where_it_goes(checkout, shares, borne)
+    return _on_dispute(checkout, all_lines, disputed) or _where_it_goes(checkout, all_lines, borne)
 
 
-def _where_it_goes(checkout: Checkout, shares: Sequence[PaymentRequest], borne: Borne) -> str:
+def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) -> str:
     """Return one sentence on the way of the mates' money."""
     card = summary.card(checkout.payment, is_theirs=True)
     if borne.out and borne.yours:
         words = _("{yours} of it is yours. When a mate pays, their share goes back to {card}.")
     elif borne.out:
         words = _("When a mate pays, their share goes back to {card}.")
-    elif any(share.status == ShareStatus.PAID for share in shares):
+    elif any(line.came_back for line in all_lines):
+        words = _(
+            "The bank sent back all or part of what went to your card. You need not do anything: it is sent again,"
+            " or paid another way."
+        )
+    elif any(line.status == ShareStatus.PAID for line in all_lines):
         words = _("What your mates paid goes back to {card}.")
     elif borne.paid:
         words = _("What your mates paid is back on {card}.")

@@ -56,6 +56,7 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
 def _settle(checkout: Checkout, came: Sequence[PaymentRequest]) -> str:
     """Return how much of mates' money is on the lead's card too, and with whom she settles it."""
     done = Operation.objects.filter(share_uuid__in=[it.pk for it in came], state=Operation.State.SUCCEEDED)
+    done = done.filter(returned_as=None)  # what came back is not there
     too = done.aggregate(sum=Sum("amount"))["sum"] or 0
     name = came[0].shown_name if len(came) == 1 else ""
     words = _("Your card also got <strong>{amount}</strong> that mates had paid: settle that among you.")

@@ -22,6 +22,7 @@ from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from payments import money
 from payments.models import Dispute, Operation
+from payments.outside import returns
 
 # How each status is shown: look, tone, icon and words. The look says who bears the share, and if it is still out.
 TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
@@ -44,6 +45,8 @@ GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("No longer asked")),
     ShareStatus.REFUNDED: ("ended", *TOLD[ShareStatus.REFUNDED][1:]),
 }
+# What went to the lead's card, which has not kept it.
+CAME_BACK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Came back"))
 TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # by the group's link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
@@ -70,8 +73,8 @@ class Line:
 
     `may_change` says that a mate who said no may still pay; `person` is the number of the colour, `sent_to` the masked
     number that the link goes to, `remind_from` when a reminder may follow, "" for now; `is_waiting` says that the text
-    has not gone out yet; `disputed` is the status of the order's dispute, while which nobody is asked; `spoken` is said
-    aloud when the line comes to be so.
+    has not gone out yet; `came_back` that the lead's card has not kept what was reimbursed; `disputed` is the status of
+    the order's dispute, while which nobody is asked; `spoken` is said aloud when the line comes to be so.
     """
 
     id: str
@@ -93,6 +96,7 @@ class Line:
     sent_to: str = ""
     remind_from: str = ""
     is_waiting: bool = False
+    came_back: bool = False
     disputed: str = ""
     may_change: bool = False
     wrong: Wrong | None = None
@@ -117,6 +121,13 @@ class Line:
         """Whether the lead can do anything with the share."""
         return self.may_be_asked_again or self.may_be_kept
 
+    def back(self) -> "Line":
+        """Return the line of a share that is reimbursed, and came back: who has paid it has."""
+        tone, icon, words = CAME_BACK
+        line = replace(self, tone=tone, icon=icon, words=words, hint=_("is sent again, or paid another way"))
+        spoken = _spoken(ShareStatus.PAID, self.name, self.amount)
+        return replace(line, spoken=spoken, seen=f"{self.seen} back", came_back=True)
+
     def now(self, *, waits_for: str, disputed: str, is_own_back: bool) -> "Line":
         """Return the line with what else is so now: while a card of the order is disputed it offers no link.
 
@@ -138,7 +149,7 @@ class Line:
             case Dispute.Status.LOST, status if is_own_back and status in GIVEN_BACK:
                 look, tone, icon, words = GIVEN_BACK[status]
                 hint = self.hint if status in SHARE_PAID else ""
-                if status == ShareStatus.REIMBURSED:
+                if status == ShareStatus.REIMBURSED and not self.came_back:
                     hint = _where_it_went(self.hint)
                 return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
         return line
@@ -163,16 +174,17 @@ def of(
     `disputed` is the status of the dispute that stands on the order, "" if none does; `is_own_back` is as in `now`.
     """
     own = checkout.amount - sum(share.amount for share in shares)
-    name = checkout.lead.name if checkout.lead else ""
-    lead = Line(
-        "lead", name or _("You"), (name or _("You"))[:1].upper(), money.for_payer(own, checkout.currency), 1
-    )
+    name = (checkout.lead.name if checkout.lead else "") or _("You")
+    lead = Line("lead", name, name[:1].upper(), money.for_payer(own, checkout.currency), 1)
     back, texts = _reimbursements(shares), waiting(checkout, shares, now)
     found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
+    away = {str(uuid) for uuid, row in back.items() if returns.concerns(row) and returns.is_outstanding(row)}
     return [
         lead,
         *(
-            line.now(waits_for=texts.get(line.id, ""), disputed=disputed, is_own_back=is_own_back)
+            (line.back() if line.id in away else line).now(
+                waits_for=texts.get(line.id, ""), disputed=disputed, is_own_back=is_own_back
+            )
             for line in found
         ),
     ]
@@ -199,8 +211,12 @@ def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Opera
     if not paid:
         return {}
     rows = Operation.objects.filter(share_uuid__in=paid)
-    rows = rows.only("share_uuid", "state", "next_attempt_at", "ended_at")
+    rows = rows.only("share_uuid", "state", "next_attempt_at", "ended_at", *_OF_RETURN)
     return {row.share_uuid: row for row in rows.order_by("created_at")}
+
+
+# What `returns` reads of them.
+_OF_RETURN = ("payment_id", "refund_uuid", "account", "returned_as")
 
 
 def _line(

@@ -278,12 +278,8 @@ def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:
 
 def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
     is_settled, facts = checkout.status == Status.REFUNDED, _facts(checkout, is_lead)
-    if is_settled and returns.outstanding(checkout.pk):
-        back = _(
-            "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
-            " it is sent again, or paid another way."
-        )
-        return PageStatus("refunded", _("The refund came back"), [back.format(**facts)])
+    if is_settled and _is_back(checkout, is_lead):
+        return came_back(facts)
     words = format_html(_gave_back(checkout, is_settled), **facts)
     state = "refunded" if is_settled else "refunding"
     shown = PageStatus(state, _("Your money is going back"), [words], live=not is_settled)
@@ -293,6 +289,22 @@ def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
     if bill is not None:
         show_refund(shown, bill)
     return shown
+
+
+def _is_back(checkout: Checkout, is_lead: bool) -> bool:
+    """Whether the reader's card has not kept its part: the lead's own, to anybody else any card of the order."""
+    if is_lead:
+        return returns.still_back(payment=checkout.payment_id) is not None
+    return returns.outstanding(checkout.pk) > 0
+
+
+def came_back(facts: dict[str, str]) -> PageStatus:
+    """Return the status of who was given back what their card has not kept; `facts` name shop and amount."""
+    back = _(
+        "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
+        " it is sent again, or paid another way."
+    )
+    return PageStatus("refunded", _("The refund came back"), [back.format(**facts)])
 
 
 def _gave_back(checkout: Checkout, is_settled: bool) -> str:

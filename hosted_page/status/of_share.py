@@ -12,10 +12,11 @@ from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.status import receipt, refund
-from hosted_page.status.of_order import PageStatus, asked_for, checking, show_refund, silent
+from hosted_page.status.of_order import PageStatus, asked_for, came_back, checking, show_refund, silent
 from hosted_page.status.receipt import Receipt
 from payments import disputes, money, open_operations
 from payments.models import Operation
+from payments.outside import returns
 
 
 def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
@@ -120,7 +121,11 @@ def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], i
     back = disputes.lost_on(share.payment_id) if target.checkout.status == Status.CAPTURED else 0
     if back and (is_mate or share.status == ShareStatus.REFUNDED):
         return _back_by_bank(target, share, back, is_mate)
-    if share.status == ShareStatus.REFUNDED:
+    is_refunded = share.status == ShareStatus.REFUNDED
+    away = returns.still_back(payment=share.payment_id) if is_refunded else None
+    if away is not None:
+        shown = came_back(facts)
+    elif is_refunded:
         words = _("{shop} gave back the whole order. Your bank may take a few days to show it on {card}.")
         shown = PageStatus("refunded", _("Your money is back"), [words.format(**facts)])
     elif target.checkout.status == Status.REFUNDING:
@@ -132,8 +137,9 @@ def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], i
         )
     else:
         return _taken(target, share, facts, is_mate)
-    if is_mate:
+    if is_mate and away is None:
         show_refund(shown, refund.of_mate(target.checkout, share))
+    if is_mate:
         shown.receipt = _receipt(target, share)
     return shown
 
@@ -151,13 +157,14 @@ def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_ma
 
 
 def _taken(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
-    """Return the status of a share that is its lead's: on its way to their card, or there."""
+    """Return the status of a share that is its lead's: on its way to their card, also once more, or there."""
+    is_there = share.status == ShareStatus.REIMBURSED and returns.still_back(share_uuid=share.pk) is None
     words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
-    if share.status == ShareStatus.REIMBURSED:
+    if is_there:
         words = _("<strong>{amount}</strong> was taken from {card}. It is back on {name}’s card.")
     told = [format_html(words, **facts), _("You can close this page.")]
     shown = PageStatus("share_paid", _("Your share is paid"), told, place="shop")
-    shown.is_on_its_way = share.status == ShareStatus.PAID
+    shown.is_on_its_way = not is_there
     if is_mate:
         shown.receipt = _receipt(target, share)
     return shown

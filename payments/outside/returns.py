@@ -86,9 +86,12 @@ def of_part(part: Operation) -> QuerySet[Operation]:
     return planning.parts_like(part).filter(returned_as__isnull=False)
 
 
-def still_back(refund_uuid: UUID) -> Operation | None:
-    """Return the last part of a refund that came back and has not reached the payer yet, None if all have."""
-    parts = Operation.objects.filter(refund_uuid=refund_uuid, returned_as__isnull=False)
+def still_back(**of: UUID | None) -> Operation | None:
+    """Return the last part that came back and has not reached the payer yet, None if all have.
+
+    `of` names what is asked about: a `refund_uuid`, a `payment`, or the `share_uuid` of a reimbursement.
+    """
+    parts = Operation.objects.filter(returned_as__isnull=False, **of)
     return next((part for part in parts.order_by("-returned_as") if is_outstanding(part)), None)
 
 

@@ -8,10 +8,13 @@ from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds, sharing
 from checkout.models import Checkout
+from checkout.remedies import sending
 from payments.models import Operation
+from payments.providers.sandbox.models import Call
 from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer, words
+from tests.outside import RETURNS, come_back, returned, settle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.refund")]
 
@@ -101,6 +104,67 @@ class TestAMate:
         page = words(finn.get())
         assert rows(page) == [("Taken", "£20.00"), ("Given back", "−£20.00")] and left(page) == "£0.00"
         assert "links have ended" not in page and "4242" not in page
+
+
+@pytest.mark.rule("pay.honest_page", "refund.returned")
+@pytest.mark.usefixtures("posted")
+class TestWhatCameBackAfterItWasSettled:
+    """It stands with the bank: who reads of it is told of their own card alone."""
+
+    def test_of_a_mates_card_is_told_to_the_mate(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        finn.pay(RETURNS)
+        assert mates.settled(finn.share) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        settle(order)
+        assert finn.status() == "refunded" and "£20.00 goes back to your card" in words(finn.get())
+        come_back()
+        page = words(finn.get())
+        assert "<h1>The refund came back</h1>" in page and "it is sent again, or paid another way" in page
+        assert rows(page) == [] and "Left on your card" not in page and 'id="receipt"' in page
+        page = words(lead.get())
+        assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
+        assert "The refund came back" not in page
+
+    def test_of_the_leads_card_is_told_to_the_lead(self, lea: Payer, reimbursed: Mate) -> None:
+        order = reimbursed.share.checkout
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        settle(order)
+        come_back()
+        assert "<h1>The refund came back</h1>" in words(lea.get())
+        page = words(reimbursed.get())
+        assert "<h1>£20.00 goes back to your card</h1>" in page and left(page) == "£0.00"
+
+    @pytest.mark.rule("share.borne")
+    def test_of_what_the_lead_got_for_a_mate_is_told_on_the_bill(self, lea: Payer, reimbursed: Mate) -> None:
+        assert "Back on your card" in words(lea.get()) and "It is back on Lea’s card" in words(
+            reimbursed.get()
+        )
+        come_back()
+        page = words(lea.get())
+        assert "Came back" in page and "is sent again, or paid another way" in page
+        assert "The bank sent back all or part of what went to your card." in page
+        assert "ack on your card" not in page and "is back on" not in page
+        page = words(reimbursed.get())
+        assert "It goes back to Lea’s card." in page and "is back on" not in page and "came back" not in page
+        sending.send_again(returned(lea.checkout).pk, cause=CAUSE)
+        assert "Came back" in words(lea.get()), "it is on its way once more"
+        Call.objects.filter(kind="refund").update(returns_at=None)
+        settle(lea.checkout)
+        assert "Back on your card" in words(lea.get()) and "It is back on Lea’s card" in words(
+            reimbursed.get()
+        )
+
+    @pytest.fixture
+    def reimbursed(self, lea: Payer) -> Mate:
+        """Finn has paid, and Lea's card, which keeps no refund, has got it."""
+        lea.pay(RETURNS, split="own", name=["Finn"], amount=["20"], your_name="Lea")
+        order = captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        finn = Mate(order.payment_requests.get())
+        finn.pay()
+        settle(order)
+        settle(order)
+        assert finn.status() == "reimbursed"
+        return finn
 
 
 def test_a_stranger_reads_of_no_card(lead: Payer, finn: Mate, order: Checkout) -> None:
