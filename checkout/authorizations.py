@@ -115,7 +115,7 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
     expiry.expire_if_due(checkout, now)
     if checkout.status != Status.CREATED:
         return False
-    if checkout.lead_id is not None and (lead is None or checkout.lead_id != lead.pk):
+    if checkout.is_led_by_another(lead.pk if lead else None):
         raise NotTheLead
     switches.check(checkout.merchant)
     found = open_operations.open_operation(checkout.pk)

@@ -25,10 +25,15 @@ def may_use_another_card(operation: Operation, now: datetime) -> bool:
     return operation.state == State.NEEDS_ACTION or now - operation.created_at >= due.PATIENT_FOR
 
 
-def use_another_card(checkout_uuid: UUID, subject: UUID | None = None) -> None:
-    """Give up the open authorization of a checkout, or of the share that is `subject`, if another card may be used."""
+def use_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: UUID | None = None) -> None:
+    """Give up the open authorization of a checkout, or of the share that is `subject`, if another card may be used.
+
+    For a `lead` who leads the checkout no more nothing is given up: it is somebody else's card. Rule pay.lead.
+    """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
+        if lead is not None and subject in (None, checkout_uuid) and checkout.is_led_by_another(lead):
+            return
         found = open_operations.open_operation(subject or checkout_uuid)
         if found is not None and found.kind == Kind.AUTHORIZE and make_way(checkout, found, clock.now()):
             checkout.touch()

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 
 from checkout import authorizations, given_up_cards, split_amounts
-from checkout.authorizations import NotPayable, Paid
+from checkout.authorizations import NotPayable, NotTheLead, Paid
 from checkout.models import Checkout, Customer, GroupLink, LeadTold, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
@@ -54,13 +54,16 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
             _begin_anew(checkout, people=None, lead=customer)
 
 
-def split_equally(checkout_uuid: UUID, people: int, *, names: Sequence[str] = ()) -> None:
+def split_equally(
+    checkout_uuid: UUID, people: int, *, names: Sequence[str] = (), lead: UUID | None = None
+) -> None:
     """Split the cost equally between `people`, the lead counted (1: no split). The lead bears the remainder.
 
-    `names` are the first mates', "" for who has none. Raises ValueError, NotPayable, OperationInProgress.
+    `names` are the first mates', "" for who has none; `lead` is who asks for it. Raises ValueError, NotTheLead,
+    NotPayable, OperationInProgress.
     """
     with transaction.atomic(durable=True):
-        checkout = _changeable(checkout_uuid)
+        checkout = _changeable_by(lead, checkout_uuid)
         if people > max_people(checkout):
             raise ValueError("A share would be less than a card can be charged.")
         each = split_amounts.equally(checkout.amount, people, step=amount_rule(checkout).step)[1]
@@ -68,13 +71,13 @@ def split_equally(checkout_uuid: UUID, people: int, *, names: Sequence[str] = ()
         _write(checkout, [Share(each, name) for name in called])
 
 
-def split(checkout_uuid: UUID, shares: Sequence[Share]) -> None:
-    """Split the cost by an amount for each mate; the lead bears what is left.
+def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
+    """Split the cost by an amount for each mate; the lead, who asks for it, bears what is left.
 
-    Raises split_amounts.DoesNotAddUp, ValueError, NotPayable, OperationInProgress. Rule split.shares.
+    Raises split_amounts.DoesNotAddUp, ValueError, NotTheLead, NotPayable, OperationInProgress. Rule split.shares.
     """
     with transaction.atomic(durable=True):
-        checkout = _changeable(checkout_uuid)
+        checkout = _changeable_by(lead, checkout_uuid)
         rule = amount_rule(checkout)
         asked = [share.amount for share in shares]
         split_amounts.left_for_lead(checkout.amount, asked, minimum=rule.minimum, step=rule.step)
@@ -130,6 +133,14 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
         raise NotPayable(checkout.status)
     if open_operations.open_operation(checkout.pk) is not None:
         raise OperationInProgress
+    return checkout
+
+
+def _changeable_by(lead: UUID | None, checkout_uuid: UUID) -> Checkout:
+    """Return it likewise, for who leads it still: raises NotTheLead if somebody else has signed in since."""
+    checkout = _changeable(checkout_uuid)
+    if checkout.is_led_by_another(lead):
+        raise NotTheLead
     return checkout
 
 

@@ -20,7 +20,8 @@ ACCOUNT_CLOSED = "4000000000005126"  # the refund fails later
 
 def split(checkout: Checkout, *amounts: int) -> list[PaymentRequest]:
     """Ask a mate for each amount."""
-    sharing.split(checkout.pk, [sharing.Share(amount) for amount in amounts])
+    lead = Checkout.objects.values_list("lead", flat=True).get(pk=checkout.pk)
+    sharing.split(checkout.pk, [sharing.Share(amount) for amount in amounts], lead=lead)
     return list(checkout.payment_requests.order_by("position"))
 
 

@@ -241,6 +241,10 @@ class Checkout(PreparedModel):
         """Whether the cost is split."""
         return (self.people or 1) > 1
 
+    def is_led_by_another(self, person_uuid: UUID | None) -> bool:
+        """Whether somebody is its lead, and it is not this person, None for nobody. Rule pay.lead."""
+        return self.lead_id is not None and self.lead_id != person_uuid
+
     def has_lapsed(self, now: datetime) -> bool:
         """Whether it is held and its deadline has passed."""
         return (

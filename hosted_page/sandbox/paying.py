@@ -45,7 +45,7 @@ def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
     if checkout.lead_id is not None or "shares" in wanted:
         _sign_in(checkout, lead)
     if "shares" in wanted:
-        _split(checkout, wanted["shares"])
+        _split(checkout, wanted["shares"], lead)
     paid = authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
     _call(lead, wanted.get("name") or (LEA if "shares" in wanted and not lead.name else ""))
     if paid.verdict == Verdict.NEEDS_ACTION:
@@ -104,10 +104,10 @@ def _call(lead: Customer, name: str) -> None:
         Customer.objects.filter(pk=lead.pk).update(name=cleaned)
 
 
-def _split(checkout: Checkout, shares: list[dict[str, Any]]) -> None:
+def _split(checkout: Checkout, shares: list[dict[str, Any]], lead: Customer) -> None:
     try:
         split_amounts.left_for_lead(checkout.amount, [share["amount"] for share in shares])
-        sharing.split(checkout.pk, [sharing.Share(**share) for share in shares])
+        sharing.split(checkout.pk, [sharing.Share(**share) for share in shares], lead=lead.pk)
     except split_amounts.DoesNotAddUp as wrong:
         words = f"The shares come to {wrong.excess} more than the amount. Lower one."
         raise drf.ValidationError({"shares": [words]}) from None

@@ -178,6 +178,6 @@ def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @for_form
 def another(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Give up the card that the bank is silent about, or asks about, and go back to the card page."""
-    if target.payer_of(request):
-        given_up_cards.use_another_card(target.checkout.pk, target.subject)
+    if customer_uuid := target.payer_of(request):
+        given_up_cards.use_another_card(target.checkout.pk, target.subject, lead=customer_uuid)
     return target.go()

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from checkout import sharing, split_amounts
-from checkout.authorizations import NotPayable
+from checkout.authorizations import NotPayable, NotTheLead
 from checkout.models import Checkout
 from checkout.states import OperationInProgress
 from hosted_page import payer, prefill, rendering, share_bar
@@ -33,7 +33,7 @@ def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _saved(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> HttpResponse:
     try:
         form.write()
-    except (NotPayable, OperationInProgress):
+    except (NotPayable, NotTheLead, OperationInProgress):
         return target.go()
     response = target.go("card")
     typed_split.drop(request, response)

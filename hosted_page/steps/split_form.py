@@ -110,15 +110,19 @@ class SplitForm:
         return not self.errors
 
     def write(self) -> None:
-        """Save the split. Raises NotPayable, OperationInProgress."""
+        """Save the split for the one who led when the order was read.
+
+        Raises NotPayable, NotTheLead, OperationInProgress.
+        """
+        lead = self.checkout.lead_id
         if self.choice == OWN:
-            sharing.split(self.checkout.pk, self._shares())
+            sharing.split(self.checkout.pk, self._shares(), lead=lead)
         else:
             people = self.people if self.choice == EQUAL else 1
             names = [row.name for row in self.rows]
-            sharing.split_equally(self.checkout.pk, people, names=names)
-        if self.your_name and self.choice != ALL and self.checkout.lead_id is not None:
-            Customer.objects.filter(pk=self.checkout.lead_id).update(name=self.your_name)
+            sharing.split_equally(self.checkout.pk, people, names=names, lead=lead)
+        if self.your_name and self.choice != ALL and lead is not None:
+            Customer.objects.filter(pk=lead).update(name=self.your_name)
 
     @property
     def bears(self) -> list[tuple[str, int]]:

@@ -4,11 +4,25 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import captures, given_up_cards, tasks
+from checkout import authorizations, captures, given_up_cards, sharing, tasks
 from checkout.models import Checkout
 from payments.models import Operation
-from payments.providers.sandbox import fault_injection
-from tests.factories import CAUSE, make_late
+from payments.provider import CardUse
+from payments.providers.sandbox import bank, fault_injection
+from tests.factories import CAUSE, CustomerFactory, make_late
+
+
+@pytest.mark.django_db
+@pytest.mark.rule("pay.lead")
+def test_the_card_of_who_leads_now_is_not_given_up_by_who_led_before(unpaid: Checkout) -> None:
+    first, second = CustomerFactory.create(), CustomerFactory.create()
+    for lead in (first, second):
+        sharing.join(unpaid.pk, lead)
+    token = bank.tokenise(subject=unpaid.pk, number="4000002500003155")
+    authorizations.authorize(unpaid.pk, card=CardUse(token), lead=second, cause=CAUSE)
+    for lead, is_open in ((first, True), (second, False)):
+        given_up_cards.use_another_card(unpaid.pk, unpaid.pk, lead=lead.pk)
+        assert Operation.objects.get(kind="authorize").is_open == is_open
 
 
 @pytest.mark.django_db

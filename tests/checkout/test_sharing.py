@@ -186,6 +186,20 @@ class TestTheLead:
         paid = authorizations.authorize(unpaid.pk, card=CardUse(token), lead=second, cause=CAUSE)
         assert paid.verdict == "succeeded"
 
+    @pytest.mark.rule("pay.lead")
+    def test_who_is_not_it_any_more_splits_nothing(self, unpaid: Checkout) -> None:
+        """Somebody else has signed in, and asked their mates, while the first one's answer was under way."""
+        first, second = CustomerFactory.create(), CustomerFactory.create()
+        for lead in (first, second):
+            sharing.join(unpaid.pk, lead)
+        sharing.split(unpaid.pk, [sharing.Share(1000)], lead=second.pk)
+        for lead_uuid in (first.pk, None):
+            with nothing_moves(), pytest.raises(authorizations.NotTheLead):
+                sharing.split(unpaid.pk, [sharing.Share(2000)], lead=lead_uuid)
+            with nothing_moves(), pytest.raises(authorizations.NotTheLead):
+                sharing.split_equally(unpaid.pk, 1, lead=lead_uuid)
+        assert [share.amount for share in unpaid.payment_requests.all()] == [1000]
+
     def test_of_the_helper_is_whoever_pays_last(self, api: Api, unpaid: Checkout) -> None:
         path = f"/api/sandbox/v1/checkouts/{unpaid.pk}/pay"
         for phone, card, status in (

@@ -74,7 +74,8 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
     made = _order(backend)
     sharing.join(made.pk, lead)
     if step != "split":
-        sharing.split(made.pk, [sharing.Share(2000, "Finn"), sharing.Share(3000), sharing.Share(1000)])
+        asked = [sharing.Share(2000, "Finn"), sharing.Share(3000), sharing.Share(1000)]
+        sharing.split(made.pk, asked, lead=lead.pk)
         token = bank.tokenise(subject=made.pk, number="4242424242424242")
         authorizations.authorize(made.pk, card=CardUse(token), lead=lead, cause=CAUSE)
     if step == "captured":

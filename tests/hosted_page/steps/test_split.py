@@ -5,12 +5,13 @@ import pytest
 
 from checkout import sharing
 from checkout.models import Checkout
+from hosted_page.steps.split_form import SplitForm
 from payments import money
 from payments.models import Merchant
 from payments.provider import AmountRule
 from payments.providers.sandbox.adapter import SandboxProvider
 from tests import factories
-from tests.hosted_page.browsers import Payer, words
+from tests.hosted_page.browsers import FINN, Payer, words
 
 pytestmark = pytest.mark.django_db
 
@@ -215,6 +216,25 @@ class TestTheLeastThatACardCanBeCharged:
         with pytest.raises(ValueError, match="less than a card"):
             sharing.split_equally(unpaid.pk, 2)
         assert shares(unpaid) == []
+
+
+@pytest.mark.rule("pay.lead")
+def test_what_an_earlier_lead_sent_changes_nothing_of_the_next_ones(
+    lea: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finn signs in, and asks Amy, after Lea's answer was let in and before it is written."""
+    finn, is_valid = Payer(lea.checkout), SplitForm.is_valid
+
+    def meanwhile(form: SplitForm) -> bool:
+        monkeypatch.setattr(SplitForm, "is_valid", is_valid)
+        finn.sign_in(FINN)
+        assert own(finn, name=["Amy"], amount=["20"]).status_code == 303
+        return form.is_valid()
+
+    monkeypatch.setattr(SplitForm, "is_valid", meanwhile)
+    assert lea.post("/split", split="all")["Location"] == f"/pay?id={lea.checkout.pk}"
+    assert shares(lea.checkout) == [("Amy", 2000)]
+    assert "Somebody else is paying now" in words(lea.get())
 
 
 @pytest.mark.rule("split.minimum")
