@@ -83,6 +83,11 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
             return checkout
         outcome = _ask_for_money(operation, deadline.sooner(RECORD_SECONDS))
         recorded = outcomes.record_outcome(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
+    return _captured(recorded)
+
+
+def _captured(recorded: outcomes.Recorded) -> Checkout:
+    """Return the checkout if it is captured now. Raises ProviderRefused, NotCapturable, OutcomeUnknown."""
     if recorded.checkout.status == Status.CAPTURED:
         return recorded.checkout
     if recorded.is_kept and recorded.operation.state in (State.FAILED, State.DECLINED):
