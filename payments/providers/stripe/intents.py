@@ -87,12 +87,23 @@ def _failed(intent: stripe.PaymentIntent, reason: str) -> Outcome:
 
 def _was_held(intent: stripe.PaymentIntent) -> bool:
     """Whether a cancelled intent held money before: its last charge was not declined."""
-    return intent.latest_charge is not None and intent.last_payment_error is None
+    return _charge(intent) is not None and intent.last_payment_error is None
+
+
+def _charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
+    """Return the last charge, or its id where it was not asked for.
+
+    Events come in the version of the account or of the endpoint. Before 2022-11-15 an intent lists all its charges.
+    """
+    if "latest_charge" in intent:
+        return intent.latest_charge
+    listed: list[stripe.Charge] = getattr(getattr(intent, "charges", None), "data", [])
+    return max(listed, key=lambda charge: charge.created, default=None)
 
 
 def card(intent: stripe.PaymentIntent) -> Card | None:
     """Return the card's facts, as far as a wallet shows them; None while there is no charge."""
-    charge = intent.latest_charge
+    charge = _charge(intent)
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
     if details is None:
         return None

@@ -56,6 +56,7 @@ class Book:
     livemode: bool
     objects: dict[str, dict[str, Thing]] = field(default_factory=dict)
     cards: dict[str, str] = field(default_factory=dict)  # payment method or token to name in `cards.CARDS`
+    version: str = ""  # the account's own, in which its events are written; "": that of the request
     lacks: Thing = field(default_factory=dict)  # of the account, as tests have it: fields that differ
     asked: Thing = field(default_factory=dict)  # the request that is being answered, as events name it
 
@@ -82,19 +83,28 @@ class Book:
 
     def emit(self, name: str, thing: Thing, **before: Any) -> Thing:
         """Add an event with the object as it is now. (Reference: "Events", "The Event object")"""
-        content: Thing = {"object": copy.deepcopy(thing)} | (
+        content: Thing = {"object": self._in_own_version(thing)} | (
             {"previous_attributes": before} if before else {}
         )
         fields: Thing = {
             "type": name,
             "data": content,
-            "api_version": self.asked.get("version"),
+            "api_version": self.version or self.asked.get("version"),
             "pending_webhooks": len(self.listeners(name)),
             "request": {"id": self.asked.get("id"), "idempotency_key": self.asked.get("idempotency_key")},
         }
         if self.account != PLATFORM:
             fields["account"] = self.account
         return self.make("event", **fields)
+
+    def _in_own_version(self, thing: Thing) -> Thing:
+        """Return a copy as an event shows it. (Documentation: "API upgrades", 2022-11-15)"""
+        told = copy.deepcopy(thing)
+        if "latest_charge" in told and "" < self.version < "2022-11-15":
+            del told["latest_charge"]
+            rows = [shown(row) for row in self.all("charge") if row["payment_intent"] == told["id"]]
+            told["charges"] = {"object": "list", "has_more": False, "data": rows}
+        return told
 
     def listeners(self, name: str) -> list[Thing]:
         """Return the webhook endpoints that get this event. (Reference: "Webhook Endpoints", `connect`)"""

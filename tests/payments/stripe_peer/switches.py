@@ -100,6 +100,11 @@ def _lacks(peer: Peer, asked: Asked) -> None:
     _book(peer, asked).lacks = asked["fields"]
 
 
+def _version(peer: Peer, asked: Asked) -> None:
+    """The account's events are written in this version from now on."""
+    _book(peer, asked).version = asked["version"]
+
+
 _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "fault": _fault,
     "faults": lambda peer, asked: peer.faults,
@@ -116,4 +121,5 @@ _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "deliver": lambda peer, asked: events.deliver(_book(peer, asked), asked),
     "keys": _keys,
     "lacks": _lacks,
+    "version": _version,
 }

@@ -135,6 +135,33 @@ def connected(desk: StripeDesk, merchant: Merchant) -> Story:
     return story
 
 
+class TestAnEventOfAnOlderVersion:
+    """The version is that of the account or of the endpoint: none that we ask for has an influence."""
+
+    @pytest.mark.rule("money.reconciled")
+    @pytest.mark.parametrize(
+        ("card", "kinds", "said"),
+        [
+            (Card.GOOD, [Kind.AUTHORIZE, Kind.CAPTURE], {Verdict.SUCCEEDED}),
+            (Card.GOOD, [Kind.AUTHORIZE, Kind.VOID], {Verdict.SUCCEEDED}),
+            (Card.DECLINED, [Kind.AUTHORIZE], {Verdict.DECLINED}),
+        ],
+    )
+    def test_says_the_same(
+        self, desk: StripeDesk, acme: Merchant, card: Card, kinds: list[Kind], said: set[Verdict]
+    ) -> None:
+        desk.peer.switch("version", version="2022-08-01")
+        since, story = clock.now() - timedelta(hours=1), Story(desk, acme, card)
+        for kind in kinds:
+            story.do(kind)
+        ours = set(story.payment.operations.values_list("pk", flat=True))
+        booked = list(desk.provider.records(since))
+        told = [each.record for row in desk.messages() for each in desk.provider.parse_notifications(row)]
+        for records in (booked, told):
+            assert {row.key for row in records if row} == ours
+            assert {row.verdict for row in records if row} == said
+
+
 class TestAnError:
     def test_about_a_key_in_use_leaves_it_on_its_way(self, desk: StripeDesk, acme: Merchant) -> None:
         story = Story(desk, acme)
