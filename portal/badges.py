@@ -9,7 +9,7 @@ from django.utils.formats import date_format
 from checkout.models import Checkout, Refund
 from checkout.states import Status, VoidReason
 from payments.models import Dispute
-from webhooks.models import Attempt, Delivery
+from webhooks.models import PERSONAL, Attempt, Delivery
 
 
 class Badge(NamedTuple):
@@ -79,15 +79,14 @@ def of_delivery(delivery: Delivery) -> Badge:
 
 def of_attempt(delivery: Delivery, attempt: Attempt) -> Badge:
     """Return an attempt's badge; the latest attempt of a parked delivery has the delivery's."""
-    if attempt.is_delivered is None:
-        return UNDER_WAY
-    if attempt.is_delivered:
-        return DELIVERED
+    if attempt.is_delivered is not False:
+        return DELIVERED if attempt.is_delivered else UNDER_WAY
     is_latest = attempt.number == delivery.attempt_count
     if is_latest and delivery.status == Delivery.Status.PARKED:
         return of_delivery(delivery)
     if is_latest and delivery.status == Delivery.Status.SUPERSEDED:
-        return FAILED._replace(note="not tried again: the hold ended")
+        why = "its data is deleted" if delivery.event_type in PERSONAL else "the hold ended"
+        return FAILED._replace(note=f"not tried again: {why}")
     if is_latest and delivery.status == Delivery.Status.PENDING and delivery.next_attempt_at:
         return FAILED._replace(note=f"next try {_time(delivery.next_attempt_at)}")
     return FAILED

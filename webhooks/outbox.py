@@ -11,6 +11,7 @@ from uuid import UUID
 import orjson
 from django.db import connection, transaction
 from django.db.models import F, Max, QuerySet
+from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, failpoint, wakeup
@@ -195,6 +196,18 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(statements.SUPERSEDE_EVENTS, parameters)
         cursor.execute(statements.SUPERSEDE, parameters)
+
+
+def erase(events: Mapping[UUID, UUID]) -> None:
+    """Delete the bodies of these `marketing.opted_in` events, by id with their checkouts, and send them no more.
+
+    Their person is erased. An attempt in flight finishes, and its result stands.
+    """
+    Event.objects.filter(pk__in=events).update(body=b"", body_deleted_at=Now(), superseded_at=Now())
+    first, last = partitions.told_of(*events.values())
+    of_person = {"checkouts": list(events.values()), "type": EventType.OPTED_IN.value}
+    with connection.cursor() as cursor:
+        cursor.execute(statements.SUPERSEDE, {**of_person, "first": first, "last": last})
 
 
 def last_told(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:

@@ -227,7 +227,8 @@ FIELDS = {
     ),
     "delivery_status": Field(
         "What became of its delivery: `pending` while it is tried, `delivered` once it was answered 2xx, `parked` when "
-        "it was given up, `superseded` when its hold had ended first; `none` if no subscription wanted it.",
+        "it was given up, `superseded` when its hold had ended first, or its person was erased; `none` if no "
+        "subscription wanted it.",
         _one_of(*Delivery.Status, "none"),
     ),
     # Webhooks

@@ -15,7 +15,7 @@ from config.lib.prepared import Prepared
 from hosted_page.models import OptIn, OptInText
 from hosted_page.payment_target import PaymentTarget
 from payments.models import Merchant
-from webhooks import outbox
+from webhooks import lookup, outbox
 from webhooks.models import EventType
 
 WORDS = gettext_lazy(
@@ -137,6 +137,15 @@ def tick(
         told = _payload(target, saved, person, name, proven=person if has_proven else None)
         order = target.checkout.pk
         return outbox.emit(merchant, EventType.OPTED_IN, told, at=saved.opted_in_at, checkout_uuid=order).pk
+
+
+def erase_events(ticks: QuerySet[OptIn]) -> None:
+    """Delete what the events of these ticks say of their person, who is erased, and send them no more."""
+    ticked = set(ticks.values_list("checkout_uuid", "opted_in_at"))
+    if ticked:
+        events = lookup.events_about(*{order for order, _ in ticked}).filter(type=EventType.OPTED_IN)
+        told = events.filter(body_deleted_at=None).values_list("pk", "checkout_uuid", "created_at")
+        outbox.erase({pk: order for pk, order, at in told if (order, at) in ticked})
 
 
 def _check_room(target: PaymentTarget) -> None:

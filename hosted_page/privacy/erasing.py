@@ -16,6 +16,7 @@ from checkout.models import Customer, MerchantCustomer, PaymentRequest, Prefill
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, crypto
 from hosted_page.models import CardTry, KnownBrowser, OptIn, SignInCode, SmsMessage
+from hosted_page.opt_in import consent
 from hosted_page.privacy import people
 from hosted_page.privacy.people import Person
 from hosted_page.sms import outbox
@@ -53,6 +54,7 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
         marks = _marks(person)
         _empty(person, now)
         _empty_opt_ins(person)
+        consent.erase_events(person.opt_ins)
         if writes_down:
             _write_down(marks, now)
 

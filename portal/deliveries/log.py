@@ -142,6 +142,8 @@ def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[At
 
 def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     """Return what has become of a delivery of which an attempt failed."""
+    if delivery.status == Delivery.Status.SUPERSEDED and delivery.event_type in PERSONAL:
+        return "Its personal data has been deleted, so it is not tried again."
     if delivery.status == Delivery.Status.SUPERSEDED or (
         delivery.status == Delivery.Status.PARKED and is_over(delivery)
     ):

@@ -21,6 +21,9 @@ from payments.models import Merchant, Payment, Posting
 from tests import factories, mates, outside
 from tests.factories import CustomerFactory
 from tests.hosted_page.privacy.persons import EMAIL, PHONE, run, tick
+from tests.portal import stage
+from webhooks import delivery, resending
+from webhooks.models import Delivery, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("privacy.erase")]
 Pay = Callable[..., Checkout]
@@ -73,6 +76,31 @@ class TestErasing:
     def test_by_the_address_of_somebody_with_a_number(self, order: Checkout, lea: Customer) -> None:
         run("erase_person", "--email", EMAIL.upper())
         assert anew(lea).erased_at
+
+    def test_no_merchant_is_told_of_a_tick_any_more(self, order: Checkout, lea: Customer) -> None:
+        factories.subscribe(order.merchant, url=stage.URL, event_types=["marketing.opted_in"])
+        tick(order, lea)
+        tick(order, None, "amy@example.com")
+        hers, amys = Event.objects.filter(type="marketing.opted_in").order_by("pk")[1:]
+        run("erase_person", "--phone", PHONE)
+        hers.refresh_from_db()
+        assert (bytes(hers.body), hers.plain_body) == (b"", b"") and hers.body_deleted_at
+        assert hers.deliveries.get().status == "superseded"
+        amys.refresh_from_db()
+        assert b"amy@example.com" in amys.plain_body and amys.deliveries.get().status == "pending"
+
+    def test_a_tick_that_is_being_told_is_told_no_second_time(self, order: Checkout, lea: Customer) -> None:
+        factories.subscribe(order.merchant, url=stage.URL, event_types=["marketing.opted_in"])
+        tick(order, lea)
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        run("erase_person", "--phone", PHONE)
+        delivery.record([delivery.Result(claimed.delivery_id, claimed.lease_token, 500, "HTTP 500", 3)])
+        told = Delivery.objects.get()
+        assert told.status == "superseded"
+        page = stage.browser(stage.person(order.merchant, "owner")).get(f"/portal/deliveries/{told.pk}")
+        assert "Its personal data has been deleted, so it is not tried again." in page.content.decode()
+        with pytest.raises(resending.BodyDeleted):
+            resending.resend(order.merchant, told.pk, cause=factories.CAUSE)
 
     def test_by_an_address_alone(self, order: Checkout, lea: Customer) -> None:
         tick(order, None, "amy@example.com")

@@ -87,3 +87,10 @@ def test_an_attempt_whose_hold_ended_failed_as_the_timeline_says(number: int, no
     over = Delivery(status=Delivery.Status.SUPERSEDED, attempt_count=2)
     badge = badges.of_attempt(over, Attempt(number=number, is_delivered=False))
     assert (badge.words, badge.note) == ("Failed", note)
+
+
+@pytest.mark.rule("privacy.erase")
+def test_an_attempt_to_tell_of_somebody_erased_says_so() -> None:
+    over = Delivery(status=Delivery.Status.SUPERSEDED, event_type="marketing.opted_in", attempt_count=1)
+    badge = badges.of_attempt(over, Attempt(number=1, is_delivered=False))
+    assert badge.note == "not tried again: its data is deleted"
