@@ -63,7 +63,7 @@ def _look() -> None:
 def claim() -> SmsMessage | None:
     """Take the due message that ends first, for good; end those that nobody wants any more on the way."""
     while (message := _WAITING.take_oldest(_taken)) is not None and not _is_wanted(message):
-        end(message, is_sent=False)
+        _drop(message)
     return message
 
 
@@ -112,13 +112,22 @@ def _put_back(message: SmsMessage) -> None:
     open_one.update(due_at=clock.now() + AGAIN_AFTER, claimed_at=None)
 
 
-def end(message: SmsMessage, *, is_sent: bool, refusal: str = "", may_be_out: bool = False) -> None:
+def _drop(message: SmsMessage) -> None:
+    """End a message that no carrier was asked to send, as one that nobody has taken: it counts as no text to a lead."""
+    if message.kind == SmsMessage.Kind.LEAD:
+        told.take_back(message)  # first: if this process dies now, the message ends later, and tells nobody
+    end(message, is_sent=False, is_taken=False)
+
+
+def end(
+    message: SmsMessage, *, is_sent: bool, is_taken: bool = True, refusal: str = "", may_be_out: bool = False
+) -> None:
     """End a message that nobody sends any more, and delete its number and words.
 
     One that is not known to be sent `may_be_out` all the same.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_END, {"id": message.pk, "is_sent": is_sent, "refusal": refusal})
+        cursor.execute(_END, {"id": message.pk, "is_sent": is_sent, "is_taken": is_taken, "refusal": refusal})
         is_ended = bool(cursor.rowcount)
     if is_ended and is_sent:
         invitations.went_out(message)
@@ -130,6 +139,7 @@ _END = """
 UPDATE hosted_page_smsmessage
 SET due_at = NULL, phone = NULL, body = NULL, ended_at = statement_timestamp(),
     sent_at = CASE WHEN %(is_sent)s THEN statement_timestamp() END,
+    claimed_at = CASE WHEN %(is_taken)s THEN claimed_at END,
     refusal = coalesce(nullif(%(refusal)s, ''), refusal)
 WHERE id = %(id)s AND ended_at IS NULL
 """
@@ -164,4 +174,7 @@ def end_late() -> None:
     """End messages that were not sent in time, or whose sender died after taking them."""
     now = clock.now()
     for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:LATE_AT_ONCE]:
-        end(message, is_sent=False, may_be_out=message.claimed_at is not None)
+        if message.claimed_at is None:
+            _drop(message)
+        else:
+            end(message, is_sent=False, may_be_out=True)

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
+from uuid_utils.compat import uuid7
 
 from checkout import reading
 from checkout.models import Checkout, LeadTold, PaymentRequest
@@ -58,18 +59,23 @@ def _tell_next() -> bool:
 
 
 def _later(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> datetime | None:
-    """Return when to look again: links that were paused, or asked for anew, end later. None for now.
-
-    While a card of the order is disputed nobody is asked to do what only links that work allow; while the order is
-    being refunded nothing is told, and all of it if the refund fails.
-    """
-    is_disputed = row.kind != Kind.ALL_PAID and disputes.is_open(checkout.pk)
-    if is_disputed or checkout.status == Status.REFUNDING:
+    """Return when to look again: links that were paused, or asked for anew, end later. None for now."""
+    if _is_paused(row, checkout):
         return now + PAUSED
     end = last_day.ends_at(shares)
     if row.kind != Kind.LINKS_END or end is None or end - last_day.LASTS <= now:
         return None
     return end - last_day.LASTS
+
+
+def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
+    """Whether it has to wait for what becomes of the order.
+
+    While a card of the order is disputed nobody is asked to do what only links that work allow; while the order is
+    being refunded nothing is told, and all of it if the refund fails.
+    """
+    is_disputed = row.kind != Kind.ALL_PAID and disputes.is_open(checkout.pk)
+    return is_disputed or checkout.status == Status.REFUNDING
 
 
 def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
@@ -150,3 +156,14 @@ def is_wanted(message: SmsMessage) -> bool:
     if row is None or row.checkout.status != Status.CAPTURED:
         return False
     return bool(_about(row, reading.shares(row.checkout)))
+
+
+def take_back(message: SmsMessage) -> None:
+    """Let what a text would have told, which nobody sends, wait as if it had not been queued, if the order is paused.
+
+    Its id is new, as that of what happens again: it will be another text.
+    """
+    row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
+    if row is not None and _is_paused(row, row.checkout):
+        waits = LeadTold.objects.filter(pk=row.pk)
+        waits.update(id=uuid7(), due_at=clock.now() + PAUSED, ended_at=None)

@@ -20,7 +20,7 @@ from checkout.models import Checkout, LeadTold, PaymentRequest, Refund
 from hosted_page import tasks
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import budgets, limits, outbox, stops, told
+from hosted_page.sms import budgets, limits, outbox, sending, stops, told
 from payments import switches
 from payments.models import Payment
 from payments.providers.sandbox import fault_injection, settling
@@ -29,6 +29,7 @@ from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.sms.test_outbox import Network, put, send_all
+from tests.outside import decide, dispute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("lead.told")]
 LEAS = "+447700900123"
@@ -189,6 +190,51 @@ class TestARefundThatFails:
         self.fails(order)
         LeadTold.objects.filter(kind=kind).update(due_at=timezone.now())
         assert len(texts(network)) == 1
+
+    def test_lets_be_told_what_was_queued_before(
+        self, finn: Mate, order: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(told, "PER_CHECKOUT", 1)
+        self.is_queued(finn)
+        self.begins(order)
+        self.waits(network)
+        self.fails(order)
+        assert len(self.texts_in_an_hour(network)) == 1, "the one that was not sent is none of the four"
+
+    def test_as_a_dispute_that_is_won_lets_be_told_what_was_queued_before(
+        self, finn: Mate, network: Network, posted: list[int]
+    ) -> None:
+        self.is_queued(finn)
+        found = dispute(Payment.objects.get())
+        self.waits(network)
+        decide(found, is_won=True)
+        assert len(self.texts_in_an_hour(network)) == 1
+
+    @pytest.mark.parametrize("is_late", [False, True])
+    def test_lets_be_told_what_no_carrier_took(
+        self, finn: Mate, order: Checkout, network: Network, is_late: bool
+    ) -> None:
+        self.is_queued(finn)
+        self.begins(order)
+        SmsMessage.objects.filter(kind="lead").update(ends_at=timezone.now())
+        if is_late:
+            sending.end_late()
+        self.waits(network)
+
+    def is_queued(self, finn: Mate) -> None:
+        finn.post("/decline")
+        tasks.tell_leads()
+        assert SmsMessage.objects.filter(kind="lead", ended_at=None).exists()
+
+    def waits(self, network: Network) -> None:
+        assert texts(network) == []
+        row = LeadTold.objects.get(kind="said_no")
+        assert row.ended_at is None and row.due_at > timezone.now()
+        assert SmsMessage.objects.get(kind="lead").claimed_at is None
+
+    def texts_in_an_hour(self, network: Network) -> list[str]:
+        LeadTold.objects.filter(kind="said_no").update(due_at=timezone.now())
+        return texts(network)
 
     def test_lets_it_be_told_that_the_last_has_paid_meanwhile(
         self, finn: Mate, order: Checkout, network: Network
