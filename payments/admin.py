@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from config.lib import clock
 from config.lib.admin import columns, confirming, lists
-from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
+from config.lib.admin.readonly import ChangesForm, OperatorAdmin, ReadOnlyAdmin
 from payments import discrepancies, money, switches
 from payments.columns import MoneyAdmin
 from payments.models import (
@@ -71,7 +71,7 @@ SUSPENSION = lists.by_state({"open": Q(is_suspended=False), "suspended": Q(is_su
 OPENNESS = lists.by_state({"open": Q(closed_at=None), "closed": Q(closed_at__isnull=False)})
 
 
-class MerchantForm(forms.ModelForm):
+class MerchantForm(ChangesForm):
     """What an operator may change about a merchant, validated for the pages that show it."""
 
     country = forms.CharField(

@@ -8,6 +8,8 @@ from uuid import UUID
 
 import structlog
 from django.db import transaction
+from django.db.models import Case, TextField, Value, When
+from django.db.models.functions import Concat
 
 from config.lib import clock
 from payments.models import Discrepancy, Merchant, Operation
@@ -56,8 +58,13 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
 
 
 def close_resolved(kind: str, subject: UUID, *, note: str, now: datetime) -> None:
-    """Close the open discrepancy of a kind about a subject, since its cause is gone (rule money.settled)."""
-    Discrepancy.objects.filter(kind=kind, subject=subject, closed_at=None).update(closed_at=now, note=note)
+    """Close the open discrepancy of a kind about a subject, since its cause is gone (rule money.settled).
+
+    The note is appended to what a person has noted there.
+    """
+    gap = Case(When(note="", then=Value("")), default=Value("\n"))
+    noted = Concat("note", gap, Value(note), output_field=TextField())
+    Discrepancy.objects.filter(kind=kind, subject=subject, closed_at=None).update(closed_at=now, note=noted)
 
 
 def _leave(kind: str, subject: UUID | None, fields: dict[str, object]) -> None:

@@ -1,20 +1,28 @@
 """What operators do about merchants and discrepancies in the admin."""
 
+import html
+import re
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
+from django.db import connection
 from django.test import Client
 
+from hosted_page.logo import keeping
+from hosted_page.logo.drawing import Drawn
 from payments import discrepancies, switches
+from payments.admin import MerchantAdmin
 from payments.models import Discrepancy, Merchant, Switch
 from portal.models import User
 from tests import factories
 from tests.conftest import Api
 from tests.portal import people
 from tests.refusals import refused
+from tests.waiting import wait_for, waiting_for_locks
 
 pytestmark = pytest.mark.django_db
 MERCHANTS = "/admin/payments/merchant/"
@@ -131,6 +139,88 @@ class TestMerchant:
         assert client.post(f"{MERCHANTS}{acme.pk}/change/", form).status_code == 200
         acme.refresh_from_db()
         assert (acme.name, acme.brand_version) == ("Acme Tickets", 1)
+
+
+def typed(page: Any) -> dict[str, Any]:
+    """What a browser posts of a row's page that nothing was typed in: the fields, and what they showed."""
+    form = page.context["adminform"].form
+    found = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
+    drawn = re.findall(r'name="(initial-[^"]+)"(?: value="([^"]*)")?', page.content.decode())
+    return found | {name: html.unescape(value) for name, value in drawn}
+
+
+class TestChanging:
+    """An operator's page may be open for long, and others write the same row meanwhile."""
+
+    @pytest.mark.rule("operator.changes")
+    def test_leaves_what_the_merchant_has_set_since_the_page_was_opened(
+        self, act: Act, client: Client, acme: Merchant
+    ) -> None:
+        page = f"{MERCHANTS}{acme.pk}/change/"
+        shown = typed(client.get(page))
+        settings = {"support_url": "https://acme.example/help", "opt_in_enabled": True, "unpaid_minutes": 30}
+        Merchant.objects.filter(pk=acme.pk).update(**settings, return_hosts=["acme.example"])
+        keeping.keep(acme.pk, Drawn(mark=b"", card=b"", width=36))
+        assert client.post(page, shown | {"name": "Acme"}).status_code == 302
+        kept = Merchant.objects.get(pk=acme.pk)
+        assert {name: getattr(kept, name) for name in settings} == settings
+        assert (kept.name, kept.return_hosts) == ("Acme", ["acme.example"])
+        assert (kept.brand_version, kept.logo_version) == (2, 2)
+        assert log_of(acme) == ['[{"changed": {"fields": ["Name"]}}]']
+
+    @pytest.mark.rule("operator.changes")
+    def test_takes_away_what_the_page_showed(self, act: Act, client: Client, acme: Merchant) -> None:
+        Merchant.objects.update(opt_in_enabled=True, unpaid_minutes=30, return_hosts=["acme.example"])
+        page = f"{MERCHANTS}{acme.pk}/change/"
+        shown = typed(client.get(page))
+        shown.pop("opt_in_enabled")
+        assert client.post(page, shown | {"unpaid_minutes": "", "return_hosts": ""}).status_code == 302
+        kept = Merchant.objects.get(pk=acme.pk)
+        assert (kept.opt_in_enabled, kept.unpaid_minutes, kept.return_hosts) == (False, None, [])
+
+    @pytest.mark.rule("operator.changes")
+    def test_gives_no_right_back_that_was_taken_meanwhile(self, act: Act, client: Client) -> None:
+        group = Group.objects.create(name="Helpers")
+        person = User.objects.create_user("ada@operators.example", is_staff=True)
+        person.groups.add(group)
+        page = f"/admin/portal/user/{person.pk}/change/"
+        shown = typed(client.get(page)) | {"groups": [str(group.pk)]}
+        person.groups.clear()
+        assert client.post(page, shown | {"email": "bea@operators.example"}).status_code == 302
+        person.refresh_from_db()
+        assert person.email == "bea@operators.example" and not person.groups.exists()
+
+    @pytest.mark.rule("operator.changes")
+    @pytest.mark.django_db(transaction=True)
+    def test_makes_a_logo_wait_that_is_kept_at_the_same_moment(
+        self, act: Act, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What the form was made of is true until it is written: no address of a logo is used twice."""
+        page = f"{MERCHANTS}{acme.pk}/change/"
+        shown = typed(client.get(page)) | {"brand_colour": "#A61C59"}
+
+        def keep() -> None:
+            keeping.keep(acme.pk, Drawn(mark=b"", card=b"", width=36))
+            connection.close()
+
+        uploading = Thread(target=keep)
+        saved = MerchantAdmin.save_model
+
+        def save(*arguments: Any) -> None:
+            uploading.start()
+            wait_for(lambda: waiting_for_locks() == 1 or not uploading.is_alive())
+            saved(*arguments)
+
+        monkeypatch.setattr(MerchantAdmin, "save_model", save)
+        assert client.post(page, shown).status_code == 302
+        uploading.join()
+        kept = Merchant.objects.get(pk=acme.pk)
+        assert (kept.brand_colour, kept.brand_version, kept.logo_version) == ("#A61C59", 3, 3)
+
+    def test_asks_for_the_history_by_post_without_a_lock(
+        self, act: Act, client: Client, acme: Merchant
+    ) -> None:
+        assert client.post(f"{MERCHANTS}{acme.pk}/history/").status_code == 200
 
 
 class TestClosing:

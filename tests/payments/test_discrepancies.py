@@ -4,8 +4,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
+from config.lib import clock
 from payments import discrepancies
-from payments.models import Discrepancy
+from payments.models import Discrepancy, Merchant
 from tests.portal import people
 
 pytestmark = pytest.mark.django_db
@@ -36,3 +37,17 @@ def test_is_closed_with_a_note_and_told_again_when_it_comes_again(operator: Clie
     assert LogEntry.objects.filter(object_id=str(found.pk), change_message="Closed: It went away.").exists()
     discrepancies.report("forged_notification", None)
     assert Discrepancy.objects.filter(closed_at=None).count() == 1
+
+
+@pytest.mark.rule("money.discrepancy")
+@pytest.mark.parametrize(
+    ("noted", "kept"), [("", "It came."), ("Asked the bank.", "Asked the bank.\nIt came.")]
+)
+def test_is_closed_by_itself_without_losing_what_a_person_noted(
+    noted: str, kept: str, acme: Merchant
+) -> None:
+    discrepancies.report("refund_returned", acme.pk)
+    Discrepancy.objects.update(note=noted)
+    discrepancies.close_resolved("refund_returned", acme.pk, note="It came.", now=clock.now())
+    found = Discrepancy.objects.get()
+    assert found.note == kept and found.closed_at is not None

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
+from django.db import transaction
 from django.db.models import DateTimeField, Field, ForeignKey, Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -18,9 +20,30 @@ FROM_PAGE = "from_page"  # posted when an action was started on the row's own pa
 FROM_OPERATIONS = "from_operations"  # posted when it was started on the page of all that needs a person
 
 
+class ChangesForm(forms.ModelForm):
+    """Changes of a row what its page showed otherwise, and nothing else: others may have changed the rest since then.
+
+    Without what the page showed, which it posts too, a form changes only what is filled in.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.show_hidden_initial = self._is_of_row()
+
+    def clean(self) -> dict[str, Any]:
+        typed = self.cleaned_data
+        super().clean()
+        return {name: typed[name] for name in typed if name in self.changed_data or not self._is_of_row()}
+
+    def _is_of_row(self) -> bool:
+        return not self.instance._state.adding
+
+
 class OperatorAdmin(admin.ModelAdmin):
     """An admin whose lists stay cheap, whose search uses indexes, and whose pages link to all related rows."""
 
+    form = ChangesForm
     action_form = lists.ChosenAlone
     actions_on_bottom = True  # below what they are about, as in the portal
     actions_on_top = False
@@ -71,6 +94,13 @@ class OperatorAdmin(admin.ModelAdmin):
         rows = super().get_queryset(request)
         # The stubs allow True here, which no admin of ours sets.
         return rows.select_related(*foreign, *more) if foreign else rows  # type: ignore[misc]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row; one that is changed or deleted is locked, since it is written back whole."""
+        found = super().get_object(request, object_id, from_field)
+        if found is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
+            return found  # the page of its history takes a POST too, outside of any transaction
+        return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=found.pk)
 
     def get_list_display(self, request: HttpRequest) -> Any:
         return [self.column(name) for name in self.list_display]
