@@ -23,13 +23,14 @@ FROM_OPERATIONS = "from_operations"  # posted when it was started on the page of
 class ChangesForm(forms.ModelForm):
     """Changes of a row what its page showed otherwise, and nothing else: others may have changed the rest since then.
 
-    Without what the page showed, which it posts too, a form changes only what is filled in.
+    The page posts what it showed. Whoever posts a field without that means the row as it is now.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            field.show_hidden_initial = self._is_of_row()
+        for name, field in self.fields.items():
+            is_told = not self.is_bound or self.add_initial_prefix(name) in self.data
+            field.show_hidden_initial = is_told and self._is_of_row()
 
     def clean(self) -> dict[str, Any]:
         typed = self.cleaned_data
