@@ -55,7 +55,7 @@ def compare(since: datetime) -> Comparison:
 
     From theirs come the records that are new or have changed after `since`, whatever the age of our operation; from
     ours the operations created since. The status of one that has not ended may differ for 24 hours. Disputes and
-    refunds that came back leave an inquiry. Raises ProviderUnreachable.
+    refunds that came back leave an inquiry. Raises ProviderUnreachable; what theirs showed until then is reported.
     """
     asked_at, theirs, seen = clock.now(), 0, set[UUID]()
     ours = Operation.objects.filter(pk__gte=clock.first_id(since), created_at__gte=since).filter(KNOWN_THERE)
@@ -64,16 +64,14 @@ def compare(since: datetime) -> Comparison:
     for records in batches.chunks(safe_answers.records(provider.current().records(since - SKEW)), CHUNK):
         seen.update(record.key for record in records)
         theirs += len(records)
-        found += _differences(records, asked_at)
+        found += _reported(_differences(records, asked_at))
         if came_back := _payments_of_returned(records):
             inquiries.open_about(came_back)
     count = 0
     for chunk in _keyset(ours):
         count += len(chunk)
         missing = {pk for pk, ended_at in chunk if pk in told or (ended_at and ended_at < asked_at)} - seen
-        found += _missing_there(missing)
-    for difference in found:
-        _report(difference)
+        found += _reported(_missing_there(missing))
     inquiries.open_about(safe_answers.payments(provider.current().disputed(since - SKEW)))
     log.info("reconciled", ours=count, theirs=theirs, differences=len(found))
     return Comparison(count, theirs, found)
@@ -157,12 +155,15 @@ def _missing_there(missing: Iterable[UUID]) -> Iterator[Difference]:
         yield Difference("missing_there", operation.pk, _ours(operation), "", operation)
 
 
-def _report(difference: Difference) -> None:
-    facts: dict[str, Any] = {"ours": difference.ours, "theirs": difference.theirs, **difference.facts}
-    if difference.operation is None:
-        discrepancies.report(difference.kind, difference.subject, merchant=difference.merchant, **facts)
-    else:
-        discrepancies.report_operation(difference.operation, difference.kind, **facts)
+def _reported(differences: Iterable[Difference]) -> Iterator[Difference]:
+    """Yield the differences, each reported as a discrepancy."""
+    for difference in differences:
+        facts: dict[str, Any] = {"ours": difference.ours, "theirs": difference.theirs, **difference.facts}
+        if difference.operation is None:
+            discrepancies.report(difference.kind, difference.subject, merchant=difference.merchant, **facts)
+        else:
+            discrepancies.report_operation(difference.operation, difference.kind, **facts)
+        yield difference
 
 
 def _ours(operation: Operation) -> str:

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
@@ -307,6 +307,23 @@ class TestTheCommand:
         with pytest.raises(CommandError, match="does not answer"):
             call_command("reconcile")
         assert not Discrepancy.objects.exists()
+
+
+def test_what_was_found_before_the_provider_fell_silent_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stranger = Record(uuid7(), "capture", Verdict.SUCCEEDED, uuid7(), uuid7(), 5, "GBP")
+
+    def records(*_: object) -> Iterator[Record]:
+        yield stranger
+        raise ProviderUnreachable
+
+    monkeypatch.setattr(reconciliation, "CHUNK", 1)
+    monkeypatch.setattr(type(provider.current()), "records", records)
+    with pytest.raises(ProviderUnreachable):
+        compare()
+    left = Discrepancy.objects.get()
+    assert (left.kind, left.subject) == ("missing_here", stranger.key)
 
 
 @pytest.mark.rule("money.late")

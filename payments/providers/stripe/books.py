@@ -127,7 +127,11 @@ def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T
     An account that we may no longer read yields nothing: what it lacks is reported, and the others are still read.
     """
     try:
-        yield from ask(client.of(account, seconds=client.BOOKS_SECONDS)).auto_paging_iter()
+        asks = client.of(account, seconds=client.BOOKS_SECONDS)
+        page = client.patiently(lambda: ask(asks))
+        while not page.is_empty:
+            yield from page
+            page = client.patiently(page.next_page)
     except stripe.PermissionError as error:
         if not account:
             raise ProviderUnreachable from error

@@ -1,19 +1,27 @@
 """Asks Stripe's API by its own library: one client for each call, which ends in the seconds that its caller has."""
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import stripe
+import structlog
 from django.conf import settings
 from stripe import StripeClient
 from stripe.params import PaymentIntentRetrieveParams
 
+from config.lib.deadline import Deadline
 from config.lib.web import http
 from payments.models import Payment
 
+log = structlog.get_logger("payments.providers.stripe")
 ASK_SECONDS = 8.0  # for a question that moves no money
 BOOKS_SECONDS = 30.0  # for a page of the books, which is read at night
+BOOKS_PAUSES = (1.0, 4.0, 15.0)  # before a page is asked for again
+PAGE_SECONDS = 60.0  # after which it is not: an operator may be waiting
+PASSING = (stripe.APIConnectionError, stripe.APIError, stripe.RateLimitError)
+T = TypeVar("T")
 logging.getLogger("stripe").setLevel(logging.CRITICAL + 1)  # it logs what it sends
 
 
@@ -58,3 +66,20 @@ def intent_of(payment: Payment, *, seconds: float) -> stripe.PaymentIntent:
     asked: PaymentIntentRetrieveParams = {"expand": ["latest_charge"]}
     intents = of(payment.provider_account, seconds=seconds).v1.payment_intents
     return intents.retrieve(payment.provider_reference, asked)
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Return a page of the books, asked for again after each pause while Stripe is silent, busy or broken.
+
+    So one page does not lose a night's whole reading. Raises stripe.StripeError.
+    """
+    deadline = Deadline.after(PAGE_SECONDS)
+    for pause in BOOKS_PAUSES:
+        try:
+            return ask()
+        except PASSING as error:
+            if deadline.left() < pause:
+                raise
+            log.warning("stripe page asked for again", status=error.http_status, request=error.request_id)
+            time.sleep(pause)
+    return ask()

@@ -117,9 +117,9 @@ def _age(book: Book) -> None:
         details["past_due"] = details["due_by"] < book.peer.now()
 
 
-def failed(told: dict[str, str]) -> Reply:
+def failed(told: dict[str, str], status: int = 500) -> Reply:
     """Return the error that is Stripe's own fault. (Reference: "Errors", `api_error`)"""
-    return _refused(Refusal("An unknown error occurred.", status=500, type=errors.API), told)
+    return _refused(Refusal("An unknown error occurred.", status=status, type=errors.API), told)
 
 
 def _refused(refusal: Refusal, told: dict[str, str]) -> Reply:

@@ -77,7 +77,7 @@ class Line(BaseHTTPRequestHandler):
         fault = switches.fault(peer, request.method, request.path) or {}
         mode, is_before = fault.get("mode"), fault.get("when") == "before"
         if is_before and mode == "error":
-            return self._send(api.failed({}))
+            return self._send(api.failed({}, fault.get("status", 500)))
         if is_before and mode in ("hang", "reset"):
             return self._break(fault)
         reply = api.answer(peer, request, fault)

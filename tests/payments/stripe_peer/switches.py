@@ -39,8 +39,8 @@ def fault(peer: Peer, method: str, path: str) -> Asked | None:
 def _fault(peer: Peer, asked: Asked) -> None:
     """The next `times` requests to `path` (an expression) go wrong, `before` or `after` they are done.
 
-    hang: no answer for `seconds`; reset: the connection breaks; error: 500 (after: stored under its key; stored: the
-    same, but nothing is done);
+    hang: no answer for `seconds`; reset: the connection breaks; error: 500, or before it is done `status` (after:
+    stored under its key; stored: the same, but nothing is done);
     slow: done after `seconds`, its key in use; repeat: the network brings the request twice.
     """
     row = {"path": ".*", "method": "", "when": "before", "times": 1, "seconds": 20.0} | asked

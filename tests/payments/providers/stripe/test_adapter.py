@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from pytest_django.fixtures import Settings
+from stripe import PaymentIntentService
 
 from config.lib import clock
 from payments.models import Merchant, Payment
@@ -133,6 +134,19 @@ def connected(desk: StripeDesk, merchant: Merchant) -> Story:
     Payment.objects.update(provider_account=CONNECTED, card_token=token)
     story.payment.refresh_from_db()
     return story
+
+
+@pytest.mark.rule("money.late")
+def test_the_books_are_read_page_by_page_to_the_end(
+    desk: StripeDesk, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    since, made, page = clock.now() - timedelta(hours=1), PaymentIntentService.list, 2
+    monkeypatch.setattr(PaymentIntentService, "list", lambda of, asked: made(of, {**asked, "limit": page}))
+    stories = [Story(desk, acme) for _ in range(2 * page + 1)]
+    for story in stories:
+        story.do(Kind.AUTHORIZE)
+    told = [row.payment for row in desk.provider.payments(since)]
+    assert told == [story.payment.pk for story in reversed(stories)]
 
 
 class TestAnEventOfAnOlderVersion:

@@ -1,13 +1,15 @@
 """Stripe's balances: fees and payouts, line by line."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from config.lib import clock
 from payments.models import BalanceEntry, Merchant, Payment
 from payments.provider import Entry, ProviderUnreachable
-from tests.payments.providers.conformance.desk import Goes
+from payments.providers.stripe import client
 from tests.payments.providers.conformance.story import Kind, Story
 from tests.payments.providers.conformance.stripe import StripeDesk
 
@@ -113,8 +115,29 @@ class TestEntries:
         assert [entry.account for entry in told(desk)] == [CONNECTED]
 
     def test_that_cannot_be_read_now_are_said_to_be_out_of_reach(
-        self, desk: StripeDesk, acme: Merchant
+        self, desk: StripeDesk, acme: Merchant, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        desk.go_wrong("look_up", Goes.SILENT)
+        monkeypatch.setattr(client, "BOOKS_PAUSES", (0, 0))
+        settings.STRIPE_API = "http://127.0.0.1:1"
+        with pytest.raises(ProviderUnreachable):
+            told(desk)
+
+    @pytest.mark.rule("money.late")
+    @pytest.mark.parametrize("goes", [{"mode": "reset"}, {"mode": "error"}, {"mode": "error", "status": 429}])
+    def test_are_asked_for_again_where_a_page_is_refused(
+        self, desk: StripeDesk, acme: Merchant, monkeypatch: pytest.MonkeyPatch, goes: dict[str, Any]
+    ) -> None:
+        monkeypatch.setattr(client, "BOOKS_PAUSES", (0, 0, 0))
+        captured(desk, acme)
+        before = told(desk)
+        desk.peer.switch("fault", method="GET", path="/v1/balance_transactions", times=3, **goes)
+        assert told(desk) == before != []
+        assert desk.peer.switch("faults") == []
+
+    def test_are_not_asked_for_again_once_a_minute_is_over(
+        self, desk: StripeDesk, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(client, "PAGE_SECONDS", 0.5)
+        desk.peer.switch("fault", method="GET", path="/v1/balance_transactions", mode="error")
         with pytest.raises(ProviderUnreachable):
             told(desk)
