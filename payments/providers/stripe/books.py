@@ -164,18 +164,21 @@ def _of_refund(refund: stripe.Refund, payment: Payment) -> list[Record]:
 
 
 def _of_intent(intent: stripe.PaymentIntent, payment: Payment) -> list[Record]:
-    """Return a record of each act that the intent shows, under our operation's id; without one, under a derived id."""
-    own = {row.kind: row.pk for row in payment.operations.order_by("created_at")}
+    """Return a record of each act that the intent shows, under our operation's id; without one, under a derived id.
+
+    It is of our last attempt at the act; a refusal that the intent's end explains is of every attempt.
+    """
+    own = list(payment.operations.order_by("created_at"))
     found = []
     for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID):
         told = intents.outcome(kind, intent)
-        is_refusal = told.verdict == Verdict.FAILED and kind != Kind.AUTHORIZE
-        if told.verdict == Verdict.NOT_FOUND or (is_refusal and kind not in own):
+        keys = [row.pk for row in own if row.kind == kind]
+        if told.verdict == Verdict.NOT_FOUND:
             continue
+        if told.verdict != Verdict.FAILED or kind == Kind.AUTHORIZE:
+            keys = keys[-1:] or [_outside(f"{intent.id} {kind}")]
         amount = payment.amount if told.amount is None else told.amount
-        found.append(
-            _record(own.get(kind) or _outside(f"{intent.id} {kind}"), kind, told.verdict, payment, amount)
-        )
+        found += [_record(key, kind, told.verdict, payment, amount) for key in keys]
     return found
 
 

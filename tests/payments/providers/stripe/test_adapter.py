@@ -9,6 +9,7 @@ from pytest_django.fixtures import Settings
 from stripe import PaymentIntentService
 
 from config.lib import clock
+from payments import reconciliation
 from payments.models import Merchant, Payment
 from payments.provider import SERVER_ERROR, CardForm, CardPage, Outcome, Verdict
 from payments.providers.stripe import books
@@ -174,6 +175,19 @@ class TestAnEventOfAnOlderVersion:
         for records in (booked, told):
             assert {row.key for row in records if row} == ours
             assert {row.verdict for row in records if row} == said
+
+
+@pytest.mark.rule("money.reconciled")
+@pytest.mark.parametrize(("there", "refused"), [(Kind.VOID, Kind.CAPTURE), (Kind.CAPTURE, Kind.VOID)])
+def test_each_attempt_at_what_the_dashboard_has_made_impossible_is_known_there(
+    desk: StripeDesk, acme: Merchant, there: Kind, refused: Kind
+) -> None:
+    since, story = clock.now() - timedelta(hours=1), Story(desk, acme)
+    story.do(Kind.AUTHORIZE)
+    desk.in_dashboard(there, story.payment, 9000)
+    assert {story.do(refused).verdict for _ in range(2)} == {Verdict.FAILED}
+    found = reconciliation.compare(since)
+    assert [each.kind for each in found.differences] == [f"outside_{there}"]
 
 
 class TestAnError:
