@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
-from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
+from django.utils.text import capfirst
 
-from config.lib import clock
 from config.lib.admin import columns, confirming, lists
 from config.lib.admin.readonly import ChangesForm, OperatorAdmin, ReadOnlyAdmin
 from payments import discrepancies, money, switches
@@ -31,6 +29,7 @@ from payments.models import (
     Posting,
     Switch,
 )
+from payments.settings_form import SettingsForm
 
 SUSPEND = confirming.Question(
     title="Suspend merchants",
@@ -71,22 +70,14 @@ SUSPENSION = lists.by_state({"open": Q(is_suspended=False), "suspended": Q(is_su
 OPENNESS = lists.by_state({"open": Q(closed_at=None), "closed": Q(closed_at__isnull=False)})
 
 
-class MerchantForm(ChangesForm):
-    """What an operator may change about a merchant, validated for the pages that show it."""
+class MerchantForm(ChangesForm, SettingsForm):
+    """What an operator may change about a merchant, held to what the merchant's own people may write."""
 
-    country = forms.CharField(
-        validators=[RegexValidator(r"^[A-Z]{2}\Z", "Two capital letters, such as GB.")],
-        help_text="Of phone numbers without a prefix.",
-    )
-    brand_colour = forms.CharField(
-        validators=[RegexValidator(r"^#[0-9A-Fa-f]{6}\Z", "A colour such as #1F4596.")], help_text="#RRGGBB"
-    )
-
-    def clean_time_zone(self) -> str:
-        zone: str = self.cleaned_data["time_zone"]
-        if zone not in clock.zones():
-            raise forms.ValidationError("No time zone has this name. One is called Europe/London.")
-        return zone
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            column: Any = Merchant._meta.get_field(name)
+            field.label, field.help_text = capfirst(column.verbose_name), column.help_text
 
 
 def _stops_of_row() -> QuerySet[Switch]:

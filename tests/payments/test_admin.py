@@ -123,10 +123,21 @@ class TestMerchant:
         assert client.post(f"{MERCHANTS}{acme.pk}/delete/", {"post": "yes"}).status_code == 403
         assert "delete_selected" not in act(MERCHANTS, "", acme)
 
+    @pytest.mark.rule("operator.settings", "page.shop")
     @pytest.mark.parametrize(
-        ("field", "text"), [("country", "gb"), ("brand_colour", "red;}"), ("time_zone", "Europe/Nowhere")]
+        ("field", "text"),
+        [
+            ("country", "UK"),
+            ("brand_colour", "red;}"),
+            ("time_zone", "Europe/Nowhere"),
+            ("shop_url", "http://shop.example"),
+            ("shop_url", "https://10.0.0.1/"),
+            ("terms_url", "ftp://shop.example"),
+            ("return_hosts", "https://shop.example"),
+            ("unpaid_minutes", "5"),
+        ],
     )
-    def test_is_not_changed_to_what_no_page_can_show(
+    def test_is_not_changed_to_what_the_portal_refuses(
         self, act: Act, client: Client, acme: Merchant, field: str, text: str
     ) -> None:
         form = {
@@ -221,6 +232,22 @@ class TestChanging:
         self, act: Act, client: Client, acme: Merchant
     ) -> None:
         assert client.post(f"{MERCHANTS}{acme.pk}/history/").status_code == 200
+
+
+class TestSites:
+    @pytest.mark.rule("operator.settings", "create.return_hosts")
+    def test_are_shown_and_kept_as_the_portal_keeps_them(
+        self, act: Act, client: Client, acme: Merchant, api: Api
+    ) -> None:
+        page = f"{MERCHANTS}{acme.pk}/change/"
+        shown = typed(client.get(page))
+        client.post(page, shown | {"return_hosts": "Shop.example\r\n merchant.example", "country": "fr"})
+        kept = Merchant.objects.get(pk=acme.pk)
+        assert (kept.return_hosts, kept.country) == (["shop.example", "merchant.example"], "FR")
+        assert log_of(acme) == ['[{"changed": {"fields": ["Country", "Return hosts"]}}]']
+        assert typed(client.get(page))["return_hosts"] == "shop.example\nmerchant.example"
+        there = dict.fromkeys(("return_url", "cancel_url"), "https://shop.example/back")
+        assert api.post("checkouts", factories.order(**there)).status_code == 201
 
 
 class TestClosing:

@@ -17,11 +17,12 @@ from hosted_page.logo import decoding, keeping
 from hosted_page.logo.drawing import Drawn
 from hosted_page.models import OptInText
 from hosted_page.opt_in import consent
+from payments import settings_form
 from payments.models import Merchant
-from portal import access, audit, pages, settings_form
+from payments.settings_form import SettingsForm
+from portal import access, audit, pages
 from portal.access import requires
 from portal.models import Membership
-from portal.settings_form import SettingsForm
 from portal.views.settings import logo, preview
 
 HERE = logo.HERE

@@ -8,10 +8,10 @@ from django.urls import reverse
 
 from hosted_page import brand, preview
 from payments.models import Merchant
+from payments.settings_form import LookForm
 from portal import pages
 from portal.access import requires
 from portal.models import Membership
-from portal.settings_form import LookForm
 
 DARKENED = (
     "White words would be hard to read on this colour, and so would black ones. "

@@ -3,7 +3,7 @@
 import pytest
 from pytest_django.fixtures import Settings
 
-from portal.settings_form import SettingsForm
+from payments.settings_form import SettingsForm
 from tests.portal import stage
 
 

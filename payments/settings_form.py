@@ -1,4 +1,4 @@
-"""What a merchant's settings may be, each as a person writes it."""
+"""What a merchant's settings may be, each as a person writes it, in the portal or in the admin."""
 
 import re
 from typing import Any
@@ -44,6 +44,15 @@ class ShopField(forms.CharField):
             ) from None
 
 
+class SitesField(forms.CharField):
+    """Sites to send payers back to, shown one on each line."""
+
+    widget = forms.Textarea
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+
 def countries() -> list[tuple[str, str]]:
     """Return the countries whose phone numbers we can read, by name: two letters, and the name."""
     names = Locale("en").territories
@@ -72,7 +81,7 @@ class SettingsForm(LookForm):
     terms_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
     privacy_url = AddressField(required=False, max_length=MAX_OF_ADDRESS, assume_scheme="https")
     shop_url = ShopField(required=False, max_length=MAX_OF_ADDRESS)
-    return_hosts = forms.CharField(required=False, max_length=6000)
+    return_hosts = SitesField(required=False, max_length=6000)
     unpaid_minutes = forms.IntegerField(
         required=False,
         min_value=FEWEST_MINUTES,
@@ -88,13 +97,13 @@ class SettingsForm(LookForm):
     def clean_country(self) -> str:
         country = str(self.cleaned_data["country"]).upper()
         if country not in phonenumbers.SUPPORTED_REGIONS:
-            raise forms.ValidationError("Choose a country from the list, such as United Kingdom.")
+            raise forms.ValidationError("Choose a country by its two letters, such as GB.")
         return country
 
     def clean_time_zone(self) -> str:
         zone = str(self.cleaned_data["time_zone"])
         if zone not in clock.zones():
-            raise forms.ValidationError("Choose a time zone from the list, such as Europe/London.")
+            raise forms.ValidationError("Choose a time zone by its name, such as Europe/London.")
         ZoneInfo(zone)
         return zone
 
