@@ -176,6 +176,36 @@ class TestAnEventOfAnOlderVersion:
             assert {row.key for row in records if row} == ours
             assert {row.verdict for row in records if row} == said
 
+    @pytest.mark.parametrize("lapses", [True, False], ids=["lapsed", "cancelled"])
+    def test_shows_no_refund_of_a_hold_that_was_released(
+        self, desk: StripeDesk, acme: Merchant, lapses: bool
+    ) -> None:
+        desk.peer.switch("version", version="2024-12-18.acacia")
+        since, story = clock.now() - timedelta(hours=1), Story(desk, acme)
+        story.do(Kind.AUTHORIZE)
+        if lapses:
+            desk.peer.switch("advance", seconds=8 * 86400)
+        else:
+            desk.in_dashboard(Kind.VOID, story.payment, 9000)
+        desk.dashboard.v1.payment_intents.retrieve(story.payment.provider_reference)
+        sent = {row.type for row in desk.dashboard.v1.events.list({"limit": 100}).data}
+        assert {"refund.created", "payment_intent.canceled"} <= sent
+        told = [each.record for row in desk.messages() for each in desk.provider.parse_notifications(row)]
+        for records in (list(desk.provider.records(since)), told):
+            assert Kind.REFUND not in {row.kind for row in records if row}
+        assert [each.kind for each in reconciliation.compare(since).differences] == ["outside_void"]
+
+    def test_shows_a_refund_of_what_only_stripe_knows_to_be_captured(
+        self, desk: StripeDesk, acme: Merchant
+    ) -> None:
+        desk.peer.switch("version", version="2024-12-18.acacia")
+        since, story = clock.now() - timedelta(hours=1), Story(desk, acme)
+        story.do(Kind.AUTHORIZE)
+        desk.in_dashboard(Kind.CAPTURE, story.payment, 9000)
+        desk.in_dashboard(Kind.REFUND, story.payment, 2500)
+        kinds = {each.kind for each in reconciliation.compare(since).differences}
+        assert kinds == {"outside_capture", "outside_refund"}
+
 
 @pytest.mark.rule("money.reconciled")
 @pytest.mark.parametrize(("there", "refused"), [(Kind.VOID, Kind.CAPTURE), (Kind.CAPTURE, Kind.VOID)])

@@ -69,6 +69,20 @@ def release(book: Book, charge: Thing, event: str) -> None:
     """Give a hold back whole."""
     charge |= {"amount_refunded": charge["amount"], "refunded": True}
     book.emit(event, charge)
+    if "" < book.version < "2025-03-31":
+        _tell_of_refund(book, charge, event)
+
+
+def _tell_of_refund(book: Book, charge: Thing, event: str) -> None:
+    """Tell of a released hold as of a refund, which today's version does not list. (Changelog: 2025-03-31.basil)"""
+    refund = book.make(
+        "refund",
+        **{name: charge[name] for name in ("amount", "currency", "payment_intent")},
+        **{"charge": charge["id"], "balance_transaction": None, "metadata": {}, "status": "succeeded"},
+        reason="expired_uncaptured_charge" if event == "charge.expired" else None,
+    )
+    del book.objects["refund"][refund["id"]]
+    book.emit("refund.created", refund)
 
 
 def add_transaction(book: Book, source: Thing, amount: int, **fields: Any) -> Thing:
