@@ -205,9 +205,14 @@ def erase(events: Mapping[UUID, UUID]) -> None:
     """
     Event.objects.filter(pk__in=events).update(body=b"", body_deleted_at=Now(), superseded_at=Now())
     first, last = partitions.told_of(*events.values())
-    of_person = {"checkouts": list(events.values()), "type": EventType.OPTED_IN.value}
+    parameters: dict[str, Any] = {
+        "checkouts": list(events.values()),
+        "type": EventType.OPTED_IN.value,
+        "first": first,
+        "last": last,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(statements.SUPERSEDE, {**of_person, "first": first, "last": last})
+        cursor.execute(statements.SUPERSEDE, parameters)
 
 
 def last_told(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:

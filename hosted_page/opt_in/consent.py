@@ -145,7 +145,7 @@ def erase_events(ticks: QuerySet[OptIn]) -> None:
     if ticked:
         events = lookup.events_about(*{order for order, _ in ticked}).filter(type=EventType.OPTED_IN)
         told = events.filter(body_deleted_at=None).values_list("pk", "checkout_uuid", "created_at")
-        outbox.erase({pk: order for pk, order, at in told if (order, at) in ticked})
+        outbox.erase({pk: order for pk, order, at in told if order and (order, at) in ticked})
 
 
 def _check_room(target: PaymentTarget) -> None:

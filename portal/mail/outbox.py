@@ -101,7 +101,8 @@ def _tried(email: OutboundEmail, now: datetime) -> dict[str, Any]:
 
 
 def _send(email: OutboundEmail) -> bool:
-    message, now = None, clock.now()  # what comes after this moment is for the next mail
+    now = clock.now()  # what comes after this moment is for the next mail
+    message = None
     try:
         message = _message(email)
         if message is not None:

@@ -3,10 +3,12 @@
 import threading
 import time
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
 from stripe import PaymentIntentService
+from stripe.params import PaymentIntentListParams
 
 from config.lib import clock
 from payments import reconciliation
@@ -142,7 +144,11 @@ def test_the_books_are_read_page_by_page_to_the_end(
     desk: StripeDesk, acme: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     since, made, page = clock.now() - timedelta(hours=1), PaymentIntentService.list, 2
-    monkeypatch.setattr(PaymentIntentService, "list", lambda of, asked: made(of, {**asked, "limit": page}))
+
+    def listed(of: PaymentIntentService, asked: PaymentIntentListParams) -> Any:
+        return made(of, {**asked, "limit": page})
+
+    monkeypatch.setattr(PaymentIntentService, "list", listed)
     stories = [Story(desk, acme) for _ in range(2 * page + 1)]
     for story in stories:
         story.do(Kind.AUTHORIZE)
