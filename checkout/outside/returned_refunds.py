@@ -7,9 +7,11 @@ from datetime import datetime
 
 from checkout.models import Checkout, Refund
 from payments import discrepancies
-from payments.models import Operation
-from payments.outside import returns
+from payments.cause import Cause
+from payments.models import Operation, Payment
+from payments.outside import bookings, returns
 from payments.outside.returns import RefundStatus
+from payments.provider import Record
 
 
 def book(checkout: Checkout, answer: RefundStatus) -> None:
@@ -25,6 +27,19 @@ def book(checkout: Checkout, answer: RefundStatus) -> None:
         settled = Refund.objects.filter(pk=part.refund_of_part, status=Refund.Status.SETTLED)
         settled.update(status=Refund.Status.FAILED, failure_reason=part.reason)
     checkout.touch()
+
+
+def book_outside(
+    checkout: Checkout, record: Record, part: Operation | None, *, note: str, now: datetime, cause: Cause
+) -> None:
+    """Book a refund that was made at the provider; `part`, if it gives that again, came back and is made good by it.
+
+    Raises AlreadyBooked.
+    """
+    payment = Payment.objects.get(pk=record.payment)
+    bookings.refunded_outside(payment, record, part, note=note, now=now, cause=cause)
+    if part is not None:
+        make_good(checkout, part, note=note, now=now)
 
 
 def make_good(checkout: Checkout, part: Operation, *, note: str, now: datetime) -> None:

@@ -82,7 +82,8 @@ GIVE_UP = confirming.Question(
 )
 BOOK = confirming.Question(
     title="Book a refund that was made at the provider",
-    text="The money has gone back to the card without us. It is booked at the merchant's expense, once.",
+    text="The money has gone back to the card without us. It is booked once: in place of a refund that came back, if"
+    " one is owed to this card, else at the merchant's expense.",
     label=NOTE,
     button="Book it",
     one="Book the refund that was made at the provider?",

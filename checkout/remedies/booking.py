@@ -7,13 +7,15 @@ from django.db import transaction
 
 from checkout import refund_parts
 from checkout.models import Checkout, PaymentRequest
+from checkout.outside import returned_refunds
+from checkout.remedies import parts
 from checkout.remedies.asking import NotAllowed
 from checkout.states import ShareStatus
 from config.lib import clock
-from payments import discrepancies, money, provider, reconciliation, safe_answers
+from payments import discrepancies, money, planning, provider, reconciliation, safe_answers
 from payments.cause import Cause
 from payments.models import Discrepancy, Operation, Payment
-from payments.outside import acts, bookings
+from payments.outside import acts, bookings, returns
 from payments.provider import ProviderUnreachable, Record, Verdict
 
 Kind = Operation.Kind
@@ -58,15 +60,15 @@ def book_outside_refund(discrepancy_uuid: UUID, *, note: str, cause: Cause) -> U
         )
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(payment.checkout_uuid), clock.now()
-        _book(payment.pk, record, note=note, now=now, cause=cause)
+        _book(checkout, record, note=note, now=now, cause=cause)
         refund_parts.go_on(checkout, now)
         checkout.touch()
         discrepancies.close_resolved(TOLD_AS, record.key, note=note, now=now)
     return checkout.pk
 
 
-def _book(payment_uuid: UUID, record: Record, *, note: str, now: datetime, cause: Cause) -> None:
-    payment = Payment.objects.get(pk=payment_uuid)
+def _book(checkout: Checkout, record: Record, *, note: str, now: datetime, cause: Cause) -> None:
+    payment = Payment.objects.get(pk=record.payment)
     if Operation.objects.filter(pk=record.key).exists():
         raise NotAllowed("It is an operation of ours.")
     left = payment.amount - bookings.given_back(payment)
@@ -74,7 +76,27 @@ def _book(payment_uuid: UUID, record: Record, *, note: str, now: datetime, cause
         raise NotAllowed(f"{words(record)} That is more than we know to have been taken from the card.")
     if PaymentRequest.objects.filter(payment=payment, status=ShareStatus.PAID).exists():
         raise NotAllowed("The lead has not got this share yet. Book it once they have.")
+    part = _given_again(payment, record, now)
     try:
-        bookings.refunded_outside(payment, record, note=note, now=now, cause=cause)
+        returned_refunds.book_outside(checkout, record, part, note=note, now=now, cause=cause)
     except bookings.AlreadyBooked as error:
         raise NotAllowed("It was booked before.") from error
+
+
+def _given_again(payment: Payment, record: Record, now: datetime) -> Operation | None:
+    """Return the refund that came back and that this one gives again, None if nothing that came back is owed.
+
+    It is not sent again any more. Raises NotAllowed.
+    """
+    owed = returns.outstanding_on(payment.pk)
+    if not owed:
+        return None
+    part = next((part for part in owed if part.amount == record.amount), None)
+    if part is None:
+        back = money.display(owed[0].amount, payment.currency)
+        raise NotAllowed(
+            f"{words(record)} {back} that came back is owed to this card: send it again, or settle it otherwise, first."
+        )
+    if not planning.withdraw_planned(planning.parts_like(part), now=now):
+        raise NotAllowed(parts.UNDER_WAY)
+    return part

@@ -13,12 +13,13 @@ from django.db import transaction
 
 from checkout import outcomes, refunds
 from checkout.models import Checkout, PaymentRequest
+from checkout.outside import returned_refunds
 from checkout.states import ShareStatus, Status
 from config.lib import clock
 from payments import discrepancies, open_operations, operations, planning
 from payments.cause import PUMP
 from payments.models import Operation, Payment
-from payments.outside import bookings
+from payments.outside import bookings, returns
 from payments.provider import Outcome, PaymentRecord, ProviderUnreachable, Record, Verdict
 
 Kind: TypeAlias = Operation.Kind
@@ -165,7 +166,7 @@ def _write_refund(
     if _restore_refund(checkout, payment, record) and _wanted(payment, record):
         _write(checkout, payment, record, is_captured, now)
         return True
-    _book(payment, record, now)
+    _book(checkout, payment, record, now)
     return False
 
 
@@ -241,9 +242,18 @@ def _restore_refund(checkout: Checkout, payment: Payment, record: Record) -> boo
     return True
 
 
-def _book(payment: Payment, record: Record, now: datetime) -> None:
+def _book(checkout: Checkout, payment: Payment, record: Record, now: datetime) -> None:
     """Book a refund that was not of the whole order as made in the provider's dashboard, and report it."""
-    bookings.refunded_outside(payment, record, note=NOTE, now=now, cause=PUMP)
+    part = _given_again(payment, record, now)
+    returned_refunds.book_outside(checkout, record, part, note=NOTE, now=now, cause=PUMP)
     facts: dict[str, object] = {"checkout": str(payment.checkout_uuid)}
     facts |= {"payment": str(payment.pk), "amount": record.amount, "currency": payment.currency}
     discrepancies.report("restored_refund", record.key, merchant=payment.merchant_id, **facts)
+
+
+def _given_again(payment: Payment, record: Record, now: datetime) -> Operation | None:
+    """Return the refund that came back and that this one gives again; None if it is another, or sent again by us."""
+    owed = (part for part in returns.outstanding_on(payment.pk) if part.amount == record.amount)
+    return next(
+        (part for part in owed if planning.withdraw_planned(planning.parts_like(part), now=now)), None
+    )

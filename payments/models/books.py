@@ -135,6 +135,11 @@ class Booking(models.Model):
     def __str__(self) -> str:
         return f"{self.kind}\N{NO-BREAK SPACE}· {money.display(self.amount, self.payment.currency)}"
 
+    @property
+    def lessens_refund(self) -> bool:
+        """Whether a refund gives back so much less: it was made outside, and not in place of one that came back."""
+        return self.kind == self.Kind.REFUNDED_OUTSIDE and self.account != Posting.Account.RETURNED
+
 
 class Discrepancy(models.Model):
     """Something that should not be, left for a person, such as a difference from the provider's books."""

@@ -35,15 +35,21 @@ def settle_otherwise(part: Operation, *, note: str, now: datetime, cause: Cause)
     return _post(booking, note=note, now=now, cause=cause)
 
 
-def refunded_outside(payment: Payment, record: Record, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Book a refund that was made at the provider, at the merchant's expense like any other. Raises AlreadyBooked."""
+def refunded_outside(
+    payment: Payment, record: Record, part: Operation | None, *, note: str, now: datetime, cause: Cause
+) -> Booking:
+    """Book a refund that was made at the provider, at the merchant's expense like any other. Raises AlreadyBooked.
+
+    One that gives again what came back of `part` costs the merchant nothing more: that part was at their expense.
+    """
     if Booking.objects.filter(reference=record.key).exists():
         raise AlreadyBooked
     booking = Booking(
         kind=Kind.REFUNDED_OUTSIDE,
         payment=payment,
+        operation=part,
         reference=record.key,
-        account=Account.MERCHANT,
+        account=Account.RETURNED if part else Account.MERCHANT,
         amount=record.amount,
     )
     return _post(booking, note=note, now=now, cause=cause)
@@ -63,12 +69,15 @@ def left(payment: Payment) -> int:
 
 
 def given_back_outside(payment_uuid: UUID) -> int:
-    """Return how much of a payment was given back in the provider's own dashboard, as booked, in minor units."""
-    return sum(booking.amount for booking in _REFUNDED_OUTSIDE.all(payment_uuid))
+    """Return how much less a refund gives back of a payment, in minor units, as it was given in the dashboard."""
+    return sum(booking.amount for booking in _REFUNDED_OUTSIDE.all(payment_uuid) if booking.lessens_refund)
 
 
 _REFUNDED_OUTSIDE = Prepared(
-    lambda payment: Booking.objects.filter(payment=payment, kind=Kind.REFUNDED_OUTSIDE).only("amount"), UUID
+    lambda payment: Booking.objects.filter(payment=payment, kind=Kind.REFUNDED_OUTSIDE).only(
+        "amount", "kind", "account"
+    ),
+    UUID,
 )
 
 

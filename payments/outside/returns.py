@@ -81,6 +81,13 @@ def is_outstanding(part: Operation) -> bool:
     return of_part(part).count() > again + booked
 
 
+def outstanding_on(payment_uuid: UUID) -> Sequence[Operation]:
+    """Return the refunds of a payment that came back and are owed to its card, each part's newest, the oldest first."""
+    rows = Operation.objects.filter(payment=payment_uuid, returned_as__isnull=False).order_by("returned_as")
+    newest = {(row.refund_uuid, row.share_uuid): row for row in rows}
+    return [row for row in newest.values() if is_outstanding(row)]
+
+
 def of_part(part: Operation) -> QuerySet[Operation]:
     """Return all refunds that came back of the same refund part or reimbursement."""
     return planning.parts_like(part).filter(returned_as__isnull=False)

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from checkout.states import Status
 from payments import money
-from payments.models import Booking
 from payments.outside.acts import KINDS
 from portal.badges import Badge
 from portal.orders.entries import Entry
@@ -120,7 +119,7 @@ def left(order: Order) -> dict[str, str]:
 
 
 def _given_back(order: Order) -> int:
-    found = sum(row.amount for row in order.bookings if row.kind == Booking.Kind.REFUNDED_OUTSIDE)
+    found = sum(row.amount for row in order.bookings if row.lessens_refund)
     for act in order.acts:
         if act["kind"] == GIVEN_BACK and not _is_mates(order, act["facts"]):
             found += int(act["facts"]["amount"])

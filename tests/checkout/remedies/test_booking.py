@@ -9,16 +9,25 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import booking
 from checkout.remedies.asking import NotAllowed
+from config.lib import clock
 from payments import discrepancies, reconciliation
 from payments.models import Booking, Discrepancy, Operation, Payment
+from payments.providers.sandbox import bank, settling
 from payments.providers.sandbox.models import Call, Charge
 from portal.models import Role
 from tests import factories, mates
-from tests.checkout.remedies.remedy import NOTE, give_back_at_the_bank, give_back_at_the_bank_of, refuses
+from tests.checkout.remedies.remedy import (
+    NOTE,
+    give_back_at_the_bank,
+    give_back_at_the_bank_of,
+    refuses,
+    send,
+)
 from tests.factories import CAUSE
+from tests.outside import RETURNS, balances, come_back, returned, settle
 from tests.portal import stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
@@ -185,3 +194,78 @@ class TestBookingARefund:
 
     def refuse(self, told: Discrepancy, words: str) -> None:
         refuses(lambda row: booking.book_outside_refund(row.pk, note=NOTE, cause=CAUSE), told, words)
+
+
+@pytest.mark.rule("refund.outside")
+@pytest.mark.usefixtures("posted")
+class TestBookingWhatGivesAgainWhatCameBack:
+    def test_takes_the_place_of_the_refund(self, refunded: Checkout) -> None:
+        come_back()
+        self.give_again(refunded, 9000)
+        self.book()
+        assert balances(refunded) == {} and Refund.objects.get().status == "settled"
+        booked = Booking.objects.get()
+        assert (booked.account, booked.operation) == ("returned", returned(refunded))
+        assert not Discrepancy.objects.filter(closed_at=None).exists()
+        refuses(send, returned(refunded), "got it since")
+
+    def test_of_a_reimbursement_leaves_a_later_refund_whole(self, reimbursed: Checkout) -> None:
+        self.give_again(reimbursed, 3000)
+        self.book()
+        assert balances(reimbursed) == {"provider": 9000, "merchant": -9000}
+        refuses(send, returned(reimbursed), "got it since")
+        refunds.accept(reimbursed.merchant, reimbursed.pk, ref="r-1", cause=CAUSE)
+        settle(reimbursed)
+        assert (reimbursed.status, balances(reimbursed)) == ("refunded", {})
+        assert sorted(Charge.objects.values_list("refunded_amount", flat=True)) == [3000, 9000]
+
+    def test_is_not_sent_again_though_that_is_planned(self, reimbursed: Checkout) -> None:
+        send(returned(reimbursed))
+        self.give_again(reimbursed, 3000)
+        self.book()
+        settle(reimbursed)
+        assert balances(reimbursed) == {"provider": 9000, "merchant": -9000}
+        assert Charge.objects.get(last4=RETURNS[-4:]).refunded_amount == 3000
+
+    def test_is_refused_while_it_is_sent_again(self, reimbursed: Checkout) -> None:
+        send(returned(reimbursed))
+        mates.pump(reimbursed.pk)
+        assert Operation.objects.filter(kind="refund", account="returned", state="pending").exists()
+        self.give_again(reimbursed, 3000, is_settled=False)
+        told = Call.objects.get(reference=None)
+        Call.objects.filter(pk=told.pk).update(verdict="succeeded")
+        reconciliation.compare(reimbursed.created_at)
+        refuses(self.book_row, Discrepancy.objects.get(kind="outside_refund"), "under way")
+
+    def test_is_refused_of_another_amount(self, reimbursed: Checkout) -> None:
+        self.give_again(reimbursed, 2000)
+        told = Discrepancy.objects.get(kind="outside_refund")
+        refuses(self.book_row, told, "£30.00 that came back is owed")
+
+    @pytest.fixture
+    def reimbursed(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
+        """Finn has paid £30.00 of £90.00, and what Lea had got of it came back."""
+        (share,) = mates.split(unpaid, 3000)
+        captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
+        mates.pay(share)
+        mates.pump(unpaid.pk, rounds=3)
+        settle(unpaid)
+        come_back()
+        assert balances(unpaid)["returned"] == -3000
+        return unpaid
+
+    def give_again(self, checkout: Checkout, amount: int, *, is_settled: bool = True) -> None:
+        """Let somebody give it to the card again in the provider's dashboard, for good."""
+        assert checkout.payment_id is not None
+        bank.act_in_dashboard(kind="refund", payment=checkout.payment_id, amount=amount)
+        if is_settled:
+            Call.objects.filter(verdict="pending").update(settles_at=clock.now())
+            settling.settle_due()
+            Call.objects.filter(kind="refund").update(returns_at=None)
+            reconciliation.compare(checkout.created_at)
+
+    def book(self) -> None:
+        self.book_row(Discrepancy.objects.get(kind="outside_refund", closed_at=None))
+
+    def book_row(self, told: Discrepancy) -> None:
+        booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)

@@ -6,14 +6,16 @@ from datetime import datetime
 import pytest
 
 from checkout import captures, refunds, tasks
-from checkout.models import Checkout, PaymentRequest
+from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.remedies import sending
 from checkout.restore import repairing
 from payments.models import Booking, Discrepancy, Operation
 from payments.providers.sandbox import bank
+from payments.providers.sandbox.models import Call
 from tests import mates
 from tests.factories import CAUSE
 from tests.outages import break_down
-from tests.outside import settle
+from tests.outside import balances, come_back, returned, settle
 from tests.restoring import Backup, anew, borne, nothing_moves_later, repaired
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.repair")]
@@ -204,3 +206,21 @@ class TestSharesThatWereLost:
         statuses = [PaymentRequest.objects.get(pk=share.pk).status for share in asked]
         assert (anew(unpaid).status, statuses) == ("captured", ["reimbursed", "open"])
         nothing_moves_later(unpaid)
+
+
+@pytest.mark.rule("restore.refund")
+@pytest.mark.usefixtures("posted")
+def test_what_was_sent_again_after_it_came_back_is_booked_in_its_place(
+    refunded: Checkout, began: datetime
+) -> None:
+    come_back()
+    backup = Backup()
+    sending.send_again(returned(refunded).pk, cause=CAUSE)
+    settle(refunded)
+    Call.objects.filter(kind="refund").update(returns_at=None)
+    backup.restore()
+    assert balances(refunded) == {"provider": 9000, "returned": -9000}
+    assert repaired(began).booked == 1
+    assert balances(refunded) == {} and Refund.objects.get().status == "settled"
+    assert Booking.objects.get().account == "returned"
+    nothing_moves_later(refunded)
