@@ -23,13 +23,14 @@ from payments import due, money
 from payments.admin import DiscrepancyAdmin, OperationAdmin
 from payments.cause import cause_of_operator
 from payments.models import Discrepancy, Operation
+from payments.outside import bookings
 
 Kind, State = Operation.Kind, Operation.State
 NOTE = "How you know it"
 
 
 def _of_settled(operation: Operation) -> dict[str, Any]:
-    words = {"button": f"Book {money.display(operation.amount, operation.payment.currency)}"}
+    words = {"button": f"Book {money.display(bookings.owed(operation), operation.payment.currency)}"}
     if operation.purpose == Operation.Purpose.REIMBURSEMENT:
         words["text"] = (
             "Only if the lead has the money some other way. It is booked, this card is not tried again, and the share"

@@ -30,7 +30,7 @@ def settle_otherwise(part: Operation, *, note: str, now: datetime, cause: Cause)
         payment=part.payment,
         operation=part,
         account=Account.RETURNED if part.returned_as else part.account,
-        amount=part.amount,
+        amount=owed(part),
     )
     return _post(booking, note=note, now=now, cause=cause)
 
@@ -53,6 +53,17 @@ def refunded_outside(
         amount=record.amount,
     )
     return _post(booking, note=note, now=now, cause=cause)
+
+
+def owed(part: Operation) -> int:
+    """Return how much of a part its payer has not got, in minor units: no more than is left of a refund part's card.
+
+    What is owed to the lead for a share, and what came back, stays owed whole, whatever else its card has got.
+    """
+    is_whole = part.purpose == Operation.Purpose.REIMBURSEMENT or part.returned_as is not None
+    if is_whole or part.account == Account.RETURNED:
+        return part.amount
+    return min(part.amount, left(part.payment))
 
 
 def given_back(payment: Payment) -> int:

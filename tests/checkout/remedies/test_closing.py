@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -10,10 +11,13 @@ from checkout import captures, refunds
 from checkout.models import Checkout
 from checkout.proof import proving
 from checkout.remedies import asking
+from checkout.remedies.admin import _of_settled
 from checkout.remedies.asking import NotAllowed
+from config.lib import clock
 from payments import discrepancies, planning
 from payments.models import Booking, Discrepancy, Operation
-from payments.provider import CARD_CANNOT_TAKE_IT
+from payments.outside import bookings
+from payments.provider import CARD_CANNOT_TAKE_IT, Record, Verdict
 from payments.providers.sandbox import disputing, fault_injection
 from payments.providers.sandbox.models import Charge
 from tests import factories, mates
@@ -29,6 +33,13 @@ from tests.checkout.remedies.remedy import (
 from tests.factories import CAUSE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
+
+
+def give_back_in_the_dashboard(part: Operation, amount: int) -> None:
+    """Book that somebody has given some of a part's payment back there."""
+    paid = part.payment
+    record = Record(uuid4(), "refund", Verdict.SUCCEEDED, paid.pk, paid.merchant_id, amount, paid.currency)
+    bookings.refunded_outside(paid, record, None, note=NOTE, now=clock.now(), cause=CAUSE)
 
 
 class TestClosingAPart:
@@ -74,6 +85,24 @@ class TestClosingAPart:
         look_into_disputes(stuck)
         refuses(close, stuck, "disputed: the money would go twice")
         refuses(send, stuck, "disputed: the money would go twice")
+
+    @pytest.mark.rule("refund.outside")
+    def test_books_no_more_than_is_left_of_the_card(self, unpaid: Checkout, stuck: Operation) -> None:
+        give_back_in_the_dashboard(stuck, 500)
+        assert _of_settled(stuck)["button"] == "Book £15.00"
+        close(stuck)
+        unpaid.refresh_from_db()
+        assert (unpaid.status, unpaid.refunds.get().status) == ("refunded", "settled")
+        assert sorted(Booking.objects.values_list("amount", flat=True)) == [500, 1500]
+        assert set(factories.balances(unpaid.pk).values()) == {0}
+
+    @pytest.mark.rule("reimburse.lead")
+    def test_books_the_whole_of_what_is_owed_to_the_lead(self, unpaid: Checkout, owed: Operation) -> None:
+        """Whatever the lead's card has got besides: that was the merchant's money."""
+        give_back_in_the_dashboard(owed, 8000)
+        assert _of_settled(owed)["button"] == "Book £20.00"
+        close(owed)
+        assert factories.balances(unpaid.pk)["lead"] == 0
 
     @pytest.mark.rule("operator.once")
     def test_twice_books_once(self, stuck: Operation) -> None:
