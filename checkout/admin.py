@@ -30,7 +30,7 @@ from checkout.states import Status, VoidReason
 from config.lib import locks
 from config.lib.admin import columns, confirming, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
-from payments import money
+from payments import money, opening
 from payments.cause import Cause, cause_of_operator
 from payments.columns import MoneyAdmin
 from payments.models import Discrepancy, Dispute, Operation
@@ -201,6 +201,8 @@ def _cancel(checkout: Checkout, cause: Cause) -> str:
         return REFUSALS[Status(refusal.status)]
     except states.OperationInProgress:
         return BUSY
+    except opening.Closed:
+        return remedies_admin.RESTORED
     except OperationalError as error:
         if locks.is_locked(error):
             return BUSY

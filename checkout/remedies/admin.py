@@ -19,7 +19,7 @@ from checkout.remedies import asking, booking, closing, giving_up, reasons, send
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
 from config.lib.admin import confirming, lists
-from payments import due, money
+from payments import due, money, opening
 from payments.admin import DiscrepancyAdmin, OperationAdmin
 from payments.cause import cause_of_operator
 from payments.models import Discrepancy, Operation
@@ -90,6 +90,7 @@ BOOK = confirming.Question(
     one="Book the refund that was made at the provider?",
 )
 BUSY = "A card operation is open. Try again in a moment."
+RESTORED = "the database was restored. Repair it first (manage.py reconcile --repair)."
 Remedy = Callable[..., UUID]  # called with the row's key and the cause; returns the checkout's uuid
 
 
@@ -117,6 +118,9 @@ class Remedies:
             checkout_uuid = act(row.pk, cause=cause_of_operator(request))
         except NotAllowed as refusal:
             self.message_user(request, f"Nothing is done. {refusal}", messages.WARNING)
+            return
+        except opening.Closed:
+            self.message_user(request, f"Nothing is done: {RESTORED}", messages.WARNING)
             return
         except OperationalError as error:
             if not locks.is_locked(error):

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from checkout.models import Checkout
 from checkout.remedies import looking
+from checkout.remedies.admin import RESTORED
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
 from config.operators import pumps
@@ -25,7 +26,6 @@ from portal.models import User
 
 log = structlog.get_logger("config.operators")
 MAY_RUN = "payments.change_operation"
-RESTORED = "Nothing is done: the database was restored. Repair it first (manage.py reconcile --repair)."
 BUSY = "A card operation is open. Try again in a moment."
 
 
@@ -41,7 +41,7 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
     except NotAllowed as refusal:
         messages.warning(request, f"Nothing is done. {refusal}")
     except opening.Closed:
-        messages.warning(request, RESTORED)
+        messages.warning(request, f"Nothing is done: {RESTORED}")
     except OperationalError as error:
         if not locks.is_locked(error):
             raise
@@ -58,13 +58,16 @@ def _tell_outcome(request: HttpRequest, what: str, found: Operation) -> None:
 @require_POST
 @permission_required(MAY_RUN, raise_exception=True)
 def run_pump(request: HttpRequest) -> HttpResponse:
-    """Run a pump in this request, and say how long it took."""
+    """Run a pump in this request, and say how long it took: each would do nothing while the database is closed."""
     name = request.POST.get("pump", "")
     if name not in pumps.TITLES:
         raise Http404
     title = pumps.TITLES[name]
     try:
+        opening.check()
         seconds = pumps.run(name)
+    except opening.Closed:
+        messages.warning(request, f"Nothing is done: {RESTORED}")
     except Exception as error:
         _tell_failure(request, name, title, error)
     else:

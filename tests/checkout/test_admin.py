@@ -7,6 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from checkout.models import Checkout
+from payments import opening
 from payments.models import Merchant, Operation
 from portal.models import User
 from tests import factories
@@ -121,6 +122,15 @@ class TestCancelling:
         other = factories.checkout(acme, merchant_order_id="B-1")
         page = cancel(admin, captured, other)
         assert "A-20417 is not cancelled" in page and "B-1 is cancelled." in page
+
+    @pytest.mark.rule("restore.closed")
+    def test_waits_for_the_repair_of_a_database_that_was_restored(
+        self, admin: Client, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(opening, "is_closed", lambda: True)
+        with nothing_moves():
+            page = cancel(admin, held)
+        assert "A-20417 is not cancelled: the database was restored." in page
 
     def test_never_takes_more_than_was_ticked(self, admin: Client, held: Checkout, acme: Merchant) -> None:
         other = factories.checkout(acme)

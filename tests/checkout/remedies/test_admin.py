@@ -9,7 +9,7 @@ from django.test import Client
 from checkout import captures, refunds
 from checkout.models import Checkout
 from checkout.proof import proving
-from payments import discrepancies
+from payments import discrepancies, opening
 from payments.models import Booking, Discrepancy, Operation, Payment, Posting
 from payments.providers.sandbox import bank, fault_injection, journal
 from payments.tasks import WHAT_TO_DO
@@ -98,6 +98,17 @@ class TestClosing:
         with nothing_moves():
             page = act(admin, OPERATIONS, "close_as_settled_otherwise", stuck.pk)
         assert "Nothing is done. The provider says: nothing clear." in page
+        assert not LogEntry.objects.exists()
+
+    @pytest.mark.rule("restore.closed")
+    @pytest.mark.parametrize("action", ["close_as_settled_otherwise", "send_again"])
+    def test_waits_for_the_repair_of_a_database_that_was_restored(
+        self, admin: Client, stuck: Operation, monkeypatch: pytest.MonkeyPatch, action: str
+    ) -> None:
+        monkeypatch.setattr(opening, "is_closed", lambda: True)
+        with nothing_moves():
+            page = act(admin, OPERATIONS, action, stuck.pk)
+        assert "Nothing is done: the database was restored." in page
         assert not LogEntry.objects.exists()
 
     def test_is_for_one_at_a_time(self, admin: Client, stuck: Operation) -> None:

@@ -19,7 +19,7 @@ from config import celery
 from config.lib import clock
 from config.operators import ages, board, pumps, queues
 from hosted_page.models import SmsMessage
-from payments import discrepancies
+from payments import discrepancies, opening
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import fault_injection
 from portal.mail import outbox
@@ -247,6 +247,19 @@ class TestRunningAPump:
         operator.post(RUN, {"pump": "checkout.tasks.end_links"})
         assert "End pay links: it failed with ZeroDivisionError." in operator.get(PAGE).content.decode()
         assert "failed" in LogEntry.objects.get().change_message
+
+    @pytest.mark.rule("restore.closed")
+    @pytest.mark.parametrize("pump", ["checkout.tasks.expire_due", celery.DELIVER_DUE])
+    def test_does_nothing_in_a_database_that_was_restored(
+        self, operator: Client, held: Checkout, monkeypatch: pytest.MonkeyPatch, pump: str
+    ) -> None:
+        make_late(held)
+        with nothing_moves(), monkeypatch.context() as restored:
+            restored.setattr(opening, "is_closed", lambda: True)
+            operator.post(RUN, {"pump": pump})
+        page = operator.get(PAGE).content.decode()
+        assert "Nothing is done: the database was restored." in page and "it ran for" not in page
+        assert not LogEntry.objects.exists()
 
     @pytest.mark.parametrize("pump", ["", "os.abort", "checkout.tasks.prove_all"])
     def test_refuses_what_is_no_pump(self, operator: Client, pump: str) -> None:
