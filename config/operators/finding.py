@@ -7,20 +7,38 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db.models import Model, Q
 from django.http import HttpRequest
 
 from checkout import reading
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest, Refund
 from config.lib.admin.lists import MAXIMUM
 from config.lib.admin.lists import find as found_in
-from config.operators import lists, marks
+from config.operators import cases, lists, marks
 from config.operators.lists import OrderRow
-from payments.models import Discrepancy, Merchant, Operation, Payment
-from webhooks.models import Delivery, Event
+from payments.models import Booking, Discrepancy, Dispute, Merchant, Operation, Payment, Posting
+from webhooks.models import Attempt, Delivery, Event
 
 SHOWN = 50
 MAX_TERM = 255
 LAST4_DIGITS, PHONE_DIGITS = 4, 7
+# What a uuid may be of: the row's key, which an index has, and its order.
+KEYS: Sequence[tuple[str, type[Model], str, str]] = (
+    ("uuid", Checkout, "pk", "pk"),
+    ("share", PaymentRequest, "pk", "checkout"),
+    ("payment", Payment, "pk", "checkout_uuid"),
+    ("operation", Operation, "pk", "payment__checkout_uuid"),
+    ("refund", Refund, "pk", "checkout"),
+    ("dispute", Dispute, "pk", "checkout_uuid"),
+    ("booking", Booking, "pk", "checkout_uuid"),
+    ("booking", Booking, "reference", "checkout_uuid"),
+    ("posting", Posting, "pk", "checkout_uuid"),
+    ("posting", Posting, "transaction", "checkout_uuid"),
+    ("event", Event, "pk", "checkout_uuid"),
+    ("delivery", Delivery, "pk", "event__checkout_uuid"),
+    ("attempt", Attempt, "pk", "delivery__event__checkout_uuid"),
+    ("request", ApiCall, "pk", "checkout_uuid"),
+)
 
 
 @dataclass(frozen=True)
@@ -96,20 +114,19 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
 
 
 def _by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
-    for by, rows in (
-        ("uuid", Checkout.objects.filter(pk=uuid).values_list("pk", flat=True)),
-        ("share", PaymentRequest.objects.filter(pk=uuid).values_list("checkout", flat=True)),
-        ("payment", Payment.objects.filter(pk=uuid).values_list("checkout_uuid", flat=True)),
-        ("operation", Operation.objects.filter(pk=uuid).values_list("payment__checkout_uuid", flat=True)),
-        ("refund", Refund.objects.filter(pk=uuid).values_list("checkout", flat=True)),
-        ("event", Event.objects.filter(pk=uuid).values_list("checkout_uuid", flat=True)),
-        ("delivery", Delivery.objects.filter(pk=uuid).values_list("event__checkout_uuid", flat=True)),
-        (
-            "discrepancy",
-            Discrepancy.objects.filter(pk=uuid).values_list("operation__payment__checkout_uuid", flat=True),
-        ),
-    ):
-        yield by, [row for row in rows if row is not None]
+    """Yield what has this id; then what discrepancies are about that have it, or are open about what has it."""
+    yield from _with_key(uuid)
+    told = cases.named(Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by())
+    found = list(told.values_list("about", "subject"))  # one that has it, and one open of each kind about it
+    yield "discrepancy", [about for about, _ in found if about is not None]
+    for subject in {subject for _, subject in found} - {uuid, None}:
+        yield from (("discrepancy", orders) for _, orders in _with_key(subject))
+
+
+def _with_key(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
+    for by, model, key, order in KEYS:
+        rows = model._default_manager.filter(**{key: uuid}).order_by()
+        yield by, [found for found in rows.values_list(order, flat=True) if found is not None]
 
 
 def _uuid(term: str) -> UUID | None:

@@ -5,17 +5,24 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db import connection, transaction
 from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
 
 from checkout import refunds
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest
+from config.lib import clock
 from config.operators import finding, lists
 from config.operators.finding import Found
-from payments.models import Merchant, Operation, Payment
+from payments import discrepancies
+from payments.models import Discrepancy, Merchant, Operation, Payment
+from payments.outside import bookings
+from payments.provider import Record, Verdict
 from portal.models import User
-from tests import factories, mates
+from tests import factories, mates, outside, plans
 from tests.conftest import Api
 from tests.factories import CAUSE
+from tests.webhooks.story import claim_one, register
 from webhooks.models import Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.search")]
@@ -72,6 +79,52 @@ class TestFinding:
         other = Customer.objects.create(phone="+447700900556")
         PaymentRequest.objects.update(mate=other)
         assert found("+447700900556") == [unpaid]
+
+    def test_by_what_was_booked_by_hand(self, captured: Checkout) -> None:
+        assert captured.payment is not None
+        paid, merchant = captured.payment.pk, captured.merchant_id
+        told = Record(uuid4(), Operation.Kind.REFUND, Verdict.SUCCEEDED, paid, merchant, 500, "GBP")
+        with transaction.atomic():
+            booking = bookings.refunded_outside(
+                captured.payment, told, note="By hand", now=clock.now(), cause=CAUSE
+            )
+        assert found(booking.pk) == found(booking.borne_as) == found(told.key) == [captured]
+
+    def test_by_a_call_and_by_an_attempt_to_tell(self, api: Api, held: Checkout) -> None:
+        register(held.merchant)
+        api.post(f"checkouts/{held.pk}/cancel")
+        assert found(claim_one().lease_token) == [held]
+        assert found(ApiCall.objects.get(path__endswith="cancel").pk) == [held]
+
+    @pytest.mark.usefixtures("posted")
+    def test_by_a_dispute_and_what_is_told_of_it(self, captured: Checkout) -> None:
+        dispute = outside.dispute(captured.payment)
+        told = Discrepancy.objects.get(kind="disputed")
+        assert found(dispute.pk) == found(told.pk) == [captured]
+
+    @pytest.mark.parametrize(
+        ("subject", "facts"),
+        [
+            (lambda order: uuid4(), lambda order: {"checkout": str(order.pk)}),
+            (lambda order: order.pk, lambda order: {}),
+            (lambda order: order.payment_id, lambda order: {}),
+        ],
+        ids=["a provider's record", "the order", "its payment"],
+    )
+    def test_by_a_discrepancy_of_no_operation(self, captured: Checkout, subject: Any, facts: Any) -> None:
+        discrepancies.report("outside_refund", subject(captured), **facts(captured))
+        told = Discrepancy.objects.get()
+        assert found(told.pk) == found(told.subject) == [captured]
+
+    def test_by_a_uuid_reads_no_table_and_costs_the_same(self, captured: Checkout) -> None:
+        discrepancies.report("outside_refund", captured.payment_id)
+        told = Discrepancy.objects.get()
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")  # as with rows
+        with CaptureQueriesContext(connection) as asked:
+            ways = list(finding._by_uuid(told.pk))
+        assert len(asked) == len(ways) == 2 * len(finding.KEYS) + 1
+        assert [name for query in asked for name in plans.scans(query["sql"])] == []
 
     def test_by_an_order_id_that_is_a_uuid(self, acme: Merchant) -> None:
         order = factories.checkout(acme, merchant_order_id="0193c0de-1111-7000-8000-00000000beef")
