@@ -5,9 +5,10 @@ Each look-up uses an index; a phone number is looked for whole. Rule operator.se
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from django.db.models import Model, Q
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 
 from checkout import reading
@@ -116,7 +117,9 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
 def _by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
     """Yield what has this id; then what discrepancies are about that have it, or are open about what has it."""
     yield from _with_key(uuid)
-    told = cases.named(Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by())
+    told: QuerySet[Any, Any] = cases.named(
+        Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by()
+    )
     found = list(told.values_list("about", "subject"))  # one that has it, and one open of each kind about it
     yield "discrepancy", [about for about, _ in found if about is not None]
     for subject in {subject for _, subject in found} - {uuid, None}:

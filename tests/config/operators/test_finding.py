@@ -86,7 +86,7 @@ class TestFinding:
         told = Record(uuid4(), Operation.Kind.REFUND, Verdict.SUCCEEDED, paid, merchant, 500, "GBP")
         with transaction.atomic():
             booking = bookings.refunded_outside(
-                captured.payment, told, note="By hand", now=clock.now(), cause=CAUSE
+                captured.payment, told, None, note="By hand", now=clock.now(), cause=CAUSE
             )
         assert found(booking.pk) == found(booking.borne_as) == found(told.key) == [captured]
 
