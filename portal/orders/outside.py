@@ -45,6 +45,11 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
         "The customer has that money. We are looking into it. Do not pay them besides.",
     ),
 }
+# In the place of a capture that would find the money: one of another amount never counts as ours.
+OF_ANOTHER_AMOUNT = (
+    "The customer is charged, but not the order’s amount: a capture would not find that money. Do not fulfil the order:"
+    " cancel it. We see to it that the customer gets the money back."
+)
 NOT_YET = "Do not refund this order yet: the bank would refuse that."
 NOT_BEFORE = (
     "Money was given back in the bank’s own dashboard. We book that first; then you can refund the rest."
@@ -91,6 +96,8 @@ def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
     if _is_mates(order, facts):
         return Told(title, OF_A_MATE, "", "", None)
     text = of_statuses.get(status, otherwise)
+    if kind == TAKEN and status == Status.AUTHORIZED and facts["amount"] != order.checkout.amount:
+        text = OF_ANOTHER_AMOUNT
     if kind != GIVEN_BACK:
         return Told(title, text, "", "", None)
     badge = Badge("held", "alert", f"{_amount(facts)} given back elsewhere")

@@ -88,6 +88,20 @@ class TestTheOrdersPage:
         assert case.title in shown and case.meaning in shown
         whom = f'<a href="mailto:{settings.SUPPORT_EMAIL}?subject=Order%20{checkout.merchant_order_id}">'
         assert whom in shown and f'<bdi class="whole">{checkout.merchant_order_id}</bdi>.' in shown
+
+    def test_asks_for_no_capture_where_only_a_part_was_taken(
+        self, at: Callable[[str], Checkout], words: Words
+    ) -> None:
+        """The sandbox bank takes all or nothing; others let a person choose."""
+        checkout = at("authorized")
+        act(checkout, "capture")
+        told = Discrepancy.objects.get(kind="outside_capture")
+        Discrepancy.objects.filter(pk=told.pk).update(facts=told.facts | {"amount": 5000})
+        shown = words(checkout)
+        assert (
+            "£50.00 was taken in the bank’s own" in shown and "a capture would not find that money" in shown
+        )
+        assert "Capture it in time" not in shown
         discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
         assert "own dashboard" not in words(checkout)
 
