@@ -283,6 +283,12 @@ class Provider(Protocol):
         However old it is: a refund that comes back after weeks is among them. Further operations do no harm.
         """
 
+    def refunds_of(self, payment: Payment) -> Iterable[Record]:
+        """Return every refund of a payment, as it stands now, also those that others made, however old they are.
+
+        Raises ProviderUnreachable.
+        """
+
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
         """Return every payment that was made under our name from `since` on, also those that our books lack.
 

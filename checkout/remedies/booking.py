@@ -12,7 +12,7 @@ from checkout.remedies import parts
 from checkout.remedies.asking import NotAllowed
 from checkout.states import ShareStatus
 from config.lib import clock
-from payments import discrepancies, money, planning, provider, reconciliation, safe_answers
+from payments import discrepancies, money, planning, provider, safe_answers
 from payments.cause import Cause
 from payments.models import Discrepancy, Operation, Payment
 from payments.outside import acts, bookings, returns
@@ -31,9 +31,11 @@ def find(discrepancy_uuid: UUID) -> Record:
     told = Discrepancy.objects.get(pk=discrepancy_uuid)
     if told.kind != TOLD_AS or told.closed_at is not None:
         raise NotAllowed("Only an open discrepancy about a refund that was made at the provider is booked.")
-    since = told.created_at - reconciliation.LOOK_BACK - reconciliation.SKEW
+    payment = Payment.objects.filter(pk=told.facts.get("payment")).first()
+    if payment is None:
+        raise NotAllowed("It names no payment of ours.")
     try:
-        for record in safe_answers.records(provider.current().records(since)):
+        for record in safe_answers.records(provider.current().refunds_of(payment)):
             if record.key == told.subject:
                 return record
     except ProviderUnreachable as error:

@@ -93,6 +93,7 @@ def _told(row: dict[str, Any]) -> Notification:
 
 _READ: dict[str, Callable[[Any], Any]] = {
     "records": notifications.as_record,
+    "refunds_of": notifications.as_record,
     "payments": _payment,
     "disputes": _dispute,
     "disputed": UUID,

@@ -92,6 +92,10 @@ class SandboxProvider:
         found: list[Record] = client.ask("records", since=since)
         return found
 
+    def refunds_of(self, payment: Payment) -> Iterable[Record]:
+        found: list[Record] = client.ask("refunds_of", payment=payment.pk)
+        return found
+
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
         found: list[PaymentRecord] = client.ask("payments", since=since)
         return found

@@ -23,6 +23,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "advance": settling.advance,
     "payments": journal.payments,
     "records": journal.records,
+    "refunds_of": journal.refunds_of,
     "set_fault": fault_injection.set_fault,
     "tell": notifications.tell,
 }

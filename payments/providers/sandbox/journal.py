@@ -79,6 +79,12 @@ def records(*, since: datetime) -> list[Record]:
     return [record(call) for call in calls]
 
 
+def refunds_of(*, payment: UUID) -> list[Record]:
+    """Return the lines of a payment's refunds, as they stand."""
+    calls = Call.objects.filter(charge__payment=payment, kind="refund").select_related("charge")
+    return [record(call) for call in calls.order_by("created_at")]
+
+
 def payments(*, since: datetime) -> list[PaymentRecord]:
     """Return the charges that were made after `since`."""
     return [payment(charge) for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")]

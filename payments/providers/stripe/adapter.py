@@ -49,6 +49,7 @@ class StripeProvider:
     disputes = staticmethod(disputes.of_payment)
     disputed = staticmethod(books.disputed)
     records = staticmethod(books.records)
+    refunds_of = staticmethod(books.refunds_of)
     payments = staticmethod(books.payments)
     entries = staticmethod(balance.entries)
     missing = staticmethod(readiness.missing)

@@ -44,6 +44,18 @@ def records(since: datetime) -> Iterator[Record]:
                 yield from of_thing(thing, account)
 
 
+def refunds_of(payment: Payment) -> list[Record]:
+    """Return every refund of a payment, also those that others made. Raises ProviderUnreachable."""
+    if not payment.provider_reference:
+        return []
+    asks = client.of(payment.provider_account, seconds=client.ASK_SECONDS)
+    try:
+        found = list(refunds.of_payment(payment, asks))
+    except stripe.StripeError as error:
+        raise ProviderUnreachable from error
+    return [record for refund in found for record in _of_refund(refund, payment)]
+
+
 def payments(since: datetime) -> Iterator[PaymentRecord]:
     """Yield every PaymentIntent made since that names a payment of ours. Raises ProviderUnreachable."""
     asked: PaymentIntentListParams = {

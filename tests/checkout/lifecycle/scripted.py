@@ -141,6 +141,11 @@ class ScriptedProvider:
     def records(self, since: datetime) -> Iterable[Record]:
         return [self.record(key) for key in self.calls]
 
+    def refunds_of(self, payment: Payment) -> Iterable[Record]:
+        return [
+            row for row in map(self.record, self.calls) if (row.payment, row.kind) == (payment.pk, "refund")
+        ]
+
     def missing(self) -> Iterable[str]:
         return ()
 

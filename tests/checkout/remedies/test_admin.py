@@ -164,7 +164,7 @@ class TestTheOthers:
         bank.act_in_dashboard(kind="refund", payment=captured.payment_id, amount=2000)
         bank.look_up(key=captured.pk, payment=captured.payment_id, kind="refund")
         (record,) = [row for row in journal.records(since=captured.created_at) if row.kind == "refund"]
-        discrepancies.report("outside_refund", record.key)
+        discrepancies.report("outside_refund", record.key, payment=str(record.payment))
         told = Discrepancy.objects.get()
         page = act(admin, DISCREPANCIES, "book_outside_refund", told.pk, note=None)
         assert "books say: refund of £20.00, succeeded." in page and not Posting.objects.filter(

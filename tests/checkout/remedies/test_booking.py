@@ -16,6 +16,7 @@ from config.lib import clock
 from payments import discrepancies, reconciliation
 from payments.models import Booking, Discrepancy, Operation, Payment
 from payments.providers.sandbox import bank, settling
+from payments.providers.sandbox.adapter import SandboxProvider
 from payments.providers.sandbox.models import Call, Charge
 from portal.models import Role
 from tests import factories, mates
@@ -162,7 +163,7 @@ class TestBookingARefund:
         ("change", "words"),
         [
             ({"verdict": "pending"}, "has succeeded"),
-            ({"kind": "void"}, "Only a refund"),
+            ({"kind": "void"}, "do not have it"),
             ({"amount": 9001}, "more than we know"),
             ({"amount": 0}, "more than we know"),
         ],
@@ -177,7 +178,9 @@ class TestBookingARefund:
         booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)
         give_back_at_the_bank(captured, 7000)
         Call.objects.filter(amount=7000).update(amount=7001)
-        discrepancies.report("outside_refund", Call.objects.get(amount=7001).pk)
+        discrepancies.report(
+            "outside_refund", Call.objects.get(amount=7001).pk, payment=str(captured.payment_id)
+        )
         self.refuse(Discrepancy.objects.get(closed_at=None), "more than we know")
 
     def test_is_refused_of_what_the_books_do_not_have(self, told: Discrepancy) -> None:
@@ -185,8 +188,24 @@ class TestBookingARefund:
         self.refuse(told, "do not have it")
 
     def test_is_refused_of_our_own(self, captured: Checkout) -> None:
-        discrepancies.report("outside_refund", Operation.objects.get(kind="capture").pk)
-        self.refuse(Discrepancy.objects.get(), "Only a refund")
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk, rounds=2)
+        ours = Operation.objects.get(kind="refund").pk
+        discrepancies.report("outside_refund", ours, payment=str(captured.payment_id))
+        self.refuse(Discrepancy.objects.get(), "an operation of ours")
+
+    def test_is_refused_of_no_payment_of_ours(self, told: Discrepancy) -> None:
+        Discrepancy.objects.filter(pk=told.pk).update(facts={})
+        self.refuse(told, "no payment of ours")
+
+    def test_asks_of_its_payment_alone_however_old_it_is(
+        self, told: Discrepancy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A provider's books of all may go back a month, and are long."""
+        Discrepancy.objects.filter(pk=told.pk).update(created_at=clock.now() + timedelta(days=60))
+        monkeypatch.delattr(SandboxProvider, "records")
+        booking.book_outside_refund(told.pk, note=NOTE, cause=CAUSE)
+        assert Booking.objects.get().reference == told.subject
 
     def test_is_refused_of_another_discrepancy(self, captured: Checkout) -> None:
         discrepancies.report("another_amount", captured.pk)

@@ -186,6 +186,10 @@ class AsynchronousProvider:
             self.record(*keys) for keys in dict.fromkeys((p, k) for at, p, k in self.changed if at >= since)
         ]
 
+    def refunds_of(self, payment: Payment) -> Iterable[Record]:
+        keys = dict.fromkeys(key for _, of, key in self.changed if of == payment.pk)
+        return [row for key in keys if (row := self.record(payment.pk, key)).kind == "refund"]
+
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
         for charge in self.charges.values():
             if charge.made_at >= since:

@@ -55,6 +55,8 @@ class TestWhatWeDid:
             (Verdict.SUCCEEDED, 9000, acme.pk)
         }
         assert not list(provider.current().records(clock.now() + timedelta(minutes=1)))
+        of_payment = list(provider.current().refunds_of(story.payment))
+        assert of_payment == [row for row in rows if row.kind == Kind.REFUND]
 
     @pytest.mark.rule("restore.repair")
     def test_can_be_written_again_where_it_was_lost(self, desk: Desk, acme: Merchant) -> None:
@@ -155,6 +157,8 @@ class TestWhatOthersDid:
                 (kind, story.payment.pk, acme.pk, amount)
             }
         assert {row.key for row in told} == {row.key for row in rows} and len(rows) == 1
+        refunds = [row for row in provider.current().refunds_of(story.payment) if row.key not in ours]
+        assert refunds == [row for row in rows if row.kind == Kind.REFUND]
 
     def test_captured_already_is_said_to_our_capture_and_found(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)
