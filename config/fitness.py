@@ -8,7 +8,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, ProgrammingError, connection
 
-from payments import database_limits, opening
+from config.lib.database import limits
+from payments import opening
 from portal import canary
 
 log = structlog.get_logger("config.fitness")
@@ -50,7 +51,7 @@ def reason() -> str:
         version = int(cursor.fetchone()[0])
     if version < OLDEST:
         return f"PostgreSQL must be 16 or newer, not {version // 10_000}."
-    missing = database_limits.missing()
+    missing = limits.missing()
     if missing:
         return f"The database's role lacks its time limits ({', '.join(missing)}). Run manage.py migrate."
     if found := _guards_missing():

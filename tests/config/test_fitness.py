@@ -19,8 +19,8 @@ from pytest_django.fixtures import Settings
 
 from config import celery, fitness
 from config.lib import crypto
+from config.lib.database import limits
 from hosted_page.sms import senders
-from payments import database_limits
 from portal import canary
 from portal.models import Canary
 
@@ -34,7 +34,7 @@ def _hosted(settings: Settings) -> Iterator[None]:
     Canary.objects.all().delete()
     Canary.objects.create(sealed=canary.WORD, digest=crypto.keyed_digest(canary.WORD, canary.WORD))
     with connection.cursor() as cursor:
-        for limit, milliseconds in database_limits.LIMITS.items():
+        for limit, milliseconds in limits.LIMITS.items():
             cursor.execute(f"SET LOCAL {limit} = {milliseconds}")
     yield
     crypto._fernet.cache_clear()
@@ -94,7 +94,7 @@ def test_every_trigger_is_looked_for() -> None:
 
 
 @pytest.mark.rule("environment.database")
-@pytest.mark.parametrize("limit", [name for name in database_limits.LIMITS if name != "tcp_user_timeout"])
+@pytest.mark.parametrize("limit", [name for name in limits.LIMITS if name != "tcp_user_timeout"])
 @pytest.mark.parametrize("milliseconds", [0, 60_000])
 def test_a_role_without_its_time_limits_is_refused(limit: str, milliseconds: int) -> None:
     with connection.cursor() as cursor:
@@ -217,7 +217,7 @@ class TestMigrate:
             cursor.execute(f"ALTER ROLE CURRENT_USER IN DATABASE {name} RESET ALL")
         assert self.kept() == []
         call_command("migrate", verbosity=0)
-        assert {text.partition("=")[0] for text in self.kept()} == set(database_limits.LIMITS)
+        assert {text.partition("=")[0] for text in self.kept()} == set(limits.LIMITS)
 
     def test_plants_the_canary(self) -> None:
         assert "portal.0002_guards" in {f"{app}.{name}" for app, name in _applied()}

@@ -16,7 +16,7 @@ from django.db.migrations import Migration
 
 from config import roles
 from config.lib import locks
-from payments import database_limits
+from config.lib.database import limits
 
 LOCK_SECONDS = 3
 # In seconds. To build an index takes as long as it takes; a wait for a lock holds up all that comes after it.
@@ -53,7 +53,7 @@ class Command(migrate.Command):
                     roles.grant(connection.alias)
         if is_owner:  # in a transaction: the service's own connection may be a pooler's
             with transaction.atomic(connection.alias), self._in_time(connection):
-                database_limits.set_limits(using=connection.alias)
+                limits.set_limits(using=connection.alias)
         return done
 
     def handle(self, *args: Any, **options: Any) -> None:
