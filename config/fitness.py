@@ -18,7 +18,8 @@ CLOSED = "The database was restored, and is closed until manage.py reconcile --r
 GUARDS = (
     *("a_transaction_sums_to_zero", "audit_entries_are_append_only", "bookings_are_append_only"),
     *("changes_are_append_only", "checkout_begins", "checkout_moves"),
-    *("checkout_notes_are_append_only", "customers_stay", "lead_begins", "lead_follows"),
+    *("checkout_notes_are_append_only", "customers_stay", "former_accounts_are_kept"),
+    *("lead_begins", "lead_follows"),
     *("merchants_stay", "opt_in_texts_are_append_only", "opt_ins_are_append_only", "opt_ins_stay"),
     *("orders_stay", "payments_stay", "postings_are_append_only", "postings_go_into_open_days"),
     *("share_begins", "share_moves"),

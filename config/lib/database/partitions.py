@@ -33,7 +33,7 @@ WHERE child.inhparent = %s::regclass AND NOT EXISTS (
 """
 # The day on which the first one starts that is not the default one, as `Partitioned.named` writes it.
 _OLDEST = """
-SELECT min(right(relname::text, 8)) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+SELECT min(to_date(right(relname::text, 8), 'YYYYMMDD')) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
 WHERE inhparent = %s::regclass AND relname ~ '_[0-9]{8}$'
 """
 
@@ -157,7 +157,7 @@ def starts_at(table: Partitioned) -> datetime | None:
     with connection.cursor() as cursor:
         cursor.execute(_OLDEST, [table.table])
         (day,) = cursor.fetchone()
-    return datetime.strptime(day, "%Y%m%d").replace(tzinfo=UTC) if day else None
+    return datetime.combine(day, datetime.min.time(), UTC) if day else None
 
 
 def days_ahead(table: Partitioned, today: date) -> int:

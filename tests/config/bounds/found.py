@@ -15,6 +15,7 @@ from django.urls import URLPattern, get_resolver
 from rest_framework import serializers
 
 from config.lib.fields import List
+from payments import admin as merchants_admin
 from portal.accounts import login_forms
 from tests.config import addresses
 
@@ -26,7 +27,8 @@ OURS = (
     *("/management/", "/migrations/", "/webhooks/receivers/"),
 )
 NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)
-WITH_A_PERSON = (login_forms.__name__,)  # whose forms look up who it is: their fields alone are fed
+# Modules whose forms look up who it is, or are of a row: their fields alone are fed.
+WITH_A_ROW = (login_forms.__name__, merchants_admin.__name__)
 
 PARSES = re.compile(
     r"\b(?:urlsplit|urlparse|parse_qsl?|unquote\w*|\w+\.loads|\w*b64decode|ip_address|ip_network|fromisoformat"
@@ -94,7 +96,7 @@ def _matched(pattern: URLPattern, before: str, text: str) -> object:
 def form_classes() -> Iterator[tuple[str, Act]]:
     """Yield every form that people fill in."""
     for form in _below(forms.Form):
-        act = _fields if form.__module__ in WITH_A_PERSON else _form
+        act = _fields if form.__module__ in WITH_A_ROW else _form
         yield f"{form.__module__} {form.__name__}", functools.partial(act, form)
 
 

@@ -122,9 +122,9 @@ class TestProof:
         self, client: Client, olga: User, acme: Merchant
     ) -> None:
         address = f"{MERCHANTS}{acme.pk}/change/"
-        asked = client.post(address, {"name": "Acme", "country": "gb"})
+        asked = client.post(address, {"name": "Acme", "country": "uk"})
         page = client.post(asked["Location"], {"password": people.PASSWORD}).content.decode()
-        assert "Two capital letters" in page and f'action="{address}"' in page
+        assert "Choose a country by its two letters" in page and f'action="{address}"' in page
 
 
 class TestSecondFactor:
