@@ -72,6 +72,11 @@ def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool =
 
 
 class TestKeeping:
+    @pytest.fixture(autouse=True)
+    def _patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A machine that stands still for a moment makes no close a late one."""
+        monkeypatch.setattr(connections, "STALE_SECONDS", 60.0)
+
     def test_is_for_the_next_delivery(self) -> None:
         assert posts(answering(OK)) == (["200", "200"], 1, 2)
 
