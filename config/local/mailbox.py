@@ -47,9 +47,12 @@ def shown(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def newest_first() -> list[Mail]:
-    """Return the mails of all files; those of the same second in the order in which they were written."""
+    """Return the mails of the newest files; those of the same second in the order in which they were written.
+
+    Each file has one at least, written last: what is in an older file is older than all that is shown.
+    """
     files = sorted(Path(settings.EMAIL_FILE_PATH).glob("*.log"), key=lambda file: file.stat().st_mtime_ns)
-    mails = [mail for file in files for mail in _mails_of(file)]
+    mails = [mail for file in files[-MAXIMUM:] for mail in _mails_of(file)]
     return sorted(mails, key=lambda mail: mail.sent_at)[::-1]
 
 

@@ -12,6 +12,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from config import settings as written
+from config.local import mailbox
 
 pytestmark = pytest.mark.django_db
 PRODUCTION = {
@@ -44,6 +45,14 @@ def send(subject: str, text: str, folder: Path) -> None:
 
 def test_is_empty_before_the_first(client: Client) -> None:
     assert "No mails yet" in client.get("/mail").content.decode()
+
+
+def test_reads_no_more_files_than_it_lists_mails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailbox, "MAXIMUM", 2)
+    backends = [EmailBackend(file_path=str(folder)) for _ in range(3)]
+    for number, backend in enumerate(backends):
+        backend.send_messages([mail(f"Mail {number}", "text")])
+    assert len(mailbox.newest_first()) == 2
 
 
 def test_lists_the_newest_first(client: Client, folder: Path) -> None:
