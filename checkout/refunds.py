@@ -1,6 +1,6 @@
 """Refunds: everything is given back, accepted at once and settled by the provider later."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -132,11 +132,15 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Re
 def _check_refundable(checkout: Checkout) -> None:
     """Raise NotRefundable or OperationInProgress unless a refund can begin now (rule refund.open_operation)."""
     undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
-    live = open_operations.live_payment(checkout.pk) if undecided else None
+    live: Any = _LIVE_PAYMENT.first(checkout.pk) if undecided else None
     if live is not None and live.open_kind:
         raise OperationInProgress
     if live is None or checkout.status != Status.CAPTURED:
         raise NotRefundable(checkout.status)
-    dispute = disputes.standing(checkout.pk)
-    if dispute is not None:
-        raise NotRefundable(checkout.status, dispute)
+    if live.is_disputed:
+        raise NotRefundable(checkout.status, disputes.standing(checkout.pk))
+
+
+_LIVE_PAYMENT = Prepared(
+    lambda subject: disputes.with_disputed(open_operations.live_on(subject), checkout="checkout_uuid"), UUID
+)

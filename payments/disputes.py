@@ -42,9 +42,9 @@ def standing_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
 _STANDING = Prepared(standing_on, UUID)
 
 
-def with_disputed(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
-    """Add `is_disputed` to rows of checkouts: whether a dispute stands on one."""
-    found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(standing_on(OuterRef("pk"))))
+def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
+    """Add `is_disputed` to rows: whether a dispute stands on the checkout that a column names."""
+    found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(standing_on(OuterRef(checkout))))
     return found
 
 

@@ -85,13 +85,14 @@ def live_payment(subject: UUID) -> Live | None:
     return Live(found, found.open_uuid, found.open_kind) if found else None
 
 
-def _live_payment(subject: UUID) -> QuerySet[Payment, Any]:
+def live_on(subject: UUID) -> QuerySet[Payment, Any]:
+    """Return the subject's live payment as a query, with `open_uuid` and `open_kind` of what is open on it."""
     rows = Payment.objects.filter(subject=subject, is_live=True)
     with_open = rows.annotate(open=FilteredRelation("operations", condition=_of_card("operations__")))
     return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
 
 
-_LIVE_PAYMENT = Prepared(_live_payment, UUID)
+_LIVE_PAYMENT = Prepared(live_on, UUID)
 
 
 def open_operation(subject: UUID) -> Operation | None:

@@ -11,7 +11,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_gallery import CUT, LOOKED_AT, MIN_TARGET, SHOTS, TOO_SMALL, appear
+from tests.browser.access.checks import CUT, MIN_TARGET, TOO_SMALL
+from tests.browser.test_gallery import LOOKED_AT, SHOTS, appear
 from tests.journeys.service import Service
 from tests.portal import people
 from tests.waiting import wait_for

@@ -8,7 +8,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_gallery import CUT, FOLDER, LOOKED_AT, MIN_TARGET, TOO_SMALL, appear
+from tests.browser.access.checks import CUT, MIN_TARGET, TOO_SMALL
+from tests.browser.test_gallery import FOLDER, LOOKED_AT, appear
 from tests.browser.test_light import Wire
 from tests.journeys.service import Service
 

@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import factories
+from tests.browser.access.checks import CUT
 from tests.browser.gallery import FINNS, GOOD, Stage, at, give_card, split
-from tests.browser.test_gallery import CUT, TWICE
+from tests.browser.test_gallery import TWICE
 from tests.browser.test_way_in import BAND, SCREEN
 from tests.journeys.service import Service
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Page
 
+from tests.browser.access.checks import CUT
 from tests.browser.desk import PAGES, Desk
-from tests.browser.test_gallery import CUT
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 BOXES = """all => all.filter(it => it.checkVisibility()).map(it => it.getBoundingClientRect())
