@@ -65,7 +65,7 @@ def compare(since: datetime) -> Comparison:
         seen.update(record.key for record in records)
         theirs += len(records)
         found += _reported(_differences(records, asked_at))
-        if came_back := _payments_of_returned(records):
+        if came_back := payments_of_returned(records):
             inquiries.open_about(came_back)
     count = 0
     for chunk in _keyset(ours):
@@ -106,7 +106,7 @@ def _differences(records: Sequence[Record], asked_at: datetime) -> Iterator[Diff
             yield from _differences_of(operation, record, asked_at, operation.payment_id in released)
 
 
-def _payments_of_returned(records: Sequence[Record]) -> set[UUID]:
+def payments_of_returned(records: Sequence[Record]) -> set[UUID]:
     """Return the payments of settled refunds that have failed since, according to the records."""
     failed = {
         row.key: row.verdict for row in records if row.kind == Kind.REFUND and row.verdict in returns.REFUSED

@@ -1,7 +1,9 @@
 """What payers and banks do in the tests without us: disputes, and refunds that come back."""
 
-from checkout import tasks
-from checkout.models import Checkout, Refund
+from collections.abc import Callable
+
+from checkout import captures, tasks
+from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.proof import proving
 from config.lib import clock
 from payments.models import Dispute, Operation, Payment
@@ -9,6 +11,7 @@ from payments.provider import Verdict
 from payments.providers.sandbox import client, notifications, settling
 from payments.providers.sandbox.models import BankNotification, Call
 from tests import factories, mates
+from tests.factories import CAUSE
 
 DISPUTED = "4000000000000259"
 RETURNS = "4000000000007726"
@@ -43,6 +46,16 @@ def settle(checkout: Checkout) -> None:
     Call.objects.filter(verdict=Verdict.PENDING).update(settles_at=clock.now())
     mates.pump(checkout.pk)
     checkout.refresh_from_db()
+
+
+def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000) -> PaymentRequest:
+    """Let Finn pay a share, and the lead get it on a card whose refunds come back; this one has not yet."""
+    (share,) = mates.split(order, amount)
+    captures.capture(order.merchant, pay(order, RETURNS).pk, cause=CAUSE)
+    mates.pay(share)
+    mates.pump(order.pk, rounds=3)
+    settle(order)
+    return share
 
 
 def come_back(*, is_told: bool = True) -> None:

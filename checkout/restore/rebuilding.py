@@ -112,6 +112,18 @@ def revive(operation_uuid: UUID) -> bool:
     return True
 
 
+def book_returned(payment_uuid: UUID) -> None:
+    """Look up a payment's settled refunds, and book those that came back. Raises ProviderUnreachable."""
+    answers = returns.ask(payment_uuid)
+    if any(answer.outcome.verdict == Verdict.UNKNOWN for answer in answers):
+        raise ProviderUnreachable
+    of_payment = Payment.objects.only("checkout_uuid").get(pk=payment_uuid)
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(of_payment.checkout_uuid)
+        for answer in answers:
+            returned_refunds.book(checkout, answer)
+
+
 def leave_old_key(payment_uuid: UUID, record: Record) -> None:
     """End an open refund that was sent under a new key in the lost time, as this record of the provider's shows.
 
@@ -162,11 +174,15 @@ def rebuild(payment_uuid: UUID, records: Sequence[Record], *, is_captured: bool)
 def _write_refund(
     checkout: Checkout, payment: Payment, record: Record, is_captured: bool, now: datetime
 ) -> bool:
-    """Write a refund that no row of ours wants, as part of a refund begun again; else book it, and return False."""
-    if _restore_refund(checkout, payment, record) and _wanted(payment, record):
+    """Write a refund that no row of ours wants, as part of a refund begun again; else book it, and return False.
+
+    One that gives again what came back begins none, also where its amount is all that the card has borne.
+    """
+    part = _given_again(payment, record, now)
+    if part is None and _restore_refund(checkout, payment, record) and _wanted(payment, record):
         _write(checkout, payment, record, is_captured, now)
         return True
-    _book(checkout, payment, record, now)
+    _book(checkout, payment, record, part, now)
     return False
 
 
@@ -242,9 +258,10 @@ def _restore_refund(checkout: Checkout, payment: Payment, record: Record) -> boo
     return True
 
 
-def _book(checkout: Checkout, payment: Payment, record: Record, now: datetime) -> None:
+def _book(
+    checkout: Checkout, payment: Payment, record: Record, part: Operation | None, now: datetime
+) -> None:
     """Book a refund that was not of the whole order as made in the provider's dashboard, and report it."""
-    part = _given_again(payment, record, now)
     returned_refunds.book_outside(checkout, record, part, note=NOTE, now=now, cause=PUMP)
     facts: dict[str, object] = {"checkout": str(payment.checkout_uuid)}
     facts |= {"payment": str(payment.pk), "amount": record.amount, "currency": payment.currency}

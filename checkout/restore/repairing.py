@@ -77,6 +77,8 @@ def _round(since: datetime, done: Repair) -> None:
         done.operations += rebuilding.conclude(record.key, is_captured=record.payment in books.captured)
     for record in books.revived:
         done.operations += rebuilding.revive(record.key)
+    for payment_uuid in books.returned:  # before what was given again in their place
+        rebuilding.book_returned(payment_uuid)
     for kind, acts_of in _PHASES:
         for payment, records in books.lost(kind, acts_of).items():
             _rebuild(payment, records, payment in books.captured, done)
@@ -114,12 +116,14 @@ class _Books:
         self.open: list[Record] = []
         self.revived: list[Record] = []
         self.captured = set[UUID]()
+        self.returned = set[UUID]()
         self._lost: list[tuple[Payment, Record]] = []
 
     def read(self, records: Sequence[Record]) -> None:
         known = Operation.objects.in_bulk([row.key for row in records])
         payments = Payment.objects.in_bulk([row.payment for row in records])
         booked = acts.booked(records)
+        self.returned |= reconciliation.payments_of_returned(records)
         for record in records:
             is_capture = record.kind == Kind.CAPTURE and record.verdict in MOVED
             if is_capture:

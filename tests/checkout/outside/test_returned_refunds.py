@@ -22,7 +22,7 @@ from portal.orders import order, timeline
 from tests import mates
 from tests.conftest import Api
 from tests.factories import CAUSE
-from tests.outside import RETURNS, balances, come_back, returned, settle
+from tests.outside import RETURNS, balances, come_back, reimburse, returned, settle
 from tests.portal import stage
 from tests.refusals import nothing_moves
 
@@ -98,11 +98,7 @@ class TestOfASplit:
     def test_what_went_back_to_the_lead_for_a_mate(
         self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
     ) -> None:
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
-        mates.pay(share)
-        mates.pump(unpaid.pk, rounds=3)
-        settle(unpaid)
+        share = reimburse(unpaid, pay)
         changed_at = unpaid.updated_at
         come_back()
         unpaid.refresh_from_db()
@@ -151,11 +147,7 @@ class TestWhatAnOperatorDoes:
             closing.close_as_settled_otherwise(returned(refunded).pk, note="Twice.", cause=CAUSE)
 
     def test_of_a_reimbursement_too(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
-        mates.pay(share)
-        mates.pump(unpaid.pk, rounds=3)
-        settle(unpaid)
+        share = reimburse(unpaid, pay)
         come_back()
         closing.close_as_settled_otherwise(returned(unpaid).pk, note="In cash.", cause=CAUSE)
         assert balances(unpaid) == {"provider": 9000, "merchant": -9000}

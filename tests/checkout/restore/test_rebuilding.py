@@ -9,13 +9,14 @@ from checkout import captures, refunds, tasks
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending
 from checkout.restore import repairing
+from config.lib import clock
 from payments.models import Booking, Discrepancy, Operation
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Call
 from tests import mates
 from tests.factories import CAUSE
 from tests.outages import break_down
-from tests.outside import balances, come_back, returned, settle
+from tests.outside import balances, come_back, reimburse, returned, settle
 from tests.restoring import Backup, anew, borne, nothing_moves_later, repaired
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.repair")]
@@ -224,3 +225,24 @@ def test_what_was_sent_again_after_it_came_back_is_booked_in_its_place(
     assert balances(refunded) == {} and Refund.objects.get().status == "settled"
     assert Booking.objects.get().account == "returned"
     nothing_moves_later(refunded)
+
+
+@pytest.mark.rule("restore.refund")
+@pytest.mark.usefixtures("posted")
+@pytest.mark.parametrize("lost", ["the second sending", "the return too"])
+@pytest.mark.parametrize("amount", [3000, 4500], ids=["of a part", "of as much as the lead bears"])
+def test_a_reimbursement_that_was_sent_again_begins_no_refund(
+    unpaid: Checkout, pay: Pay, began: datetime, amount: int, lost: str
+) -> None:
+    reimburse(unpaid, pay, amount)
+    earlier = Backup() if lost == "the return too" else None
+    come_back()
+    backup = earlier or Backup()
+    sending.send_again(returned(unpaid).pk, cause=CAUSE)
+    settle(unpaid)
+    Call.objects.filter(returns_at__gt=clock.now()).update(returns_at=None)
+    backup.restore()
+    assert repaired(began).booked == 1
+    assert (anew(unpaid).status, balances(unpaid)) == ("captured", {"provider": 9000, "merchant": -9000})
+    assert Booking.objects.get().account == "returned"
+    nothing_moves_later(unpaid)
