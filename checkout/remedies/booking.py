@@ -62,14 +62,17 @@ def book_outside_refund(discrepancy_uuid: UUID, *, note: str, cause: Cause) -> U
         )
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(payment.checkout_uuid), clock.now()
-        _book(checkout, record, note=note, now=now, cause=cause)
+        told_at = Discrepancy.objects.get(pk=discrepancy_uuid).created_at
+        _book(checkout, record, told_at, note=note, now=now, cause=cause)
         refund_parts.go_on(checkout, now)
         checkout.touch()
         discrepancies.close_resolved(TOLD_AS, record.key, note=note, now=now)
     return checkout.pk
 
 
-def _book(checkout: Checkout, record: Record, *, note: str, now: datetime, cause: Cause) -> None:
+def _book(
+    checkout: Checkout, record: Record, told_at: datetime, *, note: str, now: datetime, cause: Cause
+) -> None:
     payment = Payment.objects.get(pk=record.payment)
     if Operation.objects.filter(pk=record.key).exists():
         raise NotAllowed("It is an operation of ours.")
@@ -78,19 +81,19 @@ def _book(checkout: Checkout, record: Record, *, note: str, now: datetime, cause
         raise NotAllowed(f"{words(record)} That is more than we know to have been taken from the card.")
     if PaymentRequest.objects.filter(payment=payment, status=ShareStatus.PAID).exists():
         raise NotAllowed("The lead has not got this share yet. Book it once they have.")
-    part = _given_again(payment, record, now)
+    part = _given_again(payment, record, told_at, now)
     try:
         returned_refunds.book_outside(checkout, record, part, note=note, now=now, cause=cause)
     except bookings.AlreadyBooked as error:
         raise NotAllowed("It was booked before.") from error
 
 
-def _given_again(payment: Payment, record: Record, now: datetime) -> Operation | None:
-    """Return the refund that came back and that this one gives again, None if nothing that came back is owed.
+def _given_again(payment: Payment, record: Record, told_at: datetime, now: datetime) -> Operation | None:
+    """Return the refund that came back and that this one gives again, None if it can give again nothing.
 
     It is not sent again any more. Raises NotAllowed.
     """
-    owed = returns.outstanding_on(payment.pk)
+    owed = returns.given_again(payment.pk, told_at=told_at)
     if not owed:
         return None
     part = next((part for part in owed if part.amount == record.amount), None)

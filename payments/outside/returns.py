@@ -4,12 +4,14 @@ The operation stays succeeded; its amount stands on the account `returned` until
 """
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import QuerySet, Sum
 from uuid_utils.compat import uuid7
 
+from config.lib import clock
 from config.lib.deadline import Deadline
 from payments import discrepancies, ledger, operations, planning
 from payments.models import Booking, Operation, Posting
@@ -17,6 +19,7 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 Account = Posting.Account
+A_DAY = timedelta(days=1)
 ASK_SECONDS = 40.0  # a lead's card may have had nineteen reimbursements; less than an inquiry is leased for
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
@@ -86,6 +89,15 @@ def outstanding_on(payment_uuid: UUID) -> Sequence[Operation]:
     rows = Operation.objects.filter(payment=payment_uuid, returned_as__isnull=False).order_by("returned_as")
     newest = {(row.refund_uuid, row.share_uuid): row for row in rows}
     return [row for row in newest.values() if is_outstanding(row)]
+
+
+def given_again(payment_uuid: UUID, *, told_at: datetime) -> Sequence[Operation]:
+    """Return those of the outstanding refunds that one made at the provider, and told at this time, may give again.
+
+    We may hear of both in either order, but what was told a day before anything came back is something else.
+    """
+    rows = outstanding_on(payment_uuid)
+    return [row for row in rows if row.returned_as and clock.made_at(row.returned_as) < told_at + A_DAY]
 
 
 def of_part(part: Operation) -> QuerySet[Operation]:

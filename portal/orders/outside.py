@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from checkout.states import Status
 from payments import money
+from payments.outside import returns
 from payments.outside.acts import KINDS
 from portal.badges import Badge
 from portal.orders.entries import Entry
@@ -128,9 +130,16 @@ def left(order: Order) -> dict[str, str]:
 def _given_back(order: Order) -> int:
     found = sum(row.amount for row in order.bookings if row.lessens_refund)
     for act in order.acts:
-        if act["kind"] == GIVEN_BACK and not _is_mates(order, act["facts"]):
+        if act["kind"] == GIVEN_BACK and not _is_mates(order, act["facts"]) and not _is_given_again(act):
             found += int(act["facts"]["amount"])
     return found
+
+
+def _is_given_again(act: Mapping[str, Any]) -> bool:
+    """Whether it will be booked in place of a refund that came back, which lessens no other."""
+    told_at, facts = datetime.fromisoformat(act["at"]), act["facts"]
+    back = returns.given_again(UUID(facts["payment"]), told_at=told_at)
+    return any(part.amount == facts["amount"] for part in back)
 
 
 def _then(order: Order, facts: Mapping[str, Any]) -> str:

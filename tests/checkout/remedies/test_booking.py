@@ -28,7 +28,7 @@ from tests.checkout.remedies.remedy import (
     send,
 )
 from tests.factories import CAUSE
-from tests.outside import RETURNS, balances, come_back, returned, settle
+from tests.outside import RETURNS, balances, come_back, reimburse, returned, settle
 from tests.portal import stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
@@ -261,14 +261,20 @@ class TestBookingWhatGivesAgainWhatCameBack:
         told = Discrepancy.objects.get(kind="outside_refund")
         refuses(self.book_row, told, "£30.00 that came back is owed")
 
+    def test_is_the_merchants_if_it_was_told_days_before_anything_came_back(
+        self, reimbursed: Checkout
+    ) -> None:
+        self.give_again(reimbursed, 3000)
+        Discrepancy.objects.filter(kind="outside_refund").update(created_at=clock.now() - timedelta(days=2))
+        self.book()
+        assert Booking.objects.get().account == "merchant" and balances(reimbursed)["returned"] == -3000
+        assert Discrepancy.objects.get(closed_at=None).kind == "refund_returned"
+        send(returned(reimbursed))
+
     @pytest.fixture
     def reimbursed(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
         """Finn has paid £30.00 of £90.00, and what Lea had got of it came back."""
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
-        mates.pay(share)
-        mates.pump(unpaid.pk, rounds=3)
-        settle(unpaid)
+        reimburse(unpaid, pay)
         come_back()
         assert balances(unpaid)["returned"] == -3000
         return unpaid

@@ -21,6 +21,7 @@ from portal.models import Role
 from portal.orders import order, outside
 from tests import factories, mates
 from tests.factories import CAUSE, make_late
+from tests.outside import come_back, reimburse
 from tests.portal import stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("portal.outside")]
@@ -142,6 +143,14 @@ class TestTheOrdersPage:
         assert "We book that first; then you can refund the rest." in said
         discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
         assert is_offered()
+
+    def test_that_gives_again_what_came_back_lessens_no_refund(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], words: Words
+    ) -> None:
+        reimburse(unpaid, pay)
+        come_back()
+        act(unpaid, "refund", 3000)
+        assert "you can refund the remaining £90.00" in words(unpaid)
 
     def test_of_another_order_or_merchant_says_nothing(
         self, acme: Merchant, rival: Merchant, held: Checkout, pay: Callable[..., Checkout]
