@@ -159,30 +159,35 @@ def payment_of(thing: Any, account: str) -> Payment | None:
     return found.first() if intent else None
 
 
-def of_thing(thing: Any, account: str) -> Iterable[Record]:
-    """Return the records that a PaymentIntent or a refund makes, none if it is not of a payment of ours."""
+def of_thing(thing: Any, account: str, *, may_ask: bool = True) -> Iterable[Record]:
+    """Return the records that a PaymentIntent or a refund makes, none if it is not of a payment of ours.
+
+    Without `may_ask` a refund of which Stripe would have to be asked more makes none. Raises ProviderUnreachable.
+    """
     payment = payment_of(thing, account)
     if payment is None:
         return []
-    return _of_refund(thing, payment) if thing.object == "refund" else _of_intent(thing, payment)
+    return _of_refund(thing, payment, may_ask) if thing.object == "refund" else _of_intent(thing, payment)
 
 
-def _of_refund(refund: stripe.Refund, payment: Payment) -> list[Record]:
+def _of_refund(refund: stripe.Refund, payment: Payment, may_ask: bool = True) -> list[Record]:
     told = refunds.outcome(refund)
     named = _uuid(refunds.operation_of(refund))
-    if named is None and _is_of_hold(refund, payment):
+    if named is None and not _is_captured(payment) and (not may_ask or _is_of_hold(refund, payment)):
         return []
     record = _record(named or _outside(refund.id), Kind.REFUND, told.verdict, payment, told.amount or 0)
     return [replace(record, is_outside=named is None)]
 
 
+def _is_captured(payment: Payment) -> bool:
+    return payment.status in (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
+
+
 def _is_of_hold(refund: stripe.Refund, payment: Payment) -> bool:
     """Whether a refund that others made gave no money back: events of before 2025-03-31 show one for a released hold.
 
-    Stripe is asked where we do not know that the payment was captured. Raises ProviderUnreachable.
+    It is for a payment that we do not know to be captured: Stripe is asked. Raises ProviderUnreachable.
     """
-    if payment.status in (Payment.Status.CAPTURED, Payment.Status.REFUNDED):
-        return False
     if refund.reason == "expired_uncaptured_charge":
         return True
     try:

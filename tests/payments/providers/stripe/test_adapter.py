@@ -4,6 +4,7 @@ import threading
 import time
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -14,7 +15,7 @@ from config.lib import clock
 from payments import reconciliation
 from payments.models import Merchant, Payment
 from payments.provider import SERVER_ERROR, CardForm, CardPage, Outcome, Verdict
-from payments.providers.stripe import books
+from payments.providers.stripe import books, client
 from tests.payments.providers.conformance.desk import Card, Goes
 from tests.payments.providers.conformance.story import Kind, Story
 from tests.payments.providers.conformance.stripe import CARDS, StripeDesk, act
@@ -202,13 +203,19 @@ class TestAnEventOfAnOlderVersion:
         assert [each.kind for each in reconciliation.compare(since).differences] == ["outside_void"]
 
     def test_shows_a_refund_of_what_only_stripe_knows_to_be_captured(
-        self, desk: StripeDesk, acme: Merchant
+        self, desk: StripeDesk, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         desk.peer.switch("version", version="2024-12-18.acacia")
         since, story = clock.now() - timedelta(hours=1), Story(desk, acme)
         story.do(Kind.AUTHORIZE)
         desk.in_dashboard(Kind.CAPTURE, story.payment, 9000)
         desk.in_dashboard(Kind.REFUND, story.payment, 2500)
+        with monkeypatch.context() as unasked:
+            unasked.setattr(
+                client, "intent_of", Mock(side_effect=AssertionError("a message waits for Stripe"))
+            )
+            told = [each.record for row in desk.messages() for each in desk.provider.parse_notifications(row)]
+        assert Kind.REFUND not in {row.kind for row in told if row}
         kinds = {each.kind for each in reconciliation.compare(since).differences}
         assert kinds == {"outside_capture", "outside_refund"}
 
