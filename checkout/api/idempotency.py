@@ -18,7 +18,7 @@ from rest_framework.response import Response
 
 from checkout.api import calls
 from checkout.models import ApiCall, IdempotencyKey
-from config.lib import crypto, failpoint
+from config.lib import crypto, failpoint, locks
 from config.lib.view import ApiView
 from payments.cause import caller_of
 
@@ -84,11 +84,16 @@ class RecordedView(ApiView, ABC):
         return _finish(call, self._answer(call, request, claimed), claimed)
 
     def _answer(self, call: ApiCall, request: Request, key: IdempotencyKey | None) -> Response:
-        """Return the answer to the request; if the database fails, free the key and raise the error."""
+        """Return the answer to the request; if the database fails, free the key and raise the error.
+
+        A row that stayed locked is no failure: it is refused as anything else, and the call recorded.
+        """
         try:
             super().take_query(request)
             return self.act(request, call.checkout_uuid)
-        except OperationalError:
+        except OperationalError as error:
+            if locks.is_locked(error) and not self.in_one_transaction:
+                return self._refusal(key, error)
             self._free(key)
             raise
         except Exception as error:

@@ -13,6 +13,7 @@ from django.db.models import Count, Min, QuerySet
 from checkout.models import ApiCall, Checkout
 from checkout.states import VoidReason
 from config.lib.database import partitions
+from payments.models import Operation
 from portal.templatetags.portal import time_of
 from webhooks import lookup, retention
 from webhooks.models import Attempt, EventType
@@ -45,6 +46,8 @@ def why(checkout: Checkout) -> str:
         codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
         tries = f"{_times(sum(one.times for one in refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted, so {ended}."
+    if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
+        return f"Your server called capture, and no capture was accepted, so {ended}."  # the call is no longer kept
     if not told:
         return _untold(checkout, checkout.voided_at, ended)
     sent = f"We sent checkout.authorized at {time_of(told[0].started_at)}."

@@ -3,15 +3,17 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
 from checkout import captures
-from checkout.models import Checkout
+from checkout.models import ApiCall, Checkout, IdempotencyKey
 from config.lib import clock
 from payments.models import Operation, Payment
+from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.waiting import wait_for, waiting_for_locks
 from webhooks.models import Event
@@ -68,3 +70,25 @@ class TestCaptureThatWaitsForTheRow:
     def test_until_just_before_the_deadline_is_accepted(self, held: Checkout) -> None:
         assert capture_behind_a_lock(held, until=lambda: True).result().status == "captured"
         assert Operation.objects.get(kind="capture").state == "succeeded"
+
+
+def post_behind_a_lock(api: Api, path: str) -> Any:
+    """Post it by a connection that waits a tenth of a second for a row."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '100ms'")
+    try:
+        return api.post(path, Idempotency_Key="k")
+    finally:
+        connection.close()
+
+
+@pytest.mark.rule("portal.requests")
+@pytest.mark.django_db(transaction=True)
+def test_a_verb_that_a_locked_row_has_held_up_is_recorded_as_refused(api: Api, held: Checkout) -> None:
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        Checkout.objects.locked(held.pk)
+        answer = pool.submit(post_behind_a_lock, api, f"checkouts/{held.pk}/capture").result()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "operation_in_progress")
+    call = ApiCall.objects.get()
+    assert (call.status, call.error_code, call.checkout_uuid) == (409, "operation_in_progress", held.pk)
+    assert not IdempotencyKey.objects.exists(), "the key is free again"

@@ -8,7 +8,7 @@ from checkout import cancellations, expiry
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import partitions
-from payments.models import Merchant
+from payments.models import Merchant, Operation
 from portal.orders import order, timeline
 from tests import factories
 from tests.conftest import Api
@@ -84,6 +84,19 @@ class TestWhyVoided:
         api.post(f"checkouts/{uuid}/capture", {"amount": 1})
         lapse(held)
         assert "we answered once with 422 partial_capture_not_supported" in why(held)
+
+    def test_of_a_capture_whose_call_is_not_kept(self, told: Merchant, held: Checkout) -> None:
+        stage.deliver(told, 200)
+        Operation.objects.create(
+            payment_id=held.payment_id,
+            kind="capture",
+            amount=held.amount,
+            state="failed",
+            created_at=clock.now(),
+            ended_at=clock.now(),
+        )
+        lapse(held)
+        assert why(held).startswith("Your server called capture, and no capture was accepted")
 
     def test_says_nothing_of_any_other_end(self, acme: Merchant, held: Checkout) -> None:
         cancellations.cancel(acme, held.pk, cause=CAUSE)
