@@ -6,8 +6,8 @@ from datetime import datetime
 import structlog
 from celery import shared_task
 from django.conf import settings
+from django.core.cache import cache
 from django.core.mail import EmailMessage
-from django.db import connection, transaction
 from django.urls import reverse
 
 from config.lib import clock
@@ -18,6 +18,8 @@ from payments.outside import balance
 
 log = structlog.get_logger("payments.tasks")
 LISTED = 100  # discrepancies that one mail describes
+_TURN = "discrepancies.turn"  # by one worker at a time; by the next, if it died, after
+_TURN_SECONDS = 120
 
 ASK_THE_PROVIDER = "Compare the operation with the provider's own page, then set right what is wrong."
 PROVE = "Run `manage.py prove_ledger`, find what moved the money, and stop the merchant if it goes on."
@@ -95,25 +97,23 @@ def mail_discrepancies() -> None:
     If the mail fails, the next one has them; if the process dies after it, they are mailed twice.
     Rule money.discrepancy.
     """
-    if not settings.OPERATORS:
+    if not settings.OPERATORS or not cache.add(_TURN, True, _TURN_SECONDS):
         return
-    with transaction.atomic(durable=True):
+    try:
         now = clock.now()
-        rows = _claim(now)
-        if rows and _send(rows):
+        rows = _waiting(now)
+        if rows and _send(rows):  # with no transaction open: a mail server may take its time
             Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).update(mailed_at=now)
+    finally:
+        cache.delete(_TURN)
 
 
-def _claim(now: datetime) -> Sequence[Discrepancy]:
-    """Return the discrepancies to mail, none while another worker is sending: an advisory lock says so."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '2min'")  # a mail server may be slow
-        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext('discrepancies are mailed'))")
-        (is_ours,) = cursor.fetchone()
+def _waiting(now: datetime) -> Sequence[Discrepancy]:
+    """Return the discrepancies to mail, none in a minute that has had its mail."""
     this_minute = now.replace(second=0, microsecond=0)
-    if not is_ours or Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
+    if Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
         return []
-    rows = Discrepancy.objects.select_related("merchant")  # not locked: a mail server may take its time
+    rows = Discrepancy.objects.select_related("merchant")
     return list(rows.filter(mailed_at=None).order_by("created_at"))
 
 

@@ -96,9 +96,11 @@ def breaches(since: datetime | None = None) -> list[Breach]:
         return of_checkouts + [breach for month in months() for breach in breaches_of_sums(month)]
     with transaction.atomic():
         _prepare()
-        chunks = batches.chunks(sorted(_changed(since)), _CHUNK)
-        of_rows = _lost(clock.first_id(since), LAST)
-        return of_rows + [breach for these in chunks for breach in _breaches_of(these)]
+        changed, of_rows = sorted(_changed(since)), _lost(clock.first_id(since), LAST)
+    chunks = batches.chunks(
+        changed, _CHUNK
+    )  # each in a transaction of its own: the feeds wait for none that is long
+    return of_rows + [breach for these in chunks for breach in _breaches_of(these)]
 
 
 def ranges(first: UUID = FIRST) -> Iterator[Range]:
@@ -193,11 +195,13 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
     What was made lately lies together: a range costs a third of as many single ids.
     """
     span = {"first": these[0], "last": these[-1]}
-    ((count,),) = _rows(_BETWEEN, span | {"limit": 2 * len(these)})
-    if count == 2 * len(these):
-        return _breaches(_THESE, these=these)
-    wanted = set(these)
-    return [breach for breach in _breaches(_WITHIN, **span) if breach.subject in wanted]
+    with transaction.atomic():
+        _prepare()
+        ((count,),) = _rows(_BETWEEN, span | {"limit": 2 * len(these)})
+        if count == 2 * len(these):
+            return _breaches(_THESE, these=these)
+        wanted = set(these)
+        return [breach for breach in _breaches(_WITHIN, **span) if breach.subject in wanted]
 
 
 def _breaches(query: str, **of: Any) -> list[Breach]:
