@@ -6,20 +6,21 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from config.lib import clock, cursor
-from config.lib.database import feed
+from config.lib.database import feed, partitions
 from config.lib.database.partitions import CLOCKS_DIFFER
 from config.lib.view import ApiView
 from payments.cause import caller_of
 from payments.models import Merchant
 from webhooks import lookup, outbox
 from webhooks.api import serializers
-from webhooks.models import PERSONAL, Event, EventType, plain
+from webhooks.models import EVENTS, PERSONAL, Event, EventType, plain
 
 CUSTOMERS = "customers:read"  # the scope without which personal data is withheld
 USUAL, FURTHEST = timedelta(hours=24), timedelta(days=30)  # how far back a reader begins
@@ -76,13 +77,27 @@ def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
         place = Place(*cursor.read(asked["cursor"], scope, *_KINDS))
         if given not in (None, place.since):
             raise cursor.InvalidCursor
+        _check_nothing_is_gone(place, until)
         return place
-    if given and given < until - FURTHEST:
+    furthest = min(FURTHEST, settings.WEBHOOK_RETENTION)
+    if given and given < until - furthest:
         raise drf.ValidationError(
-            {"created_after": ["Must be within the last 30 days: the feed has no more."]}
+            {"created_after": [f"Must be within the last {furthest.days} days: the feed has no more."]}
         )
     since = given or until - USUAL
     return Place(*_beginning(since - CLOCKS_DIFFER), since, began=max(since, until))
+
+
+def _check_nothing_is_gone(place: Place, until: datetime) -> None:
+    """Raise ValidationError if events have been dropped that a reader of this place has not seen."""
+    if place.at > until - partitions.YOUNGEST:
+        return  # nothing is dropped so early
+    kept_from = partitions.starts_at(EVENTS)
+    if kept_from is not None and place.at < kept_from:
+        told = f"Events between it and {clock.iso(kept_from)} have been dropped. "
+        raise drf.ValidationError(
+            {"cursor": [f"{told}Begin anew with created_after, and compare your orders with GET checkouts."]}
+        )
 
 
 def _beginning(at: datetime) -> tuple[datetime, UUID]:

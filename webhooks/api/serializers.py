@@ -61,5 +61,6 @@ class EventsQuery(fields.Query):
     cursor = fields.Cursor(
         required=False,
         maximum=500,
-        help_text="`next_cursor` of the page before, however long ago, with the same filters.",
+        help_text="`next_cursor` of the page before, with the same filters. It is good for as long as events are kept: "
+        "422 if some that it has not led to are dropped.",
     )

@@ -12,11 +12,13 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from oauth2_provider.models import AccessToken
+from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
 
 from checkout import cancellations, captures
 from checkout.models import Checkout
-from config.lib import clock
+from config.lib import clock, cursor
+from config.lib.database import partitions
 from payments.models import Merchant
 from tests import factories
 from tests.conftest import Api
@@ -25,7 +27,7 @@ from tests.journeys import polling
 from tests.refusals import refused
 from tests.webhooks.story import claim_one, happen, record, register
 from webhooks import outbox
-from webhooks.models import Delivery, Event, EventType
+from webhooks.models import EVENTS, Delivery, Event, EventType
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
@@ -263,6 +265,22 @@ class TestTheBeginning:
         monkeypatch.setattr("webhooks.api.events.FURTHEST", DAY)
         refused(api.get(f"events?created_after={since}"), 422, "validation_failed", "created_after")
         page(api, f"created_after={since}&cursor={found['next_cursor']}")
+
+    def test_since_which_events_were_dropped_is_refused(self, api: Api) -> None:
+        today, scope = clock.now().date(), f"events:{api.merchant.pk}::"
+        partitions.make(EVENTS, today - 25 * DAY, today)
+        good, late = (
+            cursor.written(scope, at, clock.first_id(at), at, at)
+            for at in (clock.now() - 24 * DAY, clock.now() - 27 * DAY)
+        )
+        page(api, f"cursor={good}")
+        refused(api.get(f"events?cursor={late}"), 422, "validation_failed", "cursor")
+
+    def test_is_as_far_back_as_events_are_kept(self, api: Api, settings: Settings) -> None:
+        settings.WEBHOOK_RETENTION = 7 * DAY
+        page(api, f"created_after={clock.iso(clock.now() - 6 * DAY)}")
+        beyond = clock.iso(clock.now() - 8 * DAY)
+        refused(api.get(f"events?created_after={beyond}"), 422, "validation_failed", "created_after")
 
 
 @pytest.mark.django_db
