@@ -138,12 +138,15 @@ def card_name(payment: Payment | None) -> str:
 
 
 def _when(item: Item, zone: ZoneInfo) -> str:
-    """Return a ticket's date in its own place's time zone, "" without a date."""
+    """Return an item's date in its own place's time zone, "" without a date, or without its offset."""
     start = (item.custom_data or {}).get("event_start")
     if not isinstance(start, str):
         return ""
     try:
-        at = datetime.fromisoformat(start).astimezone(zone)
+        given = datetime.fromisoformat(start)
+        if given.tzinfo is None:  # of a ticket it is refused; of anything else we do not guess what is meant
+            return ""
+        at = given.astimezone(zone)
     except (ValueError, OverflowError):
         return ""
     return _in_place(_format(at, "EEE d MMMM y, HH:mm"), at, zone)

@@ -173,6 +173,11 @@ def _of_browser(subject: UUID, browser_digest: str) -> QuerySet[SignInCode]:
 _WAITING = Prepared(_of_browser, UUID, str, read_at="read_at")
 
 
+def can_be_tried(code: SignInCode) -> bool:
+    """Whether a waiting code is not tried too often: of one that is, the page does not ask for the digits."""
+    return code.tries < MAX_TRIES
+
+
 def verify(code: SignInCode, entered: str) -> Customer:
     """Return the person whose waiting code was entered. Each try counts, also in parallel.
 

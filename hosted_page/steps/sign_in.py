@@ -41,7 +41,7 @@ def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | No
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if "change" in request.GET or wrong:
         return show_phone(request, target, wrong=wrong)
-    if waiting is not None:
+    if waiting is not None and codes.can_be_tried(waiting):
         return _show_code(request, target, waiting)
     browser, number = known.of(request) if target.is_payable else None, prefill.number(target)
     if browser and number in ("", browser.phone):
@@ -305,7 +305,7 @@ def _sent(request: HttpRequest, target: PaymentTarget, number: str) -> HttpRespo
 def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: str) -> HttpResponse | None:
     """Ask for the code that is on its way to this number, with an error beside it; None if there is none."""
     waiting = codes.waiting(target.subject, payer.browser_of(request))
-    if waiting is None or waiting.phone != number:
+    if waiting is None or waiting.phone != number or not codes.can_be_tried(waiting):
         return None
     return _show_code(request, target, waiting, error=error)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.http import QueryDict
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from checkout import reading, sharing, split_amounts
@@ -19,6 +20,7 @@ REDRAWS = frozenset(("add", "names", "show"))  # buttons that only show the form
 ROWS = 2  # lines for own amounts at first
 MAX_MATES = split_amounts.MAX_PEOPLE - 1
 MAX_NAME = 60
+EXAMPLE = 2400  # of an amount, in minor units
 MAX_CALLED = 30  # letters of the name by which somebody at the table knows another
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PEOPLE = re.compile(r"[0-9]{1,3}")
@@ -176,11 +178,13 @@ class SplitForm:
         self.rows = [replace(row, is_blamed=row.position in positions) for row in self.rows]
 
     def _trouble(self, row: Row, amount: int | None) -> str:
+        currency = self.checkout.currency
         if not row.name and not row.amount:
             return ""
         if not amount:
-            return _("Enter an amount, such as 24.00.")
-        rule, currency = sharing.amount_rule(self.checkout), self.checkout.currency
+            example = number_format(money.plain(EXAMPLE, currency))
+            return _("Enter an amount, such as {example}.").format(example=example)
+        rule = sharing.amount_rule(self.checkout)
         if amount < rule.minimum:
             return _("Enter at least {minimum}.").format(minimum=money.for_payer(rule.minimum, currency))
         if amount % rule.step:

@@ -104,6 +104,12 @@ class TestADate:
         lea.client.post("/pay/language", {"language": language, "next": "/pay"})
         assert shown in words(lea.get())
 
+    @pytest.mark.parametrize("start", ["2026-12-12T19:30:00", "2026-12-12"])
+    @pytest.mark.django_db
+    def test_without_its_offset_is_not_guessed(self, unpaid: Checkout, start: str) -> None:
+        billed(unpaid, category="experience", custom_data={"event_start": start, "time_zone": "Europe/Paris"})
+        assert "12 December" not in words(Payer(unpaid).get())
+
 
 @pytest.mark.parametrize(
     ("sold", "title"),

@@ -21,6 +21,9 @@ class TestSignIn:
         for left in ("4 tries", "3 tries", "2 tries", "1 try"):
             assert f"You have {left} left" in words(lea.post("/code", code=wrong))
         assert "no longer works" in words(lea.post("/code", code=wrong))
+        assert "Your mobile number" in words(lea.get()), "no digits work any more, so none are asked for"
+        again = words(lea.post("/phone", phone=PHONE))
+        assert "Wait half a minute" in again and "Your mobile number" in again
         lea.post("/code", code=right)
         lea.checkout.refresh_from_db()
         assert lea.checkout.lead is None

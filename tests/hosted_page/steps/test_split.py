@@ -299,3 +299,20 @@ def test_a_split_in_any_currency(acme: Merchant, currency: str, typed: str, mino
     lea.sign_in()
     own(lea, name=["Finn"], amount=[typed])
     assert shares(lea.checkout) == [("Finn", minor)]
+
+
+@pytest.mark.rule("money.minor_units")
+@pytest.mark.parametrize(
+    ("currency", "language", "example"),
+    [("GBP", "en-gb", "24.00"), ("GBP", "de", "24,00"), ("JPY", "en-gb", "2400"), ("KWD", "fr", "2,400")],
+)
+def test_an_amount_that_the_page_names_is_taken(
+    acme: Merchant, currency: str, language: str, example: str
+) -> None:
+    line = factories.item(currency=currency, quantity=1, unit_price=9000)
+    lea = Payer(factories.checkout(acme, currency=currency, items=[line], total_amount=9000))
+    lea.sign_in()
+    lea.client.post("/pay/language", {"language": language, "next": "/pay"})
+    assert f" {example}." in words(own(lea, name=["Finn"], amount=["some"]))
+    assert own(lea, name=["Finn"], amount=[example]).status_code == 303
+    assert shares(lea.checkout) == [("Finn", 2400)]
