@@ -148,9 +148,10 @@ def _other_scopes(parameters: dict[str, str]) -> str:
 
 
 def _refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
-    """Return an error of RFC 6749 with a sentence that says what to do."""
+    """Return an error of RFC 6749 with a sentence that says what to do, in the signs that 5.2 there allows."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    content = {"error": error, "error_description": words}
+    allowed = words.translate({ord('"'): "'", ord("\\"): "/"}).encode("ascii", "replace").decode()
+    content = {"error": error, "error_description": allowed}
     return JsonResponse(content, status=status, headers=named)
 
 

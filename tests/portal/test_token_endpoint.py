@@ -1,5 +1,6 @@
 import base64
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -156,11 +157,14 @@ class TestRefusal:
             ("", "application/json"),
             ("x", "text/plain"),
             (b"\xff\xfe", "application/json"),
+            ('{"é\\\\": "1", "é\\\\": "2"}', "application/json"),
         ],
     )
     def test_of_what_cannot_be_read(self, api: Api, body: Any, content_type: str) -> None:
         answer = ask(body, content_type)
-        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+        told = answer.json()
+        assert (answer.status_code, told["error"]) == (400, "invalid_request")
+        assert re.fullmatch(r"[\x20-\x21\x23-\x5b\x5d-\x7e]+", told["error_description"]), "RFC 6749, 5.2"
 
     @pytest.mark.django_db
     @pytest.mark.parametrize("header", ["Basic", "Basic x", "Basic é", "Basic /w==", "Basic " + "a" * 8_200])
