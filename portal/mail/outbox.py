@@ -8,11 +8,12 @@ from uuid import uuid4
 import structlog
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db.models import Max, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from checkout.models import Checkout
+from checkout.models import Change, Checkout
+from checkout.states import Status
 from config.lib import clock, crypto, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.leases import Queue
@@ -42,8 +43,11 @@ DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {  # what each counts
     "deliveries_parked": needs.parked,
     "holds_lost": needs.lost_holds,
 }
-# When that came about: `voided_at` is a hold's end, however late that was kept.
-CAME_AT = {"deliveries_parked": "ended_at", "holds_lost": "updated_at"}
+# Which of it came about after a moment: a hold's `voided_at` is its end, however late that was kept.
+CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
+    "deliveries_parked": lambda at: Q(ended_at__gt=at),
+    "holds_lost": lambda at: Exists(_ends().filter(pk__gte=clock.first_id(at))),
+}
 
 
 class NothingToTell(Exception):
@@ -60,11 +64,15 @@ def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
     return is_new
 
 
+def _ends() -> QuerySet[Change]:
+    return Change.objects.filter(checkout=OuterRef("pk"), to=Status.VOIDED)
+
+
 def untold(merchant: Merchant, kind: str) -> QuerySet[Any]:
     """Return what waits for the merchant that no mail of this daily kind has counted."""
     waiting = DAILY[kind](merchant)
     told = OutboundEmail.objects.filter(merchant=merchant, kind=kind).aggregate(at=Max("sent_at"))["at"]
-    return waiting.filter(**{f"{CAME_AT[kind]}__gt": told}) if told else waiting
+    return waiting.filter(CAME_SINCE[kind](told)) if told else waiting
 
 
 def put(message: EmailMessage, kind: str, *, seconds: int | None) -> None:

@@ -11,12 +11,14 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
+from checkout.models import Checkout
 from hosted_page.logo import keeping
 from hosted_page.logo.drawing import Drawn
 from payments import discrepancies, switches
 from payments.admin import MerchantAdmin
-from payments.models import Discrepancy, Merchant, Switch
+from payments.models import Discrepancy, Merchant, Posting, Switch
 from portal.models import User
 from tests import factories
 from tests.conftest import Api
@@ -200,6 +202,29 @@ class TestChanging:
         assert client.post(page, shown | {"email": "bea@operators.example"}).status_code == 302
         person.refresh_from_db()
         assert person.email == "bea@operators.example" and not person.groups.exists()
+
+    @pytest.mark.rule("operator.changes")
+    def test_takes_no_right_that_was_given_meanwhile(self, act: Act, client: Client) -> None:
+        person = User.objects.create_user("ada@operators.example", is_staff=True)
+        page = f"/admin/portal/user/{person.pk}/change/"
+        shown = typed(client.get(page)) | {"groups": []}
+        person.groups.add(Group.objects.create(name="Helpers"))
+        assert client.post(page, shown | {"email": "bea@operators.example"}).status_code == 302
+        person.refresh_from_db()
+        assert person.email == "bea@operators.example" and person.groups.exists()
+
+    @pytest.mark.parametrize("page", ["change", "delete"])
+    def test_of_what_nobody_changes_locks_nothing(
+        self, act: Act, client: Client, captured: Checkout, page: str
+    ) -> None:
+        """Of tables that are only appended to, the service's role may lock no row."""
+        posting = Posting.objects.earliest("pk")
+        with CaptureQueriesContext(connection) as done:
+            answer = client.post(f"/admin/payments/posting/{posting.pk}/{page}/", {"post": "yes"})
+        assert answer.status_code == 403
+        assert not [
+            row for row in done.captured_queries if 'FOR NO KEY UPDATE OF "payments_posting"' in row["sql"]
+        ]
 
     @pytest.mark.rule("operator.changes")
     @pytest.mark.django_db(transaction=True)

@@ -28,8 +28,11 @@ class ChangesForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        shown = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
         for name, field in self.fields.items():
-            is_told = not self.is_bound or self.add_initial_prefix(name) in self.data
+            # the page posts nothing of a list that it showed empty
+            was_empty = bool(shown) and isinstance(field, forms.ModelMultipleChoiceField)
+            is_told = not self.is_bound or name in shown or was_empty
             field.show_hidden_initial = is_told and self._is_of_row()
 
     def clean(self) -> dict[str, Any]:
@@ -101,6 +104,8 @@ class OperatorAdmin(admin.ModelAdmin):
         found = super().get_object(request, object_id, from_field)
         if found is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
             return found  # the page of its history takes a POST too, outside of any transaction
+        if not (self.has_change_permission(request, found) or self.has_delete_permission(request, found)):
+            return found  # it will be refused; and of some tables our role may lock no row
         return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=found.pk)
 
     def get_list_display(self, request: HttpRequest) -> Any:

@@ -118,6 +118,8 @@ def test_tells_of_lost_holds_once_a_day(owner: Membership, at: Any) -> None:
     assert look_and_send() == []
     OutboundEmail.objects.update(key="yesterday")
     assert look_and_send() == [], "of none twice"
+    Checkout.objects.update(updated_at=clock.now())
+    assert look_and_send() == [], "nor once its hold is released"
 
 
 def test_tells_the_next_day_of_holds_lost_after_the_mail(
