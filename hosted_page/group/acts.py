@@ -31,7 +31,11 @@ from payments.switches import AllStopped, MerchantSuspended
 
 def _of_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
     disputed = disputes.standing_on(OuterRef("pk")).values("status")
-    return Checkout.objects.filter(pk=checkout_uuid).only("status", "lead_id").annotate(disputed=disputed)
+    return (
+        Checkout.objects.filter(pk=checkout_uuid)
+        .only("status", "lead_id", "updated_at")
+        .annotate(disputed=disputed)
+    )
 
 
 def _of_shares(checkout_uuid: UUID) -> QuerySet[PaymentRequest]:

@@ -173,7 +173,7 @@ def _dispute(checkout: Checkout, shares: Sequence[PaymentRequest]) -> tuple[str,
 
 def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
     """Return a digest of all that may change on the bill: it is other than before if anything has."""
-    facts: list[Any] = [checkout.status, disputed, sorted(lines.waiting(checkout, shares, now))]
+    facts: list[Any] = [checkout.updated_at, disputed, sorted(lines.waiting(checkout, shares, now))]
     for share in shares:
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
         facts += (share.shown_name, share.claimed_until if share.is_kept(now) else None)

@@ -1,6 +1,6 @@
 """What banks have given back of a split order for good, as its lead is told: of their own payment, and of mates'."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Sum
@@ -40,7 +40,7 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
         for share in shares
         if share.payment_id in amounts
     ]
-    if own and (came := [share for share in shares if share.status == ShareStatus.REIMBURSED]):
+    if own and (came := _came(shares)):
         told.append(_settle(checkout, came))
     if any(share.status not in PAID_ONCE for share in shares):
         asked_no_more = _("Nobody is asked for a share any more.")
@@ -53,18 +53,23 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
     )
 
 
-def _settle(checkout: Checkout, came: Sequence[PaymentRequest]) -> str:
+def _came(shares: Sequence[PaymentRequest]) -> dict[PaymentRequest, int]:
+    """Return the shares whose money is on the lead's card, with how much of it; what came back is not there."""
+    got = {share.pk: share for share in shares if share.status == ShareStatus.REIMBURSED}
+    done = Operation.objects.filter(share_uuid__in=got, state=Operation.State.SUCCEEDED, returned_as=None)
+    sums = done.values_list("share_uuid").annotate(sum=Sum("amount"))
+    return {got[share_uuid]: amount for share_uuid, amount in sums}
+
+
+def _settle(checkout: Checkout, came: Mapping[PaymentRequest, int]) -> str:
     """Return how much of mates' money is on the lead's card too, and with whom she settles it."""
-    done = Operation.objects.filter(share_uuid__in=[it.pk for it in came], state=Operation.State.SUCCEEDED)
-    done = done.filter(returned_as=None)  # what came back is not there
-    too = done.aggregate(sum=Sum("amount"))["sum"] or 0
-    name = came[0].shown_name if len(came) == 1 else ""
+    name = next(iter(came)).shown_name if len(came) == 1 else ""
     words = _("Your card also got <strong>{amount}</strong> that mates had paid: settle that among you.")
     if name:
         words = _(
             "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>: settle that with them."
         )
-    return format_html(words, amount=money.for_payer(too, checkout.currency), name=name)
+    return format_html(words, amount=money.for_payer(sum(came.values()), checkout.currency), name=name)
 
 
 def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne: bool) -> str:

@@ -22,7 +22,10 @@ MATES_TINTS = 5  # from the second on, in the order asked
 
 @dataclass(frozen=True)
 class Person:
-    """A part of the bill. `left` and `width` are per cent of the bar; `is_named` says that its lead gave a name."""
+    """A part of the bill. `left` and `width` are per cent of the bar; `is_named` says that its lead gave a name.
+
+    `was_paid` says that somebody has paid it, whatever became of it since: they have a receipt.
+    """
 
     position: int
     name: str
@@ -34,6 +37,7 @@ class Person:
     width: str = "0"
     is_named: bool = False
     is_mine: bool = False
+    was_paid: bool = False
     until: str = ""
 
     @property
@@ -104,6 +108,7 @@ def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, 
         tint=1 if is_leads else tint(share),
         is_named=bool(share.name),
         is_mine=is_mine,
+        was_paid=share.status in (*SHARE_PAID, ShareStatus.REFUNDED),
         until=kept_until(share, checkout) if is_mine else "",
     )
 

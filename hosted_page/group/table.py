@@ -231,12 +231,17 @@ def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | Non
 
     It may be who has paid it, whom that browser does not know any more.
     """
-    if share.state == people.PAID:
+    if share.was_paid:
         sign_in = f"{_share_path(group, share.position)}?{SIGN_IN}=1"
         asks = _("Did you pay this? Sign in to see your receipt")
         words = format_html('<a class="link" href="{}">{}</a>', sign_in, asks)
-        title = _("{share} is paid").format(share=share.of_whom)
-        return {"tone": "done", "icon": "check", "title": title, "words": words}
+        if share.state == people.PAID:
+            title = _("{share} is paid").format(share=share.of_whom)
+            return {"tone": "done", "icon": "check", "title": title, "words": words}
+        title = _("Share {number}").format(
+            number=share.position
+        )  # what became of it is between them and the shop
+        return {"tone": "still", "icon": "check", "title": title, "words": words}
     return _just_taken(group, bill, share) if share.state == people.TAKEN else None
 
 

@@ -14,6 +14,7 @@ from payments.providers.sandbox.models import Call
 from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.group.test_bill import seen
 from tests.outside import RETURNS, come_back, returned, settle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.refund")]
@@ -154,12 +155,24 @@ class TestWhatCameBackAfterItWasSettled:
             reimbursed.get()
         )
 
+    @pytest.mark.rule("bill.live")
+    def test_of_what_the_lead_got_is_told_to_an_open_bill(self, lea: Payer) -> None:
+        self.reimburse(lea, ["Finn", "Amy"])
+        before = seen(words(lea.get()))
+        assert lea.get("/bill", seen=before).status_code == 204
+        come_back()
+        answer = lea.get("/bill", seen=before)
+        assert answer.status_code == 200 and "Came back" in words(answer)
+
     @pytest.fixture
     def reimbursed(self, lea: Payer) -> Mate:
+        return self.reimburse(lea, ["Finn"])
+
+    def reimburse(self, lea: Payer, names: list[str]) -> Mate:
         """Finn has paid, and Lea's card, which keeps no refund, has got it."""
-        lea.pay(RETURNS, split="own", name=["Finn"], amount=["20"], your_name="Lea")
+        lea.pay(RETURNS, split="own", name=names, amount=["20"] * len(names), your_name="Lea")
         order = captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
-        finn = Mate(order.payment_requests.get())
+        finn = Mate(order.payment_requests.get(name="Finn"))
         finn.pay()
         settle(order)
         settle(order)

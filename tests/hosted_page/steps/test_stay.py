@@ -17,6 +17,7 @@ from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, PHONE, TIME, Mate, Payer, shown_code, words
 from tests.hosted_page.group.test_table import Guest
 from tests.hosted_page.status.test_receipt import receipt
+from tests.outside import settle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.said")]
 WARNS = re.compile(r'data-stay="(\d+)"')
@@ -166,6 +167,19 @@ class TestAShareThatWasPaidByTheGroupsLink:
         assert "Finn’s share is paid" in words(group) and "just taken" not in words(group)
         sign_in = re.findall(r'href="([^"]+)">Did you pay this\? Sign in to see your receipt', words(group))
         assert sign_in == [f"{zoe.path}/2?sign_in=1"]
+        code_page = zoe.client.get(zoe.post("/2/phone", phone=FINN)["Location"])
+        zoe.post("/2/code", code=shown_code(code_page))
+        assert receipt(words(zoe.get("/2")))[0] == "Receipt"
+
+    def test_is_found_there_once_it_was_given_back_too(
+        self, zoe: Guest, order: Checkout, let_pass: Pass
+    ) -> None:
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        settle(order)
+        let_pass(4500)
+        group = words(zoe.client.get(zoe.get("/2")["Location"]))
+        assert "no longer asks for this" in group and "Share 2" in group and "is paid" not in group
+        assert f'href="{zoe.path}/2?sign_in=1"' in group
         code_page = zoe.client.get(zoe.post("/2/phone", phone=FINN)["Location"])
         zoe.post("/2/code", code=shown_code(code_page))
         assert receipt(words(zoe.get("/2")))[0] == "Receipt"
