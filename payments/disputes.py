@@ -53,6 +53,11 @@ def standing_of(row: Any) -> Dispute | None:
     return standing(row.pk) if getattr(row, "is_disputed", True) else None
 
 
+def stands_on(payment_uuid: UUID) -> bool:
+    """Whether a dispute on this one payment is open or lost."""
+    return Dispute.objects.filter(payment=payment_uuid, status__in=Dispute.STANDING).exists()
+
+
 def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
     """Return the open disputes on cards of the checkout."""
     return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.OPEN)

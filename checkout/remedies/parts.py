@@ -23,7 +23,7 @@ def check_wanted(checkout: Checkout, part: Operation) -> None:
         raise NotAllowed("The payer has got it since.")
     if not is_back and planning.parts_like(part).filter(state=State.SUCCEEDED).exists():
         raise NotAllowed("The card has got it since.")
-    if disputes.standing(checkout.pk) is not None:
+    if _is_disputed(checkout, part):
         raise NotAllowed("A card of the order is disputed: the money would go twice.")
     if not is_back and bookings.is_closed(part):
         raise NotAllowed("It was settled otherwise before.")
@@ -39,3 +39,10 @@ def check_wanted(checkout: Checkout, part: Operation) -> None:
     under_way = checkout.refunds.filter(status=Refund.Status.PENDING).values_list("pk", flat=True)
     if checkout.status != Status.REFUNDING or part.refund_uuid not in under_way:
         raise NotAllowed("The refund that it belongs to has ended. Its merchant can refund again.")
+
+
+def _is_disputed(checkout: Checkout, part: Operation) -> bool:
+    """Whether a dispute stands in the way of a part: of a refund that came back, only one on its own card."""
+    if returns.concerns(part) and part.purpose == Operation.Purpose.REFUND_PART:
+        return disputes.stands_on(part.payment_id)
+    return disputes.standing(checkout.pk) is not None

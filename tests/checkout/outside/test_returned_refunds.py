@@ -22,7 +22,7 @@ from portal.orders import order, timeline
 from tests import mates
 from tests.conftest import Api
 from tests.factories import CAUSE
-from tests.outside import RETURNS, balances, come_back, reimburse, returned, settle
+from tests.outside import RETURNS, balances, come_back, decide, dispute, reimburse, returned, settle
 from tests.portal import stage
 from tests.refusals import nothing_moves
 
@@ -73,6 +73,30 @@ class TestOfASplit:
         assert balances(unpaid) == {"provider": 3000, "returned": -3000}
         assert returned(unpaid).payment.subject == share.pk
         assert api.get(f"checkouts/{unpaid.pk}").json()["data"]["refunds"][0]["status"] == "failed"
+
+    @pytest.mark.rule("dispute.no_refund")
+    @pytest.mark.parametrize("whose", ["the lead's", "the mate's"])
+    def test_a_mates_part_after_a_dispute_was_lost(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], whose: str
+    ) -> None:
+        """Another card's dispute is no reason to keep the money; its own has given it to its payer."""
+        (share,) = mates.split(unpaid, 3000)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share, RETURNS)
+        assert mates.settled(share) == "reimbursed"
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        settle(unpaid)
+        come_back()
+        part = returned(unpaid)
+        decide(dispute(part.payment if whose == "the mate's" else unpaid.payment), is_won=False)
+        if whose == "the mate's":
+            with pytest.raises(NotAllowed, match="disputed"):
+                sending.send_again(part.pk, cause=CAUSE)
+            return
+        sending.send_again(part.pk, cause=CAUSE)
+        Call.objects.filter(kind="refund").update(returns_at=None)
+        settle(unpaid)
+        assert "returned" not in balances(unpaid) and Refund.objects.get().status == "settled"
 
     def test_a_part_while_others_are_under_way(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         """The others are waited for; the refund reads failed only then."""
