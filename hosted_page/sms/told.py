@@ -161,9 +161,10 @@ def is_wanted(message: SmsMessage) -> bool:
 def take_back(message: SmsMessage) -> None:
     """Let what a text would have told, which nobody sends, wait as if it had not been queued, if the order is paused.
 
-    Its id is new, as that of what happens again: it will be another text.
+    So too if it is so once more: the pause has ended since. Its id is new, as that of what happens again: it will be
+    another text.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
-    if row is not None and _is_paused(row, row.checkout):
+    if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):
         waits = LeadTold.objects.filter(pk=row.pk)
         waits.update(id=uuid7(), due_at=clock.now() + PAUSED, ended_at=None)

@@ -201,6 +201,22 @@ class TestARefundThatFails:
         self.fails(order)
         assert len(self.texts_in_an_hour(network)) == 1, "the one that was not sent is none of the four"
 
+    def test_lets_be_told_what_it_has_held_up_while_it_failed(
+        self, finn: Mate, order: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.is_queued(finn)
+        self.begins(order)
+        take_back = told.take_back
+
+        def later(message: SmsMessage) -> None:
+            self.fails(order)
+            take_back(message)
+
+        with monkeypatch.context() as between:
+            between.setattr(told, "take_back", later)
+            self.waits(network)
+        assert len(self.texts_in_an_hour(network)) == 1
+
     def test_as_a_dispute_that_is_won_lets_be_told_what_was_queued_before(
         self, finn: Mate, network: Network, posted: list[int]
     ) -> None:
