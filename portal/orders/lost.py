@@ -42,12 +42,8 @@ def why(checkout: Checkout) -> str:
         pk__range=partitions.told_of(checkout.pk),
     )
     late = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
-    if refused := _refused(captures.filter(created_at__lt=checkout.voided_at)):
-        codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
-        tries = f"{_times(sum(one.times for one in refused))} with {codes}"
-        return f"Your server called capture, and we answered {tries}. No capture was accepted, so {ended}."
-    if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
-        return f"Your server called capture, and no capture was accepted, so {ended}."  # the call is no longer kept
+    if called := _called(checkout, captures.filter(created_at__lt=checkout.voided_at)):
+        return f"{called}, so {ended}."
     if not told:
         return _untold(checkout, checkout.voided_at, ended)
     sent = f"We sent checkout.authorized at {time_of(told[0].started_at)}."
@@ -57,6 +53,17 @@ def why(checkout: Checkout) -> str:
     if late:
         came = f"and its capture came at {time_of(late.created_at)}, too late:"
     return f"{sent} Your endpoint answered {_answers(told)} {came} {ended}."
+
+
+def _called(checkout: Checkout, captures: QuerySet[ApiCall]) -> str:
+    """Return that captures were called and what they were answered, "" if none was."""
+    if refused := _refused(captures):
+        codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
+        tries = f"{_times(sum(one.times for one in refused))} with {codes}"
+        return f"Your server called capture, and we answered {tries}. No capture was accepted"
+    if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
+        return "Your server called capture, and no capture was accepted"  # the call is no longer kept
+    return ""
 
 
 def _refused(captures: QuerySet[ApiCall]) -> list[Refused]:

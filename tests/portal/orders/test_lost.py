@@ -8,7 +8,7 @@ from checkout import cancellations, expiry
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import partitions
-from payments.models import Merchant, Operation
+from payments.models import Merchant, Operation, Payment
 from portal.orders import order, timeline
 from tests import factories
 from tests.conftest import Api
@@ -88,7 +88,7 @@ class TestWhyVoided:
     def test_of_a_capture_whose_call_is_not_kept(self, told: Merchant, held: Checkout) -> None:
         stage.deliver(told, 200)
         Operation.objects.create(
-            payment_id=held.payment_id,
+            payment=Payment.objects.get(),
             kind="capture",
             amount=held.amount,
             state="failed",
