@@ -74,10 +74,12 @@ class TestCaptureThatWaitsForTheRow:
 
 def post_behind_a_lock(api: Api, path: str) -> Any:
     """Post it by a connection that waits a tenth of a second for a row."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET lock_timeout = '100ms'")
     try:
-        return api.post(path, Idempotency_Key="k")
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '100ms'")
+            answer = api.post(path, Idempotency_Key="k")
+            cursor.execute("RESET lock_timeout")
+            return answer
     finally:
         connection.close()
 
