@@ -97,9 +97,8 @@ def breaches(since: datetime | None = None) -> list[Breach]:
     with transaction.atomic():
         _prepare()
         changed, of_rows = sorted(_changed(since)), _lost(clock.first_id(since), LAST)
-    chunks = batches.chunks(
-        changed, _CHUNK
-    )  # each in a transaction of its own: the feeds wait for none that is long
+    # each in a transaction of its own: the feeds wait for none that is long
+    chunks = batches.chunks(changed, _CHUNK)
     return of_rows + [breach for these in chunks for breach in _breaches_of(these)]
 
 

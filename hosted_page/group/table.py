@@ -238,9 +238,8 @@ def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | Non
         if share.state == people.PAID:
             title = _("{share} is paid").format(share=share.of_whom)
             return {"tone": "done", "icon": "check", "title": title, "words": words}
-        title = _("Share {number}").format(
-            number=share.position
-        )  # what became of it is between them and the shop
+        # what became of it is between them and the shop
+        title = _("Share {number}").format(number=share.position)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     return _just_taken(group, bill, share) if share.state == people.TAKEN else None
 

@@ -23,9 +23,8 @@ def read(request: HttpRequest) -> Iterator[Notification]:
         if payment is not None:
             yield Notification(event.id, disputed=payment.pk)
         return
-    for record in books.of_thing(
-        thing, account, may_ask=False
-    ):  # nobody waits here: the night asks about the rest
+    # nobody waits here: the night asks about the rest
+    for record in books.of_thing(thing, account, may_ask=False):
         yield Notification(event.id, record)
 
 

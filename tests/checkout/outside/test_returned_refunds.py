@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from checkout import captures, refunds
-from checkout.models import Checkout, Refund
+from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.proof import proving
 from checkout.remedies import closing, sending
 from checkout.remedies.asking import NotAllowed
@@ -60,13 +60,18 @@ class TestWhatIsSaid:
 
 
 class TestOfASplit:
-    def test_a_mates_part(self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api) -> None:
-        """The mate's card does not keep it; the lead's has got its own."""
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    def begin(self, order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+        """Begin the refund of an order of which a mate has paid a share by a card that keeps no refund."""
+        (share,) = mates.split(order, 3000)
+        captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
         mates.pay(share, RETURNS)
         assert mates.settled(share) == "reimbursed"
-        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        return share
+
+    def test_a_mates_part(self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api) -> None:
+        """The mate's card does not keep it; the lead's has got its own."""
+        share = self.begin(unpaid, pay)
         settle(unpaid)
         assert unpaid.status == "refunded"
         come_back()
@@ -80,11 +85,7 @@ class TestOfASplit:
         self, unpaid: Checkout, pay: Callable[..., Checkout], whose: str
     ) -> None:
         """Another card's dispute is no reason to keep the money; its own has given it to its payer."""
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        mates.pay(share, RETURNS)
-        assert mates.settled(share) == "reimbursed"
-        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        self.begin(unpaid, pay)
         settle(unpaid)
         come_back()
         part = returned(unpaid)
@@ -100,11 +101,7 @@ class TestOfASplit:
 
     def test_a_part_while_others_are_under_way(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         """The others are waited for; the refund reads failed only then."""
-        (share,) = mates.split(unpaid, 3000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        mates.pay(share, RETURNS)
-        assert mates.settled(share) == "reimbursed"
-        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        self.begin(unpaid, pay)
         mates.pump(unpaid.pk)
         lead = Operation.objects.get(kind="refund", ended_at=None, payment__subject=unpaid.pk)
         Call.objects.filter(reference=lead.pk).update(settles_at=clock.now() + timedelta(hours=1))
