@@ -10,8 +10,9 @@ _missed: list[str] = []
 
 
 def title(text: str) -> None:
-    """Begin a section; the load tells what else this machine does."""
-    print(f"\n== {text} == (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
+    """Begin a section; the load tells what else this machine does, and builds of Python differ by a seventh."""
+    python = f"Python {sys.version.split()[0]} of {sys.base_prefix}"
+    print(f"\n== {text} == (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {python})", flush=True)
 
 
 def progress(text: str) -> None:
