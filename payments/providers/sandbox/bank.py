@@ -3,15 +3,14 @@
 import secrets
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, crypto
-from config.lib.prepared import Prepared
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import disputing, journal, settling
 from payments.providers.sandbox.cards import BY_LAST4, CARDS, TestCard
@@ -52,13 +51,11 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     `charge` has payment, account, amount (minor units), currency and return_url.
     """
     with transaction.atomic():
-        token = _TOKEN.first(crypto.digest(card_token), subject)
-        if token is None or token.used_at is not None:  # the same call may be here twice at the same time
+        token = _spent(card_token, subject)
+        if token is None:  # the same call may be here twice at the same time
             made = journal.CHARGE.first(charge["payment"])
             repeated = journal.answered(journal.lines(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
-        token.used_at = token.read_at
-        token.save(update_fields=["used_at"])
         state, verdict = _first_state(BY_LAST4[token.last4])
         made = Charge.objects.create(
             token=token.pk, subject=subject, last4=token.last4, state=state, **charge
@@ -66,12 +63,25 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
         return journal.write(made, "authorize", key, verdict, reason=made.card.decline_reason)
 
 
-_TOKEN = Prepared(
-    lambda digest, subject: CardToken.objects.select_for_update().filter(digest=digest, subject=subject),
-    str,
-    UUID,
-    read_at="read_at",
-)
+class _Token(NamedTuple):
+    """What is charged of a token."""
+
+    pk: UUID
+    last4: str
+
+
+def _spent(card_token: str, subject: UUID) -> _Token | None:
+    """Use up a token that is good for this subject, and return it; None if there is none, or no longer."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SPEND, [crypto.digest(card_token), subject])
+        row = cursor.fetchone()
+    return row and _Token(*row)
+
+
+_SPEND = """
+UPDATE bank_cardtoken SET used_at = clock_timestamp() WHERE digest = %s AND subject = %s AND used_at IS NULL
+RETURNING id, last4
+"""
 
 
 def _first_state(card: TestCard) -> tuple[Charge.State, Verdict]:

@@ -1,6 +1,5 @@
 """The sandbox bank's own tables. They know our payments and operations only by the ids that we send."""
 
-from datetime import datetime
 from typing import ClassVar, cast
 from uuid import UUID
 
@@ -46,7 +45,6 @@ class CardToken(PreparedModel):
     fingerprint = models.CharField(max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
     used_at = models.DateTimeField(null=True, blank=True)
-    read_at: datetime  # of one that `authorize` has locked
 
     def __str__(self) -> str:
         return f"{self.brand} {self.last4}"
