@@ -57,6 +57,8 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
             repeated = journal.answered(journal.lines(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
         state, verdict = _first_state(BY_LAST4[token.last4])
+        if state != Charge.State.CHALLENGED:  # nobody goes anywhere whence they would be led back
+            charge = charge | {"return_url": ""}
         made = Charge.objects.create(
             token=token.pk, subject=subject, last4=token.last4, state=state, **charge
         )
