@@ -27,7 +27,8 @@ _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 class Listing:
     """A filtered list, the newest by `key` first.
 
-    `name` names its menu entry and its templates; `shown` turns a page's rows into what the template needs.
+    `name` names its menu entry and its templates; `shown` turns a page's rows into what the template needs; `in_steps`
+    is for `cursor.page`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Listing:
     rows: QuerySet[Any]
     shown: Callable[[Sequence[Any]], dict[str, Any]]
     key: str = "created_at"
+    in_steps: bool = False
 
 
 def asked(form: forms.Form) -> dict[str, Any]:
@@ -65,6 +67,7 @@ def _page(request: HttpRequest, membership: Membership, listing: Listing) -> dic
         limit=PER_PAGE,
         cursor=request.GET.get("cursor"),
         key=listing.key,
+        in_steps=listing.in_steps,
     )
     return {
         "form": listing.form,

@@ -1,13 +1,15 @@
 """Opaque cursors for keyset pages: newest first, or all changes in their order (rules list.pages, list.cursor)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 from django.core import signing
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
+from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThanOrEqual, TupleLessThan
 
+from config.lib import clock
 from config.lib.database import feed
 
 Row = TypeVar("Row")
@@ -19,21 +21,48 @@ class InvalidCursor(Exception):
 
 
 def page(
-    rows: QuerySet[Any, Row], *, scope: str, limit: int, cursor: str | None, key: str = "created_at"
+    rows: QuerySet[Any, Row],
+    *,
+    scope: str,
+    limit: int,
+    cursor: str | None,
+    key: str = "created_at",
+    in_steps: bool = False,
 ) -> tuple[Sequence[Row], str | None]:
     """Return one page and the cursor of the next one, None on the last. Each row has `id` and the key.
 
-    `scope` names list and merchant: a cursor is signed for one of each. Raises InvalidCursor.
+    `in_steps` is for what most rows of a table in partitions are, so that no index is of it alone: where a day has none
+    of them, all of that day would be read for a page of newer ones. `scope` names list and merchant: a cursor is signed
+    for one of each. Raises InvalidCursor.
     """
+    at = None
     if cursor is not None:
         at, last = read(cursor, scope, *_PLACE)
-        # `lte` excludes no further row, but only with it does the index begin where the page does.
-        rows = rows.filter(Q(**{f"{key}__lt": at}) | Q(pk__lt=last), **{f"{key}__lte": at})
-    found = list(rows.order_by(f"-{key}", "-pk")[: limit + 1])
+        rows = rows.filter(TupleLessThan(Tuple(F(key), F("pk")), (at, last)))
+    rows = rows.order_by(f"-{key}", "-pk")
+    found = _newest(rows, limit + 1, key, at or clock.now()) if in_steps else list(rows[: limit + 1])
     if len(found) <= limit:
         return found, None
     end: Any = found[limit - 1]
     return found[:limit], written(scope, getattr(end, key), end.id)
+
+
+_STEPS = (timedelta(days=1), timedelta(days=7))
+
+
+def _newest(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) -> list[Row]:
+    """Return the first of the ordered rows, looked for in the day before a moment, then the week, then in the rest."""
+    found: list[Row] = []
+    for step in _STEPS:
+        since = at - step
+        # A row of columns, as the page's end is: two bounds of one column are taken for next to nothing where a plan is
+        # to be kept, so that none was, and to plan for all partitions anew took 2 ms.
+        later = TupleGreaterThanOrEqual(Tuple(F(key), F("pk")), (since, _FIRST))
+        found += rows.filter(later)[: count - len(found)]
+        if len(found) == count:
+            return found
+        rows = rows.filter(**{f"{key}__lt": since})
+    return found + list(rows[: count - len(found)])
 
 
 class Feed(NamedTuple, Generic[Row]):

@@ -96,7 +96,7 @@ def _narrowed(
         rows = rows.filter(**{f"{delivery}__in": found}) if found else rows.none()
         rows = rows.filter(pk__range=partitions.beside(*found)) if found else rows
     if asked.get("event_type"):
-        rows = rows.filter(event_type=asked["event_type"])
+        rows = rows.filter(event_type=lookup.OfType(asked["event_type"]))
     if asked.get("since"):
         rows = rows.filter(**{f"{key(asked)}__gte": asked["since"]})
     if asked.get("until"):

@@ -47,8 +47,9 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
         form = search.Filters(request.GET or None)
         asked = lists.asked(form)
     rows, key = search.rows(merchant, asked), search.key(asked)
+    shown, in_steps = partial(_shown, merchant, asked), asked.get("outcome") == "delivered"
     return lists.show(
-        request, membership, Listing("deliveries", form, rows, partial(_shown, merchant, asked), key=key)
+        request, membership, Listing("deliveries", form, rows, shown, key=key, in_steps=in_steps)
     )
 
 

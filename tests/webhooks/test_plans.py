@@ -1,8 +1,11 @@
 """Hot statements are planned for the partitions that they mean: to plan for all costs milliseconds."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -176,6 +179,32 @@ def test_of_a_page_of_the_feed_are_in_the_order_of_an_index(api: Api, query: str
     for condition in conditions:
         assert "merchant_id =" in condition and "written_at >=" in condition and "written_at <" in condition
         assert ("type" in condition) == bool(query), "what there is little of has an index of its own"
+
+
+@pytest.mark.rule("events.feed")
+@pytest.mark.parametrize(
+    "path", ["webhooks/deliveries?event_type=webhook.test", "events?type=checkout.voided"]
+)
+def test_of_a_seldom_type_that_are_kept_for_all_values_take_its_index(api: Api, path: str) -> None:
+    asked: list[str] = []
+
+    def noted(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        asked.append(sql)
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(noted):
+        api.get(path)
+    (listed,) = (sql for sql in asked if "ORDER BY" in sql and "event" in sql)
+    numbers = count(1)
+    kept = re.sub("%s", lambda _: f"${next(numbers)}", listed)
+    with connection.cursor() as database:
+        for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
+            database.execute(f"SET LOCAL enable_{way} = off")
+        database.execute("DROP INDEX attempt_listed, event_written")  # of so few rows these may serve as well
+        database.execute(f"EXPLAIN (GENERIC_PLAN) {kept}")
+        plan = [row[0].strip() for row in database.fetchall()]
+    conditions = [line for line in plan if line.startswith("Index Cond:")]
+    assert conditions and all("type" in line and "merchant_id = $" in line for line in conditions)
 
 
 def test_of_a_call_and_its_key(api: Api) -> None:

@@ -56,7 +56,8 @@ class Events(ApiView):
         place = _place(asked, scope, until)
         rows = _rows(caller.merchant, place, until)
         rows = rows.filter(checkout_uuid=about) if about else rows
-        rows = rows.filter(type=asked["type"]) if "type" in asked else rows.exclude(type=EventType.TEST)
+        kind = lookup.OfType(asked.get("type", EventType.TEST))
+        rows = rows.filter(type=kind) if "type" in asked else rows.exclude(type=kind)
         found = list(rows.order_by("written_at", "pk")[: asked["limit"]])
         shown = _shown(found, sees_customers=CUSTOMERS in caller.scopes)
         next_cursor = cursor.written(scope, *_end(found, asked["limit"], place, until))

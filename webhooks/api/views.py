@@ -127,6 +127,7 @@ class Deliveries(ApiView):
             limit=asked["limit"],
             cursor=asked.get("cursor"),
             key="started_at",
+            in_steps=asked.get("status") == "delivered",
         )
         return Response({"data": {"deliveries": _entries(rows), "next_cursor": next_cursor}})
 
@@ -136,7 +137,7 @@ def _attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt,
     rows = lookup.attempts_of([_uuid(asked["event_id"])]) if "event_id" in asked else Attempt.objects.all()
     rows = rows.filter(merchant=merchant, ended_at__isnull=False)
     if "event_type" in asked:
-        rows = rows.filter(event_type=asked["event_type"])
+        rows = rows.filter(event_type=lookup.OfType(asked["event_type"]))
     if "status" in asked:
         rows = rows.filter(lookup.ended_as(is_delivered=asked["status"] == "delivered"))
     return rows.values_list(*_COLUMNS, named=True)

@@ -1,8 +1,12 @@
 """A page costs the same however deep it lies."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
+from uuid_utils.compat import uuid7
 
 from config.lib import clock, cursor
 from payments.models import Merchant
@@ -23,4 +27,50 @@ def test_the_index_begins_where_the_page_does(acme: Merchant) -> None:
         database.execute(f"EXPLAIN {asked.captured_queries[0]['sql']}")
         plan = " ".join(row[0] for row in database.fetchall())
     condition = plan.partition("Index Cond:")[2].partition(" Filter:")[0]
-    assert "merchant_id =" in condition and "started_at <=" in condition
+    assert "merchant_id =" in condition and "ROW(started_at, id) <" in condition
+
+
+DAYS = (0, 0.2, 0.9, 1.1, 1.2, 6.9, 7.1, 8, 20, 29)
+
+
+@pytest.fixture
+def tried(acme: Merchant) -> QuerySet[Attempt]:
+    """Attempts of a month, and as many in the same moments that are left out."""
+    now = clock.now()
+    for days in DAYS:
+        at = now - timedelta(days=days)
+        for is_delivered in (True, False):
+            delivery = uuid7()
+            Attempt.objects.create(
+                id=clock.another_id(delivery),
+                merchant=acme,
+                delivery_id=delivery,
+                number=1,
+                event_type="checkout.voided",
+                started_at=at,
+                is_delivered=is_delivered,
+            )
+    return Attempt.objects.filter(merchant=acme, is_delivered=True)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 10, 50])
+def test_steps_leave_nothing_out(tried: QuerySet[Attempt], limit: int) -> None:
+    found: list[Attempt] = []
+    after, is_first = None, True
+    while after or is_first:
+        page, after = cursor.page(
+            tried, scope="log", limit=limit, cursor=after, key="started_at", in_steps=True
+        )
+        found, is_first = [*found, *page], False
+        assert page
+    assert [attempt.pk for attempt in found] == [
+        attempt.pk for attempt in tried.order_by("-started_at", "-pk")
+    ]
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(2, 1), (5, 2), (9, 3)])
+def test_steps_go_no_further_than_a_page_needs(tried: QuerySet[Attempt], limit: int, steps: int) -> None:
+    with CaptureQueriesContext(connection) as asked:
+        cursor.page(tried, scope="log", limit=limit, cursor=None, key="started_at", in_steps=True)
+    listed = [query["sql"] for query in asked if "ORDER BY" in query["sql"]]
+    assert len(listed) == steps and all(") >= (" in sql for sql in listed[:2])
