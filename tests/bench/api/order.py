@@ -56,10 +56,15 @@ WHERE b.block_id = 0 GROUP BY 1 ORDER BY 2 DESC
 
 
 class Step(NamedTuple):
-    """A step of all buyers: whose CPU it is (api, page or pump), and what each of them does."""
+    """A step of all buyers: whose CPU it is (api, page or pump), and what each of them does.
+
+    Its budget is of what is counted and stays the same from run to run: statements, and bytes of WAL.
+    """
 
     name: str
     of: str
+    statements: int
+    wal: int
     act: Callable[[int], object]
 
 
@@ -88,22 +93,22 @@ class Orders:
             return lambda number: verb(self._buyers[number])
 
         return (
-            Step("create", "api", self._create),
-            Step("page: phone", "page", of_buyers(Buyer.page)),
-            Step("POST phone", "page", of_buyers(Buyer.phone)),
-            Step("pump: SMS", "pump", lambda _: self._send_sms()),
-            Step("page: code", "page", of_buyers(Buyer.page)),
-            Step("POST code", "page", of_buyers(Buyer.enter_code)),
-            Step("page: split", "page", of_buyers(Buyer.split_page)),
-            Step("POST split", "page", of_buyers(Buyer.split)),
-            Step("to the bank", "page", of_buyers(Buyer.card)),
-            Step("bank: card page", "page", of_buyers(Buyer.bank_page)),
-            Step("bank: POST card", "page", of_buyers(Buyer.bank_card)),
-            Step("paid", "page", of_buyers(Buyer.paid)),
-            Step("page: held", "page", of_buyers(Buyer.page)),
-            Step("pump: delivery", "pump", lambda _: self._deliver()),
-            Step("capture", "api", self._capture),
-            Step("page: confirmed", "page", of_buyers(Buyer.page)),
+            Step("create", "api", 3, 2600, self._create),
+            Step("page: phone", "page", 2, 50, of_buyers(Buyer.page)),
+            Step("POST phone", "page", 9, 300, of_buyers(Buyer.phone)),
+            Step("pump: SMS", "pump", 5, 100, lambda _: self._send_sms()),
+            Step("page: code", "page", 2, 50, of_buyers(Buyer.page)),
+            Step("POST code", "page", 7, 1300, of_buyers(Buyer.enter_code)),
+            Step("page: split", "page", 1, 50, of_buyers(Buyer.split_page)),
+            Step("POST split", "page", 4, 250, of_buyers(Buyer.split)),
+            Step("to the bank", "page", 5, 50, of_buyers(Buyer.card)),
+            Step("bank: card page", "page", 1, 50, of_buyers(Buyer.bank_page)),
+            Step("bank: POST card", "page", 2, 50, of_buyers(Buyer.bank_card)),
+            Step("paid", "page", 20, 6700, of_buyers(Buyer.paid)),
+            Step("page: held", "page", 1, 50, of_buyers(Buyer.page)),
+            Step("pump: delivery", "pump", 6, 1750, lambda _: self._deliver()),
+            Step("capture", "api", 19, 5700, self._capture),
+            Step("page: confirmed", "page", 3, 50, of_buyers(Buyer.page)),
         )
 
     def _create(self, number: int) -> None:
@@ -250,16 +255,23 @@ def _by_order(found: Sequence[Any], count: int) -> Sequence[Any]:
     """Return what an order costs of each statement of the step's, and leave out the few that measure it."""
     are_ours = (row for row in found if row.calls >= count / 2)
     counted = [row for row in are_ours if not row.query.startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]
-    return [row._replace(calls=row.calls / count, wal=row.wal / count, ms=row.ms / count) for row in counted]
+    return [
+        row._replace(**{name: getattr(row, name) / count for name in ("calls", "wal", "ms", "blocks")})
+        for row in counted
+    ]
+
+
+def _judged(cost: Cost, what: str, counted: float, budget: int) -> str:
+    return report.judged(f"order, {cost.step.name}, {what}", counted, budget)
 
 
 def _print(costs: Sequence[Cost]) -> None:
     rows = [
         (
             cost.step.name,
-            f"{sum(row.calls for row in cost.statements):.1f}",
+            _judged(cost, "statements", sum(row.calls for row in cost.statements), cost.step.statements),
             f"{cost.commits:.1f}",
-            f"{cost.wal:,.0f}",
+            _judged(cost, "WAL bytes", cost.wal, cost.step.wal),
             f"{cost.app_ms:.2f}",
             f"{cost.bare_ms:.2f}",
             f"{cost.postgres_ms:.2f}",
@@ -273,7 +285,8 @@ def _print(costs: Sequence[Cost]) -> None:
         report.line(f"\n{cost.step.name}")
         for row in cost.statements[:DETAILS]:
             words = re.sub(r"\s+", " ", row.query)[:110]
-            report.line(f"  {row.calls:5.1f} ×  {row.wal:6,.0f} B  {row.ms:6.3f} ms  {words}")
+            read = f"{row.blocks:4.0f} blocks"
+            report.line(f"  {row.calls:5.1f} ×  {row.wal:6,.0f} B  {row.ms:6.3f} ms  {read}  {words}")
     sums = [
         ("commits", sum(cost.commits for cost in costs), COMMITS),
         ("WAL, kB", sum(cost.wal for cost in costs) / 1000, WAL_KILOBYTES),
