@@ -63,13 +63,8 @@ class Run:
 
     def kill_the_program(self) -> None:
         """SIGKILL for what make runs, not for make."""
-        statuses = [path.read_text() for path in Path("/proc").glob("[0-9]*/stat")]
-        # Behind the name in parentheses: state, parent.
-        (child,) = [
-            int(status.split()[0])
-            for status in statuses
-            if int(status.rpartition(")")[2].split()[1]) == self.make.pid
-        ]
+        make = self.make.pid
+        (child,) = map(int, Path(f"/proc/{make}/task/{make}/children").read_text().split())
         os.kill(child, signal.SIGKILL)
 
     def is_gone(self) -> bool:
