@@ -73,8 +73,9 @@ monitoring: $(INSTALLED) ## Make config/monitoring's alert rules and dashboard o
 rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
 	@$(BIN)/python -m tests.house.rules $(ARGS)
 
+# By the first python3 on the PATH: that of our image's second part is where its first part has it, and no other is.
 install: ## Install what production runs into .venv
-	@$(PYTHON) -m venv .venv
+	@python3 -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r requirements.lock
 
 static: export ENVIRONMENT := sandbox
@@ -84,7 +85,7 @@ static: ## Gather and compress the static files, with hashed names, and compile 
 
 env: ## Write a new installation's variables, with keys of its own, and a first certificate (HOST=checkout.example)
 	@[ -n "$(HOST)" ] || { echo "Say where it will be: make env HOST=checkout.example" >&2; exit 1; }
-	@$(PYTHON) config/deploy/make_env.py $(HOST)
+	@python3 config/deploy/make_env.py $(HOST)
 
 sbom: SBOM ?= sbom.json
 sbom: $(INSTALLED) ## Write sbom.json, which lists what production runs (CycloneDX)
