@@ -384,6 +384,10 @@ SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
 KEYS_RECORDED_BY = "portal.audit.record_of_key"  # writes what a key changes that the owners should know of
+OPERATORS_RECORDED_BY = "portal.operator_changes.record_settings"  # writes which settings an operator changed
+KEYS_APPROVED_BY = (
+    "portal.keys.may_approve_endpoint"  # whether personal data may go to an endpoint that a key sets
+)
 SCOPES = {
     "checkouts:read": "Read and list checkouts",
     "checkouts:write": "Create, capture and cancel checkouts",

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
+from django.utils.module_loading import import_string
 from django.utils.text import capfirst
 
 from config.lib.admin import columns, confirming, lists
@@ -122,6 +124,11 @@ class MerchantAdmin(OperatorAdmin):
         own = {"id", "brand_version", "logo_version", "logo_width"}
         return ["id", *(field.name for field in self.opts.fields if field.name not in own)]
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Let only superusers change the account to which a merchant's money goes."""
+        is_superuser = getattr(request.user, "is_superuser", False)
+        return self.readonly_fields if is_superuser else (*self.readonly_fields, "provider_account")
+
     def offers(self, action: str, row: Any) -> bool:
         return action == ("resume" if row.is_suspended else "suspend")
 
@@ -130,6 +137,8 @@ class MerchantAdmin(OperatorAdmin):
         if change and "brand_colour" in form.changed_data:
             obj.brand_version += 1
         super().save_model(request, obj, form, change)
+        if change and form.changed_data:
+            import_string(settings.OPERATORS_RECORDED_BY)(request, obj, form.changed_data)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import structlog
 from allauth.account.internal.flows.login import get_authentication_records
@@ -17,7 +17,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import NoReverseMatch, reverse
 from django.utils.http import urlencode
-from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 from django_htmx.middleware import HtmxDetails
 
 from config.lib.web import request_id
@@ -41,12 +41,15 @@ MAY: dict[str, frozenset[Role]] = {
     "resend": BUILDERS | HELPERS,
     "reveal": MANAGERS,  # the personal data of marketing.opted_in
     "change_webhooks": BUILDERS,
+    "approve_endpoint": MANAGERS,  # for personal data
     "change_keys": BUILDERS,
     "change_team": MANAGERS,
     "change_settings": MANAGERS,
     "read_audit": MANAGERS,
 }
-CHOSEN = "merchant"  # session key: the merchant chosen by somebody who belongs to several
+CHOSEN = "merchant"  # session key: the merchant chosen by a person who belongs to several
+OPENED_FOR = "for_merchant"  # the field of each form that names the merchant for which its page was opened
+OPENED_FOR_HEADER = "X-Merchant"  # the same of a part of a page that htmx asks for
 
 Params = ParamSpec("Params")
 View = Callable[Concatenate[HttpRequest, Membership, Params], HttpResponseBase]
@@ -62,35 +65,83 @@ class NotAllowed(PermissionDenied):
         self.who_may = [role.value for role in Role if role in MAY[action]]
 
 
+class OtherMerchant(PermissionDenied):
+    """The form or the page was opened for another merchant than the one that the person acts for now."""
+
+    def __init__(self, membership: Membership) -> None:
+        super().__init__(OPENED_FOR)
+        self.other_merchant = membership.merchant.name
+
+
 def may(membership: Membership, action: str) -> bool:
     """Return whether the person's role includes the action."""
     return membership.role in MAY[action]
 
 
-def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Callable[[View[Params]], Guarded]:
+def recheck(membership: Membership, action: str) -> None:
+    """Read the person's role again and raise NotAllowed if it no longer includes the action.
+
+    A verb calls it in its transaction: the role can have changed since the view read it.
+    """
+    now = Membership.objects.filter(pk=membership.pk).values_list("role", flat=True).first()
+    if now is None or now not in MAY[action]:
+        raise NotAllowed(membership, action)
+    membership.role = now
+
+
+class _Guard(NamedTuple):
+    """What a view requires of a request, beyond a person who is signed in: the arguments of `requires`."""
+
+    action: str
+    sensitive: bool
+    form_of: str
+    reads_form: Callable[[HttpRequest], None]
+    chooses_merchant: bool
+
+    def response(
+        self, request: HttpRequest, membership: Membership, ids: dict[str, Any]
+    ) -> HttpResponseBase | None:
+        """Return what is answered in the place of the view, None if the view answers. Raises as `requires` says."""
+        if not may(membership, self.action):
+            raise NotAllowed(membership, self.action)
+        if wants_second_factor(membership):
+            return redirect("mfa_activate_totp")
+        if self.form_of and request.method != "POST":
+            return _to_page(self.form_of, ids)
+        self.reads_form(request)
+        if not self.chooses_merchant and _is_for_other_merchant(request, membership):
+            return _refuse_other_merchant(request, membership)
+        if self.sensitive and request.method == "POST" and not is_fresh(request):
+            raise ReauthenticationRequired
+        return None
+
+
+def requires(
+    action: str,
+    *,
+    sensitive: bool = False,
+    form_of: str = "",
+    reads_form: Callable[[HttpRequest], None] = lambda request: None,
+    chooses_merchant: bool = False,
+) -> Callable[[View[Params]], Guarded]:
     """Decorate a view for people who are signed in and may do the action; it is given their membership.
 
     A `sensitive` POST requires proof of identity from the last five minutes: the person is asked for it, then the
     POST goes on. `form_of` names the page of a form whose address only takes POST: a GET there, such as after a
-    login, is redirected to that page. Raises NotAllowed.
+    login, is redirected to that page. `reads_form` is called before the form is first read. A form that was opened
+    for another merchant is refused, unless the view `chooses_merchant`. Raises NotAllowed, OtherMerchant. Rules
+    portal.roles, portal.stale_forms.
     """
+    guard = _Guard(action, sensitive, form_of, reads_form, chooses_merchant)
 
     def decorated(view: View[Params]) -> Guarded:
         @wraps(view)
         @_logged_in
         def guarded(request: HttpRequest, *args: Params.args, **kwargs: Params.kwargs) -> HttpResponseBase:
-            membership = current(request)
-            if membership is None:
-                raise PermissionDenied
-            _bind(membership, kwargs)
-            if not may(membership, action):
-                raise NotAllowed(membership, action)
-            if wants_second_factor(membership):
-                return redirect("mfa_activate_totp")
-            if form_of and request.method != "POST":
-                return _to_page(form_of, kwargs)
-            if sensitive and request.method == "POST" and not is_fresh(request):
-                raise ReauthenticationRequired
+            membership = _acting(request, kwargs)
+            answer = guard.response(request, membership, kwargs)
+            if answer is not None:
+                return answer
             shown = partial(view, request, membership, *args, **kwargs)
             return last_writes.shown(shown, request, membership.merchant_id)
 
@@ -99,10 +150,37 @@ def requires(action: str, *, sensitive: bool = False, form_of: str = "") -> Call
     return decorated
 
 
-def _bind(membership: Membership, ids: dict[str, Any]) -> None:
-    """Have the request's lines and its span name the merchant and, on an order's pages, the checkout."""
+def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool:
+    """Return whether the page that sends the request was opened for another merchant than the chosen one.
+
+    Our forms always name theirs. A form that names none can only be meant for the merchant of a person who has one.
+    """
+    opened_for = request.headers.get(OPENED_FOR_HEADER, "")
+    if request.method == "POST":
+        opened_for = request.POST.get(OPENED_FOR, opened_for)
+        if not opened_for:
+            return Membership.objects.filter(user=membership.user_id).count() > 1
+    return opened_for not in ("", str(membership.merchant_id))
+
+
+def _refuse_other_merchant(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+    """Have htmx load the whole page again, for the chosen merchant. Raises OtherMerchant for any other request."""
+    if getattr(request, "htmx", None):
+        return HttpResponseClientRefresh()
+    raise OtherMerchant(membership)
+
+
+def _acting(request: HttpRequest, ids: dict[str, Any]) -> Membership:
+    """Return the membership that the person acts by; the request's log lines name its merchant, and the checkout.
+
+    Raises PermissionDenied for a person without one.
+    """
+    membership = current(request)
+    if membership is None:
+        raise PermissionDenied
     of_order = {"checkout": str(ids["checkout_uuid"])} if "checkout_uuid" in ids else {}
     structlog.contextvars.bind_contextvars(merchant=str(membership.merchant_id), **of_order)
+    return membership
 
 
 def _logged_in(view: Guarded) -> Guarded:

@@ -12,6 +12,7 @@ from oauth2_provider.models import AccessToken
 
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments.columns import MoneyAdmin
+from portal import operator_changes
 from portal.models import (
     ApiClient,
     AuditEntry,
@@ -79,22 +80,57 @@ class UserAdmin(PermissionsAdmin):
     panels = (("portal.membership", "user"),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.readonly_fields if _may_do_everything(request) else (*self.readonly_fields, *RIGHTS)
+        if _may_do_everything(request):
+            return self.readonly_fields
+        own = RIGHTS if obj is None else (*RIGHTS, "email")  # a new person has no rights to take over
+        return (*self.readonly_fields, *own)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and may_touch(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super().has_delete_permission(request, obj) and may_touch(request, obj)
+        """Let only superusers delete people: their roles go with them."""
+        return super().has_delete_permission(request, obj) and _may_do_everything(request)
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if change and "email" in form.changed_data:
+            operator_changes.record_email(request, obj, before=form.initial["email"])
+        if change and "is_active" in form.changed_data:
+            operator_changes.record_activity(request, obj)
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        for membership in Membership.objects.filter(user=obj).select_related("merchant", "user"):
+            operator_changes.record_removal(request, membership)
+        super().delete_model(request, obj)
 
 
 @admin.register(Membership)
 class MembershipAdmin(OperatorAdmin):
+    """The roles of people at merchants. Only superusers change them: a role is access to a merchant's money."""
+
     is_small = True
     list_display = ("__str__", "user", "merchant", "role", "created_at")
     list_filter = ("role",)
     search_fields = ("user__email", "merchant__name")
     autocomplete_fields = ("user", "merchant")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return ("user", "merchant") if obj is not None else ()
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return _may_do_everything(request)
+
+    has_change_permission = has_delete_permission = has_add_permission
+
+    def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change or "role" in form.changed_data:
+            operator_changes.record_role(request, obj, before=form.initial["role"] if change else "")
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        operator_changes.record_removal(request, obj)
+        super().delete_model(request, obj)
 
 
 @admin.register(Invitation)
@@ -212,6 +248,10 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
         """Let operators delete it for somebody who has lost both phone and recovery codes."""
         may = admin.ModelAdmin.has_delete_permission(self, request, obj)
         return may and may_touch(request, obj.user if obj else None)
+
+    def delete_model(self, request: HttpRequest, obj: Authenticator) -> None:
+        operator_changes.record_removed_factor(request, obj)
+        super().delete_model(request, obj)
 
 
 @admin.register(UserSession)

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from config.lib.web import address, request_id
 from payments.cause import Caller
+from payments.models import Merchant
 from portal import last_writes
 from portal.mail import outbox
 from portal.models import AuditEntry, Membership, User
@@ -16,6 +17,7 @@ from portal.models import AuditEntry, Membership, User
 # The actions that are mailed to the owners too, and how each reads.
 SENSITIVE = {
     "subscription_saved": "Changed the webhook endpoint",
+    "endpoint_approved": "Approved the webhook endpoint for personal data",
     "subscription_ended": "Removed the webhook endpoint",
     "secret_rotated": "Rotated the signing secret",
     "secret_revoked": "Stopped the old signing secret",
@@ -28,6 +30,12 @@ SENSITIVE = {
     "invitation_accepted": "Joined the team",
     "role_changed": "Changed somebody's role",
     "person_removed": "Removed somebody from the team",
+    "email_changed": "Changed a person’s e-mail address",
+    "account_closed": "Closed a person’s account",
+    "account_opened": "Opened a person’s account again",
+    "second_factor_deleted": "Removed a person’s second factor",
+    "personal_data_revealed": "Looked at personal data",
+    "customer_exported": "Took a customer’s data",
     "logo_changed": "Changed the logo that customers see",
     "logo_removed": "Removed the logo that customers see",
 }
@@ -42,8 +50,6 @@ ACTIONS: dict[str, str] = {
     "trial_stopped": "Stopped a case of the checklist",
     "deliveries_closed": "Closed parked deliveries",
     "deliveries_resent": "Sent deliveries again",
-    "personal_data_revealed": "Looked at personal data",
-    "customer_exported": "Took a customer's data",
     "settings_changed": "Changed the settings",
     "opt_in_wording_written": "Wrote a new opt-in wording",
     "exported": "Exported a file",
@@ -56,8 +62,17 @@ ACTIONS: dict[str, str] = {
     "recovery_codes_made": "Made new recovery codes",
     "sessions_ended": "Ended other sessions",
 }
-# Settings whose change is mailed to the owners too, and how it reads.
-SENSITIVE_SETTINGS = {"name": "Changed the name that customers see"}
+# Settings by which customers know whom they pay, or that say where they are sent, in the words of the mail to the
+# owners. Rule portal.sensitive_settings.
+SENSITIVE_SETTINGS = {
+    "name": "the name that customers see",
+    "shop_url": "the shop’s address",
+    "support_url": "the address of the help page",
+    "terms_url": "the address of the terms",
+    "privacy_url": "the address of the privacy page",
+    "provider_account": "the account at the provider, to which money goes",
+    "return_hosts": "the hosts that customers may return to",
+}
 
 
 def record(request: HttpRequest, membership: Membership, action: str, **facts: Any) -> AuditEntry:
@@ -74,9 +89,16 @@ def record_of_key(request: HttpRequest, caller: Caller, action: str, **facts: An
     return _write(request, entry, action, facts)
 
 
+def record_of_operator(request: Any, merchant: Merchant, action: str, **facts: Any) -> AuditEntry:
+    """Write what an operator did to a merchant in the admin, as `record` does for a person of the merchant."""
+    entry = AuditEntry(merchant=merchant, user=request.user, is_operators=True)
+    return _write(request, entry, action, facts)
+
+
 def _write(request: HttpRequest, entry: AuditEntry, action: str, facts: dict[str, Any]) -> AuditEntry:
     entry.action, entry.facts = action, facts
-    entry.address, entry.request_id = address.of(request) or None, request_id.current()
+    entry.address = None if entry.is_operators else address.of(request) or None
+    entry.request_id = request_id.current()
     entry.save()
     last_writes.note(entry.merchant_id)
     what = _sensitive(action, facts)
@@ -88,7 +110,8 @@ def _write(request: HttpRequest, entry: AuditEntry, action: str, facts: dict[str
 def _sensitive(action: str, facts: dict[str, Any]) -> str:
     """Return what the owners are told of an action, "" if nothing."""
     if action == "settings_changed":
-        return next((SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS), "")
+        changed = [SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS]
+        return f"Changed {', '.join(changed)}" if changed else ""
     return SENSITIVE.get(action, "")
 
 

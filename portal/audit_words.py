@@ -13,6 +13,7 @@ SETTINGS = {
     "name": "name",
     "opt_in_enabled": "marketing opt-in",
     "privacy_url": "privacy",
+    "provider_account": "account at the provider",
     "return_hosts": "hosts to return to",
     "shop_url": "shop’s address",
     "support_url": "help",
@@ -34,7 +35,8 @@ def _role(facts: Facts) -> str:
 
 def _endpoint(facts: Facts) -> str:
     types = facts["event_types"]
-    return f"{facts['url']}, {'all events' if types == ['*'] else ', '.join(types)}"
+    waits = "" if facts.get("is_approved", True) else ", not approved for personal data"
+    return f"{facts['url']}, {'all events' if types == ['*'] else ', '.join(types)}{waits}"
 
 
 def _resent(facts: Facts) -> str:
@@ -70,6 +72,7 @@ def _as_is(pattern: str) -> Callable[[Facts], str]:
 _KEY, _ORDER, _EVENT = _as_is("{name}, {client_id}"), _as_is("Order {order}"), _as_is("Event {event}")
 _WORDS: dict[str, Callable[[Facts], str]] = {
     "subscription_saved": _endpoint,
+    "endpoint_approved": _as_is("{url}"),
     "key_created": _KEY,
     "key_rotated": _KEY,
     "key_secret_stopped": _KEY,
@@ -79,6 +82,10 @@ _WORDS: dict[str, Callable[[Facts], str]] = {
     "invitation_accepted": lambda facts: f"{facts['email']}, as {_role(facts)}",
     "role_changed": lambda facts: f"{facts['email']} is {_role(facts)}",
     "person_removed": _as_is("{email}"),
+    "email_changed": _as_is("{before} is now {email}"),
+    "account_closed": _as_is("{email}"),
+    "account_opened": _as_is("{email}"),
+    "second_factor_deleted": _as_is("{email}"),
     "refund": _refund,
     "note_written": _ORDER,
     "cancelled": _ORDER,

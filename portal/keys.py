@@ -1,4 +1,4 @@
-"""Merchants' API keys: made, rotated, revoked. Their secrets are ours, shown once and kept hashed."""
+"""Merchants' API keys: create, rotate, revoke. The service generates each secret, shows it once and stores its hash."""
 
 import secrets
 from collections.abc import Collection
@@ -8,13 +8,17 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth.hashers import BasePasswordHasher
 from django.db import transaction
+from django.db.models import Q
 from django.utils.crypto import constant_time_compare
 from oauth2_provider.models import AccessToken
 
 from config.lib import clock, crypto
+from payments.cause import Caller
 from payments.models import Merchant
-from portal.models import ApiClient
+from portal import access
+from portal.models import ApiClient, Membership, Role, User
 
+MAX_KEYS = 50  # live keys of a merchant
 SECRET_PREFIX = "sk_"  # no access token begins with it
 
 
@@ -44,10 +48,54 @@ class StillRotating(Exception):
     """Two secrets are live already: stop the old one first."""
 
 
-def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -> NewClient:
-    """Make an API client with the named scopes, or with all but personal ones if none are named, and its secret.
+class TooManyKeys(Exception):
+    """The merchant has the maximum of live keys."""
 
-    Rule token.personal.
+
+class ScopeNotAllowed(Exception):
+    """The person's role may not give a key one of these scopes. `roles` are the roles that may."""
+
+    def __init__(self, scopes: Collection[str]) -> None:
+        super().__init__(*scopes)
+        self.roles = [role for role in Role if _GRANTABLE[role].issuperset(scopes)]
+
+
+# The scopes that each role may give a key. A person cannot obtain through a key what the
+# person's role refuses in the portal: refunds, and the personal data of customers.
+_ALL = frozenset(settings.SCOPES)
+_GRANTABLE: dict[Role, frozenset[str]] = {
+    Role.OWNER: _ALL,
+    Role.ADMIN: _ALL - settings.PERSONAL_SCOPES,
+    Role.DEVELOPER: _ALL - settings.PERSONAL_SCOPES - {"refunds:write"},
+    Role.SUPPORT: frozenset(),
+    Role.VIEWER: frozenset(),
+}
+
+
+def grantable(role: str) -> frozenset[str]:
+    """Return the scopes that a person with this role may give a key. Rule token.grants."""
+    return _GRANTABLE[Role(role)]
+
+
+def create(by: Membership, name: str, scopes: Collection[str]) -> NewClient:
+    """Make a key for a person of the merchant, who is its holder.
+
+    Raises ScopeNotAllowed, TooManyKeys, access.NotAllowed. Rules token.grants, token.personal.
+    """
+    with transaction.atomic():
+        merchant = Merchant.objects.select_for_update(no_key=True).get(pk=by.merchant_id)
+        _check_scopes(by, scopes)
+        if ApiClient.objects.filter(merchant=merchant, revoked_at=None).count() >= MAX_KEYS:
+            raise TooManyKeys
+        return create_client(merchant, name, scopes, holder=by.user)
+
+
+def create_client(
+    merchant: Merchant, name: str, scopes: Collection[str] = (), *, holder: User | None = None
+) -> NewClient:
+    """Make a key with these scopes, or with all but the personal ones if none are named.
+
+    `holder` is the person who sees the secret. This function checks no role: `create` does.
     """
     secret, wanted = _new_secret(), scopes or settings.SCOPES.keys() - settings.PERSONAL_SCOPES
     client = ApiClient.objects.create(
@@ -58,13 +106,9 @@ def create_client(merchant: Merchant, name: str, scopes: Collection[str] = ()) -
         client_type=ApiClient.CLIENT_CONFIDENTIAL,
         authorization_grant_type=ApiClient.GRANT_CLIENT_CREDENTIALS,
         scopes=" ".join(scope for scope in settings.SCOPES if scope in wanted),
+        holder=holder,
     )
     return NewClient(client, secret)
-
-
-def is_personal(scopes: Collection[str]) -> bool:
-    """Return whether one of the scopes shows customers, so that owners alone hand it out. Rule token.personal."""
-    return not settings.PERSONAL_SCOPES.isdisjoint(scopes)
 
 
 def newest(merchant: Merchant) -> ApiClient | None:
@@ -75,44 +119,78 @@ def newest(merchant: Merchant) -> ApiClient | None:
     return found
 
 
-def rotate(merchant: Merchant, client_uuid: UUID) -> NewClient:
-    """Give a key a new secret; the old one stays valid until it is stopped. Raises DoesNotExist, StillRotating."""
+def rotate(by: Membership, client_uuid: UUID) -> NewClient:
+    """Give a key a new secret, whose holder is the person. The old secret stays valid until it is stopped.
+
+    Raises ApiClient.DoesNotExist, StillRotating, ScopeNotAllowed, access.NotAllowed. Rule token.grants.
+    """
     with transaction.atomic():
-        client = _locked(merchant, client_uuid)
+        client = _locked(by, client_uuid)
         if client.previous_secret:
             raise StillRotating
         secret = _new_secret()
-        client.previous_secret = client.client_secret
-        client.client_secret = secret  # hashed when it is saved
+        client.previous_secret, client.previous_holder_id = client.client_secret, client.holder_id
+        client.client_secret, client.holder = secret, by.user  # the secret is hashed when it is saved
         client.rotated_at = clock.now()
         client.save()
     return NewClient(client, secret)
 
 
-def stop_previous(merchant: Merchant, client_uuid: UUID) -> ApiClient:
-    """End a key's old secret; tokens got with it live out their hour. Raises ApiClient.DoesNotExist."""
+def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
+    """End a key's old secret. Tokens that were issued for it stay valid for their hour.
+
+    Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
+    """
     with transaction.atomic():
-        client = _locked(merchant, client_uuid)
-        client.previous_secret = ""
-        client.save(update_fields=["previous_secret"])
+        client = _locked(by, client_uuid)
+        client.previous_secret, client.previous_holder = "", None
+        client.save(update_fields=["previous_secret", "previous_holder"])
     return client
 
 
-def revoke(merchant: Merchant, client_uuid: UUID) -> ApiClient:
-    """End a key and all its tokens at once. Raises ApiClient.DoesNotExist."""
+def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
+    """End a key and all its tokens at once. Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed."""
     with transaction.atomic():
-        client = _locked(merchant, client_uuid)
+        client = _locked(by, client_uuid)
         client.revoked_at = clock.now()
-        client.previous_secret = ""
-        client.save(update_fields=["revoked_at", "previous_secret"])
+        client.previous_secret, client.previous_holder = "", None
+        client.save(update_fields=["revoked_at", "previous_secret", "previous_holder"])
         AccessToken.objects.filter(application=client).delete()
     return client
 
 
-def _locked(merchant: Merchant, client_uuid: UUID) -> ApiClient:
-    rows = ApiClient.objects.select_for_update()
-    client: ApiClient = rows.get(pk=client_uuid, merchant=merchant, revoked_at=None)
+def held_by(merchant: Merchant, person: User) -> list[ApiClient]:
+    """Return the merchant's live keys of which the person was given a secret that still works, the oldest first."""
+    of_person = Q(holder=person) | (Q(previous_holder=person) & ~Q(previous_secret=""))
+    return list(ApiClient.objects.filter(of_person, merchant=merchant, revoked_at=None).order_by("created"))
+
+
+def may_approve_endpoint(caller: Caller) -> bool:
+    """Return whether an endpoint that this key sets may receive personal data without an owner's approval.
+
+    It may if each person who was given a live secret of the key is an owner or an admin now. Rule endpoint.approved.
+    """
+    client = ApiClient.objects.get(pk=caller.client_uuid)
+    holders = {client.holder_id} | ({client.previous_holder_id} if client.previous_secret else set())
+    managers = Membership.objects.filter(
+        merchant=caller.merchant, role__in=access.MANAGERS, user__is_active=True, user__in=holders - {None}
+    )
+    return managers.count() == len(holders)
+
+
+def _locked(by: Membership, client_uuid: UUID) -> ApiClient:
+    """Lock and return a live key that the person may manage. Raises DoesNotExist, ScopeNotAllowed, NotAllowed."""
+    rows = ApiClient.objects.select_for_update(no_key=True)
+    client: ApiClient = rows.get(pk=client_uuid, merchant=by.merchant_id, revoked_at=None)
+    _check_scopes(by, client.scopes.split())
     return client
+
+
+def _check_scopes(by: Membership, scopes: Collection[str]) -> None:
+    """Raise if the role that the person has at this moment does not include the change, or one of the scopes."""
+    access.recheck(by, "change_keys")
+    if not grantable(by.role).issuperset(scopes):
+        raise ScopeNotAllowed(scopes)
 
 
 def _new_secret() -> str:

@@ -117,7 +117,23 @@ class ApiClient(AbstractApplication):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="api_clients")
     scopes = models.TextField(help_text="Space-separated")
+    holder = models.ForeignKey(
+        User,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The person who was shown the secret.",
+    )
     previous_secret = models.CharField(max_length=255, blank=True, help_text="Hashed.")
+    previous_holder = models.ForeignKey(
+        User,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The person who was shown the previous secret.",
+    )
     rotated_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -142,6 +158,11 @@ class AuditEntry(models.Model):
     client = models.ForeignKey(ApiClient, on_delete=models.PROTECT, null=True, blank=True)
     action = models.CharField(max_length=60)
     facts = models.JSONField(default=dict)
+    is_operators = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether the person acted as an operator of the service.",
+    )
     address = models.GenericIPAddressField(null=True, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -155,7 +176,9 @@ class AuditEntry(models.Model):
 
     @property
     def who(self) -> str:
-        """The person's e-mail, or the key's name."""
+        """The person's e-mail, or the key's name. A merchant does not see which operator acted."""
+        if self.is_operators:
+            return "Our support"
         if self.client:
             return f"Key “{self.client}”"
         return self.user.email if self.user else ""

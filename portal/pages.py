@@ -93,15 +93,20 @@ def ask(request: HttpRequest, membership: Membership, question: Question, *, her
     return show(request, membership, template, context, here=here)
 
 
-def hand_over(request: HttpRequest, name: str, secret: str) -> None:
-    """Keep a secret in the session for the next page of that name, which shows it once, after a redirect."""
-    request.session[f"shown_once_{name}"] = crypto.encrypt(secret)
+def hand_over(request: HttpRequest, membership: Membership, name: str, secret: str) -> None:
+    """Store a secret of the merchant in the session. The next page of that name shows it once, after a redirect."""
+    request.session[_shown_once(membership, name)] = crypto.encrypt(secret)
 
 
-def handed_over(request: HttpRequest, name: str) -> str:
-    """Return the secret that this page shows now and never again, "" if there is none."""
-    kept = request.session.pop(f"shown_once_{name}", "")
-    return crypto.decrypt(kept) if kept else ""
+def handed_over(request: HttpRequest, membership: Membership, name: str) -> str:
+    """Return the merchant's secret that this page shows now and never again, "" if there is none."""
+    sealed = request.session.pop(_shown_once(membership, name), "")
+    return crypto.decrypt(sealed) if sealed else ""
+
+
+def _shown_once(membership: Membership, name: str) -> str:
+    """Return the session key of a secret: it names the merchant, so that no other merchant's page shows it."""
+    return f"shown_once_{name}_{membership.merchant_id}"
 
 
 def refuse(request: HttpRequest, sentence: str) -> None:

@@ -37,5 +37,5 @@ def create_merchant(name: str, *, email: str) -> NewMerchant:
         merchant = Merchant.objects.create(name=name, opt_in_enabled=settings.SANDBOX)
         owner = User.objects.create_user(email, password)
         Membership.objects.create(merchant=merchant, user=owner, role=Role.OWNER)
-        client, client_secret = keys.create_client(merchant, "First key")
+        client, client_secret = keys.create_client(merchant, "First key", holder=owner)
     return NewMerchant(merchant, client.client_id, client_secret, email, password)

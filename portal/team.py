@@ -10,7 +10,7 @@ from django.urls import reverse
 from config.lib import clock, crypto, quota
 from hosted_page import moments
 from payments.models import Merchant
-from portal import access
+from portal import access, lost_rights
 from portal.mail import outbox
 from portal.models import Invitation, Membership, Role, User
 
@@ -30,7 +30,8 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         merchant = _locked(by.merchant)
-        _check_owner(_still(by), role)
+        access.recheck(by, "change_team")
+        _check_owner(by, role)
         _check_open(merchant, email)
         _check_sent(merchant, email)
         invitation = Invitation.objects.create(
@@ -112,9 +113,9 @@ def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
         _check_owner(by, Role(member.role), role)
         if member.role == Role.OWNER and role != Role.OWNER:
             _check_another_owner(member)
-        member.role = role
+        before, member.role = member.role, role
         member.save(update_fields=["role"])
-        _end_invitations(member)
+        take_rights(member, before)
     return member
 
 
@@ -129,8 +130,8 @@ def remove(by: Membership, membership_uuid: UUID) -> Membership:
         if member.role == Role.OWNER:
             _check_another_owner(member)
         Membership.objects.filter(pk=member.pk).delete()
-        member.role = ""
-        _end_invitations(member)
+        before, member.role = member.role, ""
+        take_rights(member, before)
     return member
 
 
@@ -139,20 +140,17 @@ def _locked(merchant: Merchant) -> Merchant:
     return Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
 
 
-def _still(by: Membership) -> Membership:
-    """Return the acting member with the role they have now, under the merchant's lock. Raises NotAllowed."""
-    now = Membership.objects.filter(pk=by.pk).first()
-    if now is None or not access.may(now, "change_team"):
-        raise access.NotAllowed(by, "change_team")
-    by.role = now.role
-    return by
-
-
 def _member(by: Membership, membership_uuid: UUID) -> Membership:
     _locked(by.merchant)
-    _still(by)
+    access.recheck(by, "change_team")
     rows = Membership.objects.select_related("user", "merchant")
     return rows.get(pk=membership_uuid, merchant=by.merchant)
+
+
+def take_rights(member: Membership, before: str) -> None:
+    """End what the person's new role no longer allows, and report the keys that the person still knows."""
+    _end_invitations(member)
+    lost_rights.report_keys(member.merchant, member.user, before=before, after=member.role)
 
 
 def _end_invitations(member: Membership) -> None:

@@ -51,6 +51,7 @@ portal = [
     path("/balance/payouts/<uuid:entry_uuid>.csv", payouts.exported, name="portal_payout_csv"),
     path("/webhooks", webhooks.configured, name="portal_webhooks"),
     path("/webhooks/endpoint", webhooks.save, name="portal_endpoint"),
+    path("/webhooks/approve", webhooks.approve, name="portal_endpoint_approve"),
     path("/webhooks/end", webhooks.end, name="portal_endpoint_end"),
     path("/webhooks/rotate", webhooks.rotate, name="portal_rotate"),
     path("/webhooks/revoke", webhooks.revoke, name="portal_revoke"),

@@ -159,9 +159,9 @@ def rival(db: None) -> Merchant:
 class Api:
     """A merchant's backend: JSON in, JSON out, with a token."""
 
-    def __init__(self, merchant: Merchant) -> None:
+    def __init__(self, merchant: Merchant, key: keys.NewClient | None = None) -> None:
         self.merchant, self.client = merchant, Client(enforce_csrf_checks=True)
-        self.key = keys.create_client(merchant, "Key")
+        self.key = key or keys.create_client(merchant, "Key")
         self.token = self.get_token()
 
     def get_token(self, **fields: str) -> str:

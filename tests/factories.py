@@ -102,7 +102,8 @@ def make_late(checkout: Checkout) -> None:
 
 def subscribe(merchant: Merchant, *, url: str, event_types: abc.Sequence[str] = ("*",)) -> Registered:
     """Check where events shall go, and let them go there, as the API and the portal do."""
-    return subscriptions.keep(merchant, url=checks.checked(merchant, url), event_types=event_types)
+    checked = checks.checked(merchant, url)
+    return subscriptions.keep(merchant, url=checked, event_types=event_types, is_approved=True)
 
 
 def balances(checkout_uuid: UUID) -> dict[str, int]:

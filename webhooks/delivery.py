@@ -99,6 +99,7 @@ class _Leased(NamedTuple):
     is_superseded: bool
     is_unsubscribed: bool
     is_elsewhere: bool  # the subscription has been saved since it started: its address may be another one
+    is_approved: bool  # the address, for personal data
 
 
 class _Finished(NamedTuple):
@@ -256,6 +257,8 @@ def _finish(leased: _Leased, result: Result) -> _Finished:
         return _Finished(leased, result, ended_at, Delivery.Status.SUPERSEDED, None)
     next_attempt_at = None if leased.is_unsubscribed else _next_attempt_at(leased, result, ended_at)
     status = Delivery.Status.PARKED if next_attempt_at is None else Delivery.Status.PENDING
+    if leased.event_type in PERSONAL and not leased.is_approved:  # the address has changed during the attempt
+        next_attempt_at = None
     return _Finished(leased, result, ended_at, status, next_attempt_at)
 
 
@@ -281,7 +284,7 @@ def _row(one: _Finished) -> dict[str, Any]:
         "delivery_id": leased.delivery_id,
         "status": one.status.value,
         "next_attempt_at": one.next_attempt_at,
-        "ended_at": None if one.next_attempt_at else leased.now,
+        "ended_at": None if one.status == Delivery.Status.PENDING else leased.now,
         "is_urgent": leased.event_type in URGENT,
         "attempt_id": leased.lease_token,
         "attempt_ended_at": one.attempt_ended_at,

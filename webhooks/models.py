@@ -38,6 +38,11 @@ class Subscription(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    is_approved = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether an owner or admin chose this address: only then may personal data go there.",
+    )
     has_deliveries = models.BooleanField(
         default=False, help_text="Or had some: it is kept as long as they are."
     )
@@ -151,8 +156,9 @@ def plain(event_type: str, kept: bytes) -> bytes:
 class Delivery(PreparedModel):
     """The sending of one event to one subscription, until it ends.
 
-    What is pending lies in a table of its own, the queue; what has ended lies by the event's time, which its id
-    begins with (`clock.another_id`), and goes with its partition.
+    Pending deliveries are in their own table, the queue. Ended deliveries are in partitions by the event's time, with
+    which their id begins (`clock.another_id`), and are dropped with their partition. A pending delivery of personal
+    data without `next_attempt_at` waits for the approval of its address.
     """
 
     class Status(models.TextChoices):
@@ -197,7 +203,8 @@ class Delivery(PreparedModel):
         constraints: ClassVar = [
             models.UniqueConstraint("event", "subscription", name="an_event_goes_once_to_a_subscription"),
             models.CheckConstraint(
-                condition=Q(status="pending", next_attempt_at__isnull=False, ended_at=None)
+                condition=Q(status="pending", ended_at=None)
+                & (Q(next_attempt_at__isnull=False) | Q(event_type=EventType.OPTED_IN))
                 | (~Q(status="pending") & Q(next_attempt_at=None, ended_at__isnull=False)),
                 name="a_pending_delivery_has_a_next_attempt",
             ),

@@ -21,10 +21,10 @@ from config.lib.web import request_id
 from payments.models import Merchant
 from webhooks import statements, subscriptions
 from webhooks.delivery import LEASE_SECONDS
-from webhooks.models import URGENT, Attempt, Delivery, Event, EventType, sealed
+from webhooks.models import PERSONAL, URGENT, Attempt, Delivery, Event, EventType, sealed
+from webhooks.subscriptions import DELIVER_DUE
 
 API_VERSION = "2026-06"
-DELIVER_DUE = "webhooks.tasks.deliver_due"
 SANDBOX = "sandbox"  # who asks for an attempt that the sandbox makes itself
 _are_taken: ContextVar[bool] = ContextVar("are_taken", default=False)
 
@@ -102,6 +102,7 @@ class _Listener(NamedTuple):
     subscription_id: UUID
     event_types: Sequence[str]
     has_deliveries: bool
+    is_approved: bool  # the address, for personal data
 
     def wants(self, event_type: EventType) -> bool:
         """Return whether such an event goes out; `webhook.test` always does."""
@@ -135,7 +136,7 @@ def _listening(events: Sequence[Event]) -> Sequence[_Listener]:
 
 # Plain SQL: the ORM would build it anew for each event.
 _LISTENING = """
-SELECT merchant_id, id, event_types, has_deliveries FROM webhooks_subscription
+SELECT merchant_id, id, event_types, has_deliveries, is_approved FROM webhooks_subscription
 WHERE ended_at IS NULL AND merchant_id = ANY(%s)
 """
 
@@ -168,6 +169,8 @@ def _take(deliveries: Sequence[Delivery]) -> None:
 
 
 def _delivery(event: Event, listener: _Listener) -> Delivery:
+    """Return an event's delivery, due when the event happened, or without a due time until its address is approved."""
+    is_held = event.type in PERSONAL and not listener.is_approved
     return Delivery(
         id=clock.another_id(event.pk),
         merchant_id=event.merchant_id,
@@ -176,7 +179,7 @@ def _delivery(event: Event, listener: _Listener) -> Delivery:
         event_type=event.type,
         is_urgent=event.type in URGENT,
         valid_until=event.valid_until,
-        next_attempt_at=event.created_at,
+        next_attempt_at=None if is_held else event.created_at,
     )
 
 

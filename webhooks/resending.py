@@ -19,7 +19,7 @@ from payments.cause import Cause
 from payments.models import Merchant
 from webhooks import retries, statements, subscriptions
 from webhooks.models import Delivery, Event, EventType
-from webhooks.outbox import DELIVER_DUE
+from webhooks.subscriptions import DELIVER_DUE
 
 MAXIMUM = 10_000  # deliveries at one time
 LOOKED_AT = 1000  # parked ones of which it is said whether they can be sent
@@ -28,6 +28,7 @@ BODY_DELETED = Q(event__body_deleted_at__isnull=False)
 HOLD_IS_OVER = Q(event_type=EventType.AUTHORIZED) & (
     Q(event__superseded_at__isnull=False) | Q(event__valid_until__lte=Now())
 )
+AWAITS_APPROVAL = Q(status=Delivery.Status.PENDING, next_attempt_at=None, lease_token=None)
 UNDER_WAY = Q(status=Delivery.Status.PENDING) & (Q(lease_token__isnull=False) | ~Q(resent_by=""))
 
 
@@ -50,6 +51,12 @@ class AlreadyDelivered(CannotResend):
 
 class UnderWay(CannotResend):
     words = "It is being sent right now. Look again in a moment."
+
+
+class AwaitsApproval(CannotResend):
+    words = (
+        "It is sent as soon as an owner or an admin approves the address of your endpoint, under Webhooks."
+    )
 
 
 class BodyDeleted(CannotResend):
@@ -161,6 +168,7 @@ def _goes_soon() -> UUID:
 def _refusals() -> dict[Q, type[CannotResend]]:
     return {
         Q(status=Delivery.Status.DELIVERED): AlreadyDelivered,
+        AWAITS_APPROVAL: AwaitsApproval,
         UNDER_WAY: UnderWay,
         Q(pk__lt=_goes_soon()): TooOld,
         BODY_DELETED: BodyDeleted,
@@ -183,6 +191,7 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
             Delivery.objects.filter(pk__in=wanted)
             .exclude(event__in=over)
             .exclude(UNDER_WAY)
+            .exclude(AWAITS_APPROVAL)
             .exclude(status=Delivery.Status.DELIVERED)
         )
         locked = rows.order_by("pk").select_for_update(of=("self",), skip_locked=True)
@@ -217,6 +226,7 @@ def _send_again(
         "urgent": [event.pk for event in urgent],
         "windows": [event.valid_until for event in urgent],
         "subscription": subscription.pk,
+        "is_approved": subscription.is_approved,
         "now": now,
         "actor": cause.actor,
     }

@@ -28,6 +28,11 @@ def delete_personal() -> int:
     return _in_batches(statements.DELETE_PERSONAL, {"before": clock.now() - PERSONAL_FOR})
 
 
+def park_held() -> int:
+    """Park the personal events that have waited for 7 days for the approval of their address; return how many."""
+    return _in_batches(statements.PARK_HELD, {"before": clock.first_id(clock.now() - PERSONAL_FOR)})
+
+
 def make_ahead() -> int:
     """Make the partitions of the days to come; return how many."""
     return partitions.make_ahead(*PARTITIONED)

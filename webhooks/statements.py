@@ -24,7 +24,7 @@ busy AS (
     WHERE lease_token IS NOT NULL GROUP BY subscription_id
 ),
 endpoints AS (
-    SELECT subscription_id, coalesce(in_flight, 0) AS in_flight,
+    SELECT subscription_id, s.is_approved, coalesce(in_flight, 0) AS in_flight,
         CASE WHEN hung_in_a_row >= %(hung)s THEN %(per_hung)s ELSE %(per_endpoint)s END AS general_cap,
         CASE WHEN hung_in_a_row >= %(hung)s THEN %(per_hung_urgent)s ELSE %(per_endpoint_urgent)s END
             AS urgent_cap,
@@ -62,7 +62,7 @@ looked_at AS (
     ) AS urgent_since, (
         SELECT d.next_attempt_at FROM webhooks_delivery_pending d
         WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
-          AND NOT d.is_urgent AND d.next_attempt_at <= now
+          AND NOT d.is_urgent AND d.next_attempt_at <= now AND (is_approved OR NOT {personal})
           AND least(general_cap - in_flight, turns, %(general_slots)s) > 0
         ORDER BY d.next_attempt_at LIMIT 1
     ) AS general_since
@@ -94,7 +94,7 @@ due AS (
         (SELECT d.id, d.subscription_id, d.next_attempt_at, false
          FROM webhooks_delivery_pending d
          WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
-           AND NOT d.is_urgent AND d.next_attempt_at <= now
+           AND NOT d.is_urgent AND d.next_attempt_at <= now AND (is_approved OR NOT {personal})
          ORDER BY d.next_attempt_at, d.id LIMIT greatest(0, least(general_cap - in_flight, turns)))
     ) picked
 ),
@@ -147,9 +147,16 @@ SELECT leased.id, lease_token, attempt_count, now, event_id, event_type, s.url, 
 FROM leased
 JOIN webhooks_subscription s ON s.id = leased.subscription_id
 """
-LOCK_ENDPOINTS = LOCK_ENDPOINTS.replace("{room of waiting}", _ROOM.replace("{rows}", "waiting"))
-CLAIM = CLAIM.replace("{room of taken}", _ROOM.replace("{rows}", "taken")).replace(
-    "{attempt_id}", _ANOTHER_ID
+# A delivery with personal data. Most wait without a due time while their address is not approved; one whose address
+# changes at this moment still has one, so a claim checks again.
+_PERSONAL = "d.event_type = 'marketing.opted_in'"
+LOCK_ENDPOINTS = LOCK_ENDPOINTS.replace("{room of waiting}", _ROOM.replace("{rows}", "waiting")).replace(
+    "{personal}", _PERSONAL
+)
+CLAIM = (
+    CLAIM.replace("{room of taken}", _ROOM.replace("{rows}", "taken"))
+    .replace("{attempt_id}", _ANOTHER_ID)
+    .replace("{personal}", _PERSONAL)
 )
 
 # What the claimed deliveries send. Their events' ids are given as they stand: a plan that finds them by a join would
@@ -191,6 +198,32 @@ WITH gone AS (
 )
 {_END}"""  # noqa: S608 - of our own constants alone
 
+# While the address of a subscription is not approved, its deliveries of personal data wait without a due time. The rows
+# are locked in the order of their ids, as everywhere.
+_HELD_OR_RELEASED = """
+WITH locked AS MATERIALIZED (
+    SELECT d.id FROM webhooks_delivery_pending d
+    WHERE d.subscription_id = %(subscription)s AND d.event_type = %(type)s AND d.lease_token IS NULL AND {state}
+    ORDER BY d.id FOR UPDATE OF d
+)
+UPDATE webhooks_delivery_pending d SET next_attempt_at = {next} FROM locked WHERE d.id = locked.id
+"""
+HOLD_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NOT NULL", next="NULL")
+RELEASE_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NULL", next="clock_timestamp()")
+
+# Personal data that has waited for an approval for as long as it is retained.
+PARK_HELD = f"""
+WITH old AS MATERIALIZED (
+    SELECT d.id FROM webhooks_delivery_pending d
+    WHERE d.id < %(before)s AND d.next_attempt_at IS NULL AND d.lease_token IS NULL
+    ORDER BY d.id LIMIT %(rows)s FOR UPDATE OF d SKIP LOCKED
+),
+gone AS (
+    DELETE FROM webhooks_delivery_pending d USING old WHERE d.id = old.id
+    RETURNING {_GONE}, clock_timestamp() AS ended_at, 'parked' AS status
+)
+{_END}"""  # noqa: S608 - of our own constants only
+
 # Two statements: the second sees what was written by whoever held the event's row meanwhile. It locks the deliveries
 # before it looks whether they are under way: an attempt that begins or ends at this moment is waited for. One that is
 # under way is marked, so that whoever records it knows, also if they have read the event before.
@@ -220,19 +253,22 @@ gone AS (
 )
 {_END}"""  # noqa: S608 - of our own constants alone
 
+# Personal data waits for the approval of the address also when a person sends it again.
+_SENT_AGAIN_AT = """CASE WHEN event_type = 'marketing.opted_in' AND NOT %(is_approved)s
+    THEN NULL ELSE %(now)s::timestamptz END"""
 # Deliveries that a person sends again, all of them locked: those that have ended go back to the queue. `urgent` are the
 # events of holds that are still worth a hurry, with the ends of their windows.
 SEND_AGAIN = f"""
 WITH waiting AS (
     UPDATE webhooks_delivery_pending d
-    SET subscription_id = %(subscription)s, returns_at = next_attempt_at, next_attempt_at = %(now)s,
+    SET subscription_id = %(subscription)s, returns_at = next_attempt_at, next_attempt_at = {_SENT_AGAIN_AT},
         is_urgent = d.event_id = ANY(%(urgent)s::uuid[]), resent_by = %(actor)s
     WHERE d.id = ANY(%(ids)s::uuid[])
 ),
 back AS (DELETE FROM webhooks_delivery_ended d WHERE d.id = ANY(%(ids)s::uuid[]) RETURNING {_GONE})
 INSERT INTO webhooks_delivery_pending ({_REMAINS}, status, next_attempt_at, resent_by)
 SELECT back.id, merchant_id, event_id, %(subscription)s, event_type, hold.id IS NOT NULL, attempt_count, resent_count,
-    hold.valid_until, 'pending', %(now)s, %(actor)s
+    hold.valid_until, 'pending', {_SENT_AGAIN_AT}, %(actor)s
 FROM back LEFT JOIN unnest(%(urgent)s::uuid[], %(windows)s::timestamptz[]) hold (id, valid_until) ON hold.id = event_id
 """  # noqa: S608 - of our own constants alone
 
@@ -249,7 +285,8 @@ SELECT d.id, d.lease_token, d.subscription_id, d.attempt_count - d.resent_count,
            WHERE taken.delivery_id = d.id AND taken.is_delivered AND taken.id BETWEEN %(first)s AND %(last)s),
        d.returns_at,
        a.started_at, clock_timestamp(), d.event_type, e.created_at, e.valid_until,
-       coalesce(d.superseded_at, e.superseded_at) IS NOT NULL, s.ended_at IS NOT NULL, a.started_at < s.updated_at
+       coalesce(d.superseded_at, e.superseded_at) IS NOT NULL, s.ended_at IS NOT NULL, a.started_at < s.updated_at,
+       s.is_approved
 FROM webhooks_delivery_pending d
 JOIN webhooks_attempt a ON a.id = d.lease_token AND a.id BETWEEN %(first)s AND %(last)s
 JOIN webhooks_event e ON e.id = d.event_id AND e.id BETWEEN %(first)s AND %(last)s

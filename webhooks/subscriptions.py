@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
 
-from config.lib import clock
+from config.lib import clock, wakeup
 from payments.models import Merchant
 from webhooks import signing as signatures
 from webhooks import statements
 from webhooks.checks import CheckedUrl
 from webhooks.models import Endpoint, EventType, SigningSecret, Subscription
 
+DELIVER_DUE = "webhooks.tasks.deliver_due"
 GRACE = timedelta(hours=2)  # rule rotation.grace
 MAX_SIGNING = 3  # the newest and two before it: a rotation whose answer was lost may be repeated
 MAX_ENDED = 20  # secrets of a subscription that are kept although they sign no more
@@ -50,21 +51,69 @@ class Rotated(NamedTuple):
     previous_secret_expires_at: datetime | None
 
 
-def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str]) -> Registered:
-    """Make the merchant's subscription, with a secret, or change it and keep its secret."""
+def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str], is_approved: bool) -> Registered:
+    """Create the merchant's subscription with a secret, or change it and keep its secret.
+
+    `is_approved`: the change is by an owner or admin, or by a key of theirs. A new address that is not approved gets
+    no personal data until `approve`; an unchanged address keeps its approval. Rule endpoint.approved.
+    """
     wanted = list(dict.fromkeys(event_types))
     with transaction.atomic():
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
         subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
-        if subscription is not None:
-            was = (subscription.url, subscription.event_types)
-            if subscription.url != url:  # how the old one behaved tells nothing about the new one
-                Endpoint.objects.filter(subscription=subscription).delete()
-            subscription.url, subscription.event_types = url, wanted
-            subscription.save(update_fields=["url", "event_types", "updated_at"])
-            return Registered(subscription, None, is_changed=was != (url, wanted))
-        subscription = Subscription.objects.create(merchant=merchant, url=url, event_types=wanted)
-        return Registered(subscription, _new_secret(subscription))
+        if subscription is None:
+            subscription = Subscription.objects.create(
+                merchant=merchant, url=url, event_types=wanted, is_approved=is_approved
+            )
+            return Registered(subscription, _new_secret(subscription))
+        is_changed = _change(subscription, url, wanted, is_approved)
+        return Registered(subscription, None, is_changed=is_changed)
+
+
+def _change(subscription: Subscription, url: CheckedUrl, event_types: list[str], is_approved: bool) -> bool:
+    """Change a subscription and return whether anything is different."""
+    was = (subscription.url, subscription.event_types, subscription.is_approved)
+    is_same_address = subscription.url == url
+    is_approved = is_approved or (is_same_address and subscription.is_approved)
+    subscription.url, subscription.event_types, subscription.is_approved = url, event_types, is_approved
+    subscription.save(update_fields=["url", "event_types", "is_approved", "updated_at"])
+    _hold_or_release(subscription)  # deliveries are locked before endpoints
+    if not is_same_address:  # how the old address behaved says nothing about the new one
+        Endpoint.objects.filter(subscription=subscription).delete()
+    return was != (url, event_types, is_approved)
+
+
+def approve(merchant: Merchant, url: str) -> str:
+    """Approve the subscription's address for personal data and return it, "" if `url` is not the address any more.
+
+    Raises SubscriptionNotFound. Rule endpoint.approved.
+    """
+    with transaction.atomic():
+        subscription = _locked(merchant)
+        if subscription.url != url:
+            return ""
+        subscription.is_approved = True
+        subscription.save(update_fields=["is_approved"])
+        _hold_or_release(subscription)
+    return url
+
+
+def _hold_or_release(subscription: Subscription) -> None:
+    """Let the waiting deliveries of personal data wait for the approval of the address, or make the held ones due."""
+    statement = statements.RELEASE_PERSONAL if subscription.is_approved else statements.HOLD_PERSONAL
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"subscription": subscription.pk, "type": EventType.OPTED_IN.value})
+        if cursor.rowcount and subscription.is_approved:
+            wakeup.after_commit(DELIVER_DUE)
+
+
+def facts(subscription: Subscription) -> dict[str, Any]:
+    """Return what the audit log records of a subscription."""
+    return {
+        "url": subscription.url,
+        "event_types": subscription.event_types,
+        "is_approved": subscription.is_approved,
+    }
 
 
 def read(merchant: Merchant) -> Subscription:

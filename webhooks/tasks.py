@@ -10,8 +10,7 @@ from webhooks import loop, retention
 # Longer than an attempt may take; on a developer's machine Ctrl-C comes first.
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
-# A function of another module as it stands.
-delete_personal = shared_task(retention.delete_personal, name="webhooks.tasks.delete_personal")
+# A function of another module, unchanged.
 make_partitions = shared_task(retention.make_ahead, name="webhooks.tasks.make_partitions")
 
 
@@ -19,6 +18,13 @@ make_partitions = shared_task(retention.make_ahead, name="webhooks.tasks.make_pa
 def deliver_due() -> None:
     """Wake this worker's sender: deliveries may be due."""
     loop.wake()
+
+
+@shared_task
+def delete_personal() -> None:
+    """Park personal events that have waited too long for an approval, and delete the bodies of those that ended."""
+    retention.park_held()
+    retention.delete_personal()
 
 
 @shared_task

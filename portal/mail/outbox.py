@@ -31,6 +31,7 @@ SEND_EMAILS = "portal.tasks.send_emails"
 SERVER = Bulkhead(4, name="mail")  # threads of a process that a mail server which hangs may hold up
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
+    "keys_of_person": "{merchant}: API keys that {person} still knows",
     "invitation": "Join {shop}",
     "endpoint_failing": "{merchant}: your webhook endpoint has failed for an hour",
     "deliveries_parked": "{merchant}: deliveries are parked",
@@ -168,7 +169,12 @@ def _recipients(email: OutboundEmail) -> list[str]:
 def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
     if email.kind == "sensitive_change":
         entry = AuditEntry.objects.select_related("user", "client").get(pk=email.facts["entry"])
-        return {"entry": entry, "what": email.facts["what"].lower(), "words": email.facts["what"]}
+        return {
+            "entry": entry,
+            "what": email.facts["what"].lower(),
+            "words": email.facts["what"],
+            "needs_approval": entry.facts.get("is_approved") is False,
+        }
     if email.kind == "invitation":
         invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
         link = settings.BASE_URL + crypto.decrypt(email.facts["link"])

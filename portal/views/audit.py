@@ -73,7 +73,7 @@ def _line(entry: AuditEntry, same: Sequence[AuditEntry] = ()) -> dict[str, Any]:
     told = audit_words.told(entry)
     return {
         "entry": entry,
-        "person": entry.user.email if entry.user else "",
+        "person": entry.user.email if entry.user and not entry.is_operators else "",
         "times": len(same) if len(same) > 1 else 0,
         "first_at": same[-1].created_at if same else None,
         "words": audit.ACTIONS.get(entry.action, entry.action),

@@ -109,7 +109,7 @@ def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
     return get_object_or_404(rows, pk=delivery_uuid, merchant=merchant)
 
 
-@requires("reveal", form_of="portal_delivery")
+@requires("reveal", sensitive=True, form_of="portal_delivery")
 def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
     """Show the personal data of a marketing.opted_in, and record who looked."""
     delivery = _of(membership.merchant, delivery_uuid)

@@ -29,7 +29,7 @@ def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
     )
 
 
-@requires("view", form_of="portal_menu")
+@requires("view", form_of="portal_menu", chooses_merchant=True)
 def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Act for another of the person's merchants."""
     wanted = search.parse_uuid(request.POST.get("merchant", ""))

@@ -1,6 +1,7 @@
 """The page of API keys: made, rotated, revoked; a secret is shown once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -14,10 +15,9 @@ from django.shortcuts import redirect
 from portal import access, audit, keys, pages
 from portal.access import requires
 from portal.keys import NewClient
-from portal.models import ApiClient, Membership, Role
+from portal.models import ApiClient, Membership
 from portal.pages import Question
 
-MAX_KEYS = 50
 MAX_REVOKED = 50  # shown, those revoked last
 
 
@@ -43,10 +43,12 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     rows = ApiClient.objects.filter(merchant=membership.merchant)
-    clients = list(rows.filter(revoked_at=None).order_by("created"))
+    clients = list(rows.filter(revoked_at=None).select_related("holder").order_by("created"))
+    grantable = keys.grantable(membership.role)
     context: dict[str, Any] = {
-        "made": _handed_over(request, clients),
+        "made": _handed_over(request, membership, clients),
         "clients": clients,
+        "changeable": {client.pk for client in clients if grantable.issuperset(client.scopes.split())},
         "revoked": rows.exclude(revoked_at=None).order_by("-revoked_at")[:MAX_REVOKED],
         "scopes": _scopes(membership, settings.SCOPES.keys() - settings.PERSONAL_SCOPES),
         "base_url": settings.BASE_URL,
@@ -54,14 +56,18 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     return pages.show(request, membership, "portal/keys.html", context | more, here="portal_keys")
 
 
-def _made(request: HttpRequest, made: NewClient) -> HttpResponse:
+def _made(request: HttpRequest, membership: Membership, made: NewClient) -> HttpResponse:
     """Redirect to the keys, where the secret is shown once."""
-    pages.hand_over(request, "key", f"{made.client.pk} {made.client_secret}")
+    _hand_over(request, membership, made)
     return redirect("portal_keys")
 
 
-def _handed_over(request: HttpRequest, clients: list[ApiClient]) -> NewClient | None:
-    key, _, secret = pages.handed_over(request, "key").partition(" ")
+def _hand_over(request: HttpRequest, membership: Membership, made: NewClient) -> None:
+    pages.hand_over(request, membership, "key", f"{made.client.pk} {made.client_secret}")
+
+
+def _handed_over(request: HttpRequest, membership: Membership, clients: list[ApiClient]) -> NewClient | None:
+    key, _, secret = pages.handed_over(request, membership, "key").partition(" ")
     client = next((client for client in clients if str(client.pk) == key), None)
     return NewClient(client, secret) if client else None
 
@@ -70,17 +76,24 @@ def _handed_over(request: HttpRequest, clients: list[ApiClient]) -> NewClient | 
 def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make a key, and show its secret once."""
     form = KeyForm(request.POST)
-    has_room = ApiClient.objects.filter(merchant=membership.merchant, revoked_at=None).count() < MAX_KEYS
-    if not has_room:
-        form.add_error("name", "There are 50 keys. Revoke one that you no longer use first.")
-    if keys.is_personal(request.POST.getlist("scopes")) and not _may_see_customers(membership):
-        form.add_error("scopes", "Only an owner may make a key that reads customers. Ask one of them.")
     if not form.is_valid():
         return _show_errors(request, membership, form)
-    with transaction.atomic():
-        made = keys.create_client(membership.merchant, form.cleaned_data["name"], form.cleaned_data["scopes"])
-        _record(request, membership, "key_created", made.client)
-    return _made(request, made)
+    try:
+        with transaction.atomic():
+            made = keys.create(membership, form.cleaned_data["name"], form.cleaned_data["scopes"])
+            _record(request, membership, "key_created", made.client)
+    except keys.ScopeNotAllowed as refused:
+        form.add_error("scopes", f"{_who(refused)} may make a key with these scopes. Ask one of them.")
+        return _show_errors(request, membership, form)
+    except keys.TooManyKeys:
+        form.add_error("name", f"There are {keys.MAX_KEYS} keys. Revoke one that you no longer use first.")
+        return _show_errors(request, membership, form)
+    return _made(request, membership, made)
+
+
+def _who(refused: keys.ScopeNotAllowed) -> str:
+    """Return which people may do what was refused, as the beginning of a sentence."""
+    return f"Only an {' or '.join(role.label.lower() for role in refused.roles)}"
 
 
 def _record(request: HttpRequest, membership: Membership, action: str, client: ApiClient) -> None:
@@ -94,46 +107,45 @@ def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) ->
     )
 
 
-def _may_see_customers(membership: Membership) -> bool:
-    """Return whether the person may get the secret of a key that reads customers. Rule token.personal."""
-    return membership.role == Role.OWNER
-
-
 def _scopes(membership: Membership, chosen: Collection[str]) -> list[dict[str, Any]]:
     """Return the scopes that the person may give a key, and whether each is chosen."""
+    grantable = keys.grantable(membership.role)
     return [
         {"name": name, "words": words, "is_on": name in chosen}
         for name, words in settings.SCOPES.items()
-        if _may_see_customers(membership) or not keys.is_personal([name])
+        if name in grantable
     ]
+
+
+@contextmanager
+def _refusals(request: HttpRequest) -> Iterator[None]:
+    """Have the next page say why the block did not change a key. Raises Http404 if there is no such key."""
+    try:
+        with access.or_404(), transaction.atomic():
+            yield
+    except keys.ScopeNotAllowed as refused:
+        pages.refuse(request, f"{_who(refused)} may change a key with these scopes.")
+    except keys.StillRotating:
+        pages.refuse(request, "This key has two secrets already. Stop the old one first.")
 
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Give a key a second secret, shown once; the old one stays valid until it is stopped."""
-    of_key = ApiClient.objects.filter(merchant=membership.merchant, pk=client_uuid).values_list(
-        "scopes", flat=True
-    )
-    if keys.is_personal(" ".join(of_key).split()) and not _may_see_customers(membership):
-        pages.refuse(request, "This key reads customers, so only an owner may rotate it.")
-        return redirect("portal_keys")
-    try:
-        with access.or_404(), transaction.atomic():
-            made = keys.rotate(membership.merchant, client_uuid)
-            _record(request, membership, "key_rotated", made.client)
-    except keys.StillRotating:
-        pages.refuse(request, "This key has two secrets already. Stop the old one first.")
-        return redirect("portal_keys")
-    return _made(request, made)
+    with _refusals(request):
+        made = keys.rotate(membership, client_uuid)
+        _record(request, membership, "key_rotated", made.client)
+        _hand_over(request, membership, made)
+    return redirect("portal_keys")
 
 
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """End a key's old secret."""
-    with access.or_404(), transaction.atomic():
-        client = keys.stop_previous(membership.merchant, client_uuid)
+    with _refusals(request):
+        client = keys.stop_previous(membership, client_uuid)
         _record(request, membership, "key_secret_stopped", client)
-    messages.success(request, f"The old secret of “{client.name}” is good no more.")
+        messages.success(request, f"The old secret of “{client.name}” no longer works.")
     return redirect("portal_keys")
 
 
@@ -144,13 +156,13 @@ def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
         with access.or_404():
             client = ApiClient.objects.get(merchant=membership.merchant, pk=client_uuid, revoked_at=None)
         return pages.ask(request, membership, _revoking(client), here="portal_keys")
-    with access.or_404(), transaction.atomic():
-        client = keys.revoke(membership.merchant, client_uuid)
+    with _refusals(request):
+        client = keys.revoke(membership, client_uuid)
         _record(request, membership, "key_revoked", client)
-    messages.success(request, f"“{client.name}” is revoked. Its calls are refused from now on.")
+        messages.success(request, f"“{client.name}” is revoked. Its calls are refused from now on.")
     return redirect("portal_keys")
 
 
 def _revoking(client: ApiClient) -> Question:
-    text = "Every call with this key is refused from that moment, and it does not come back."
+    text = "Every call with this key is refused from that moment. A revoked key cannot be restored."
     return Question("Keys", f"Revoke “{client.name}”?", text, "Revoke it now")

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 
 from config.lib import clock
 from payments.models import Merchant
-from portal import access, audit, pages, team
+from portal import access, audit, keys, pages, team
 from portal.access import requires
 from portal.models import Invitation, Membership, Role
 from portal.pages import Question
@@ -28,12 +28,17 @@ WORDS: dict[str, str] = {
     "resend": "Send deliveries again",
     "reveal": "See customers’ personal data",
     "change_webhooks": "Change webhooks, send test events",
+    "approve_endpoint": "Approve an endpoint for personal data",
     "change_keys": "Make and revoke API keys",
     "change_team": "Invite, change and remove people",
     "change_settings": "Change the settings",
     "read_audit": "Read the audit log",
 }
-MAKES_OWNERS = "Make somebody an owner"  # what portal.team keeps to owners
+MAKES_OWNERS = "Make somebody an owner"  # only owners may: portal.team
+GIVES_SCOPES = {  # portal.keys.grantable
+    "refunds:write": "Make API keys that refund",
+    "customers:read": "Make API keys that read customers’ data",
+}
 
 
 class InviteForm(forms.Form):
@@ -64,6 +69,8 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
 def _table() -> list[dict[str, Any]]:
     """Return what each role may do, a row an action."""
     table = [(words, access.MAY[action]) for action, words in WORDS.items()]
+    for scope, words in GIVES_SCOPES.items():
+        table.append((words, frozenset(role for role in Role if scope in keys.grantable(role))))
     table.append((MAKES_OWNERS, frozenset({Role.OWNER})))
     return [{"words": words, "cells": [role in may for role in Role]} for words, may in table]
 

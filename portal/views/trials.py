@@ -43,7 +43,7 @@ def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
     progress = shown.of(membership.merchant, is_own=request.GET.get("order") == OWN)
     if pages.is_asked_for(request, "cases"):
         return pages.show(request, membership, "portal/_cases.html", {"progress": progress}, here=HERE)
-    context = {"progress": progress, "new_secret": pages.handed_over(request, "signing")}
+    context = {"progress": progress, "new_secret": pages.handed_over(request, membership, "signing")}
     return pages.show(request, membership, "portal/checklist.html", context, here=HERE)
 
 
@@ -89,7 +89,7 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
     except CannotBegin as refused:
         return _refused(request, refused)
     if secret:
-        pages.hand_over(request, "signing", secret)
+        pages.hand_over(request, membership, "signing", secret)
     return redirect(f"{reverse(HERE)}#{'secret' if secret else 'case-rotate'}")
 
 

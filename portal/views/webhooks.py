@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from config.lib.bulkhead import Busy
 from payments.models import Merchant
-from portal import audit, badges, pages
+from portal import access, audit, badges, pages
 from portal.access import requires
 from portal.dashboard import charts
 from portal.deliveries import log
@@ -81,7 +81,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     subscription = _subscription(membership)
     context = {
         "subscription": subscription,
-        "new_secret": pages.handed_over(request, "signing"),
+        "new_secret": pages.handed_over(request, membership, "signing"),
         "takes_loopback": settings.WEBHOOK_LOOPBACK,
         **_endpoint(subscription),
         **_receiver(request),
@@ -177,7 +177,7 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     except Unfit as unfit:
         return _show(request, membership, url=url, types=_ticked(chosen), errors=unfit.errors)
     if secret:
-        pages.hand_over(request, "signing", secret)
+        pages.hand_over(request, membership, "signing", secret)
     else:
         messages.success(request, "Saved. The next delivery goes there.")
     return redirect("portal_webhooks")
@@ -187,9 +187,13 @@ def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequen
     """Keep the endpoint; return the secret of a new one, "" where it was changed. Raises Unfit."""
     checked = _checked(membership.merchant, url, chosen)
     with transaction.atomic():
-        registered = subscriptions.keep(membership.merchant, url=checked, event_types=_types(chosen))
+        is_approved = access.may(membership, "approve_endpoint")
+        registered = subscriptions.keep(
+            membership.merchant, url=checked, event_types=_types(chosen), is_approved=is_approved
+        )
         if registered.is_changed:
-            audit.record(request, membership, "subscription_saved", url=url, event_types=_types(chosen))
+            facts = subscriptions.facts(registered.subscription)
+            audit.record(request, membership, "subscription_saved", **facts)
     return registered.signing_secret or ""
 
 
@@ -211,6 +215,19 @@ def _checked(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
 def _types(chosen: Sequence[str]) -> list[str]:
     """Return the event types to subscribe to: `*` for all of them, which includes those to come."""
     return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
+
+
+@requires("approve_endpoint", sensitive=True, form_of="portal_webhooks")
+def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """Approve the address for personal data; the deliveries that wait for it are then due."""
+    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+        url = subscriptions.approve(membership.merchant, request.POST.get("url", ""))
+        if url:
+            audit.record(request, membership, "endpoint_approved", url=url)
+            messages.success(request, "Approved. Personal data goes to this address from now on.")
+        else:
+            pages.refuse(request, "The address has changed since the page was opened. Check the new one.")
+    return redirect("portal_webhooks")
 
 
 @requires("change_webhooks", sensitive=True)
@@ -237,7 +254,7 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
         return redirect("portal_webhooks")
     except subscriptions.SubscriptionNotFound:
         return redirect("portal_webhooks")
-    pages.hand_over(request, "signing", rotated.signing_secret)
+    pages.hand_over(request, membership, "signing", rotated.signing_secret)
     return redirect("portal_webhooks")
 
 

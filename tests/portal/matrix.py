@@ -48,6 +48,9 @@ ROWS: dict[str, Row] = {
         is_sensitive=True,
         form={"url": "http://127.0.0.1:9/other", "event_types": "checkout.voided"},
     ),
+    "portal_endpoint_approve": Row(
+        "POST", MANAGERS, is_sensitive=True, form={"url": "http://127.0.0.1:9/hooks"}
+    ),
     "portal_endpoint_end": Row("POST", BUILDERS, is_sensitive=True),
     "portal_rotate": Row("POST", BUILDERS, is_sensitive=True),
     "portal_revoke": Row("POST", BUILDERS, is_sensitive=True),
@@ -56,7 +59,7 @@ ROWS: dict[str, Row] = {
     "portal_deliveries_close": Row("POST", NO_VIEWER),
     "portal_resend": Row("POST", NO_VIEWER, form={"which": "one", "delivery": "{delivery_uuid}"}),
     "portal_delivery": Row("GET", ALL),
-    "portal_reveal": Row("POST", MANAGERS),
+    "portal_reveal": Row("POST", MANAGERS, is_sensitive=True),
     "portal_keys": Row("GET", ALL),
     "portal_key_new": Row(
         "POST", BUILDERS, is_sensitive=True, form={"name": "Another", "scopes": "checkouts:read"}

@@ -45,7 +45,7 @@ class TestChange:
         assert written() == [(action, "Key “Key”") for action in actions]
         first = AuditEntry.objects.earliest("pk")
         assert (first.client, first.user, first.request_id) == (calls.key.client, None, "r-1")
-        assert first.facts == ENDPOINT and first.address == "127.0.0.1"
+        assert first.facts == ENDPOINT | {"is_approved": False} and first.address == "127.0.0.1"
         assert mail.outbox == [], "no answer waits for a mail"
         assert sorted(mailed()) == sorted(
             ["changed the webhook endpoint"] * 2

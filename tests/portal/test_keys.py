@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.DEVELOPER))
+    return stage.browser(stage.person(acme, Role.ADMIN))
 
 
 class TestKey:

@@ -31,9 +31,11 @@ def test_errors_are_the_first_of_each_wrong_field() -> None:
     assert pages.errors(Form({"name": "Box"})) == {}
 
 
-def test_a_secret_is_kept_unreadable_and_handed_over_once() -> None:
+def test_a_secret_is_stored_encrypted_and_shown_once_to_its_merchant(acme: Merchant, rival: Merchant) -> None:
     request = HttpRequest()
-    request.session = {}  # type: ignore[assignment]  # what is used of it, a dictionary has
-    pages.hand_over(request, "key", "sk_secret")
+    request.session = {}  # type: ignore[assignment]  # a dictionary has what is used of it
+    owner, elsewhere = stage.person(acme, Role.OWNER), stage.person(rival, Role.OWNER)
+    pages.hand_over(request, owner, "key", "sk_secret")
     assert "sk_secret" not in str(request.session)
-    assert [pages.handed_over(request, "key") for _ in range(2)] == ["sk_secret", ""]
+    assert pages.handed_over(request, elsewhere, "key") == ""
+    assert [pages.handed_over(request, owner, "key") for _ in range(2)] == ["sk_secret", ""]

@@ -17,7 +17,9 @@ ALL = list(EventType)
 def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -> Subscription:
     """A new merchant's subscription to everything, with its signing secret."""
     merchant = Merchant.objects.create(name=name)
-    subscription = Subscription.objects.create(merchant=merchant, url=url, event_types=["*"])
+    subscription = Subscription.objects.create(
+        merchant=merchant, url=url, event_types=["*"], is_approved=True
+    )
     SigningSecret.objects.create(subscription=subscription, secret=f"whsec_{name}")
     return subscription
 

@@ -81,7 +81,9 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> SlowClaims:
 
 def subscribe(url: str, secret: str | None = None) -> Subscription:
     merchant = Merchant.objects.create(name="Acme")
-    subscription = Subscription.objects.create(merchant=merchant, url=url, event_types=["*"])
+    subscription = Subscription.objects.create(
+        merchant=merchant, url=url, event_types=["*"], is_approved=True
+    )
     SigningSecret.objects.create(subscription=subscription, secret=secret or signing.new_secret())
     return subscription
 

@@ -88,10 +88,12 @@ def _registered(request: Request, url: str, event_types: list[str]) -> subscript
     merchant = caller_of(request).merchant
     checked = checks.checked(merchant, url)
     with transaction.atomic():
-        registered = subscriptions.keep(merchant, url=checked, event_types=event_types)
+        is_approved = import_string(settings.KEYS_APPROVED_BY)(caller_of(request))
+        registered = subscriptions.keep(
+            merchant, url=checked, event_types=event_types, is_approved=is_approved
+        )
         if registered.is_changed:
-            subscription = registered.subscription
-            _record(request, "subscription_saved", url=subscription.url, event_types=subscription.event_types)
+            _record(request, "subscription_saved", **subscriptions.facts(registered.subscription))
     return registered
 
 

@@ -29,8 +29,9 @@ def environment(request: HttpRequest) -> dict[str, Any]:
 
 
 def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
-    """Return the page that says that one may not see this and, if it is known, who may."""
-    return render(request, "403.html", {"who_may": getattr(exception, "who_may", [])}, status=403)
+    """Return the page that says that one may not do this, and what the exception knows: who may, or why not now."""
+    facts = {name: getattr(exception, name, "") for name in ("who_may", "other_merchant")}
+    return render(request, "403.html", facts, status=403)
 
 
 def unread(request: HttpRequest, status: int) -> HttpResponse:

@@ -58,13 +58,12 @@ def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 @csrf_exempt  # until it is known who sends it: a stranger's file is never taken apart, not even for its token
-@requires("change_settings", form_of=HERE)
+@requires("change_settings", form_of=HERE, reads_form=logo.take_in_memory)
 def changed(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Save the settings with the logo and the opt-in's new words, or show them as they were typed, with their preview.
 
-    A change of the name, by which customers know whom they pay, requires fresh proof; a logo is kept before it.
+    A change of the name, or of an address to which customers are sent, requires fresh proof; a logo is kept before it.
     """
-    logo.take_in_memory(request)
     return _changed(request, membership)
 
 

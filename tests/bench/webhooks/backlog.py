@@ -13,7 +13,7 @@ from payments.models import Merchant
 from tests import factories
 from tests.bench.webhooks import emitter
 from tests.bench.webhooks.processes import Worker
-from webhooks import outbox, subscriptions
+from webhooks import subscriptions
 from webhooks.models import Delivery, Event, EventType
 
 BATCH = 2000
@@ -58,7 +58,7 @@ def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] =
             Delivery.objects.bulk_create([pattern.delivery for pattern in batch])
         with connection.cursor() as cursor:  # as autovacuum would have, had they come one by one
             cursor.execute("ANALYZE webhooks_event, webhooks_delivery")
-        wakeup.after_commit(outbox.DELIVER_DUE)
+        wakeup.after_commit(subscriptions.DELIVER_DUE)
 
 
 def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 60) -> None:

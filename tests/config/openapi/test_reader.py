@@ -33,7 +33,7 @@ class TestReader:
             and others.client_id not in shown
             and "&lt;CLIENT_ID&gt;" not in shown
         )
-        keys.revoke(acme, newest.pk)
+        keys.revoke(stage.person(acme, Role.ADMIN), newest.pk)
         assert first.client_id in page(client)
 
     @pytest.mark.rule("docs.own_key")

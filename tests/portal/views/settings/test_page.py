@@ -53,6 +53,30 @@ class TestSettings:
         assert told.to == ["lea@acme.example"] and "amy@acme.example" in told.body
         assert told.subject == "TEST · Acme Shows: changed the name that customers see"
 
+    @pytest.mark.rule("portal.sensitive_settings")
+    @pytest.mark.parametrize(
+        ("field", "words"),
+        [
+            ("shop_url", "the shop’s address"),
+            ("support_url", "the address of the help page"),
+            ("terms_url", "the address of the terms"),
+            ("privacy_url", "the address of the privacy page"),
+            ("return_hosts", "the hosts that customers may return to"),
+        ],
+    )
+    def test_an_address_to_which_customers_are_sent_requires_a_fresh_proof_and_is_mailed(
+        self, acme: Merchant, field: str, words: str
+    ) -> None:
+        stage.person(acme, Role.OWNER, "lea@acme.example")
+        admin = stage.person(acme, Role.ADMIN)
+        value = "other.example" if field == "return_hosts" else "https://other.example"
+        assert "reauthenticate" in save(stage.browser(admin, is_fresh=False), **{field: value})["Location"]
+        assert not AuditEntry.objects.exists()
+        save(stage.browser(admin), **{field: value})
+        assert AuditEntry.objects.get().facts["fields"] == [field]
+        mail_outbox.send_due()
+        assert mail.outbox[0].subject == f"TEST · Acme Tickets: changed {words}"
+
     def test_call_who_pays_by_one_word(self, client: Client) -> None:
         words = client.get("/portal/settings").content.decode().lower()
         assert "customers see" in words and "payer" not in words
@@ -114,7 +138,7 @@ class TestForm:
         assert "unless an order names its own" in main and "whose order gives no way back" in main
         form, rest = main.partition("</form")[::2]
         names = re.findall(r'name="(\w+)"', form)
-        assert names[1:4] == ["name", "brand_colour", "logo"] and {"opt_in_enabled", "text"} < set(names)
+        assert names[2:5] == ["name", "brand_colour", "logo"] and {"opt_in_enabled", "text"} < set(names)
         assert re.findall(r"<button[^>]*>([^<]+)<", form) == ["Remove the logo", "Save settings"]
         assert re.findall(r"<button[^>]*>([^<]+)<", rest) == ["Preview"]
         assert names.index("text") < len(names) and form.index('name="text"') < form.index("Save settings")

@@ -1,0 +1,28 @@
+"""The API keys that a person still knows after losing a right: the merchant's owners get a list by mail."""
+
+from uuid import uuid4
+
+from payments.models import Merchant
+from portal import access, keys
+from portal.mail import outbox
+from portal.models import User
+
+
+def report_keys(merchant: Merchant, person: User, *, before: str, after: str) -> None:
+    """Mail the owners the person's live keys if the role `after` lacks a right that `before` had.
+
+    `after` is "" for a person who leaves. Call it in the transaction of the change. Rule portal.lost_rights.
+    """
+    if not _rights(before) - _rights(after):
+        return
+    held = [{"name": key.name, "client_id": key.client_id} for key in keys.held_by(merchant, person)]
+    if held:
+        outbox.tell(merchant, "keys_of_person", key=str(uuid4()), person=person.email, keys=held)
+
+
+def _rights(role: str) -> set[str]:
+    """Return all that a role allows: the portal's actions, and the scopes that it may give a key."""
+    if not role:
+        return set()
+    actions = {action for action, roles in access.MAY.items() if role in roles}
+    return actions | keys.grantable(role)

@@ -1,0 +1,92 @@
+"""What operators change of a merchant and its people: recorded in the merchant's audit log and mailed.
+
+Rule operator.recorded.
+"""
+
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.http import HttpRequest
+
+from payments.models import Merchant
+from portal import audit, lost_rights, team
+from portal.mail import outbox
+from portal.models import Membership, User
+
+EMAIL_CHANGED = "email_changed_by_operator"
+FACTOR_REMOVED = "factor_removed_by_operator"
+
+
+def record_settings(request: HttpRequest, merchant: Merchant, changed: list[str]) -> None:
+    """Record that an operator changed these settings of a merchant."""
+    audit.record_of_operator(request, merchant, "settings_changed", fields=changed)
+
+
+def record_role(request: HttpRequest, membership: Membership, *, before: str) -> None:
+    """Record that an operator gave a person a role; `before` is the previous role, "" for a new person.
+
+    Invitations that the person may no longer send end, and the owners get a list of the person's keys.
+    """
+    facts = {"email": membership.user.email, "role": membership.role}
+    audit.record_of_operator(request, membership.merchant, "role_changed", **facts)
+    if before:
+        team.take_rights(membership, before)
+
+
+def record_removal(request: HttpRequest, membership: Membership) -> None:
+    """Record that an operator removes a person from a merchant. Call it before the row is deleted."""
+    audit.record_of_operator(request, membership.merchant, "person_removed", email=membership.user.email)
+    before, membership.role = membership.role, ""
+    team.take_rights(membership, before)
+
+
+def record_email(request: HttpRequest, person: User, *, before: str) -> None:
+    """Record that an operator changed a person's e-mail, and inform the person at the previous address."""
+    _record_of_person(request, person, "email_changed", before=before, email=person.email)
+    _mail(
+        before,
+        "Your e-mail address was changed",
+        f"Our support changed the address with which you log in from {before} to {person.email}. "
+        "This address no longer works.",
+        EMAIL_CHANGED,
+    )
+
+
+def record_activity(request: HttpRequest, person: User) -> None:
+    """Record that an operator closed a person's account, or opened it again."""
+    if person.is_active:
+        _record_of_person(request, person, "account_opened", email=person.email)
+        return
+    _record_of_person(request, person, "account_closed", email=person.email)
+    for membership in _memberships(person):
+        lost_rights.report_keys(membership.merchant, person, before=membership.role, after="")
+
+
+def record_removed_factor(request: HttpRequest, authenticator: Authenticator) -> None:
+    """Record that an operator deleted a person's second factor, and inform the person."""
+    person: User = authenticator.user
+    _record_of_person(request, person, "second_factor_deleted", email=person.email)
+    kind = authenticator.get_type_display()
+    _mail(
+        person.email,
+        "A second factor was removed",
+        f"Our support removed a second factor of your account: {kind}. You set up another one at your next login.",
+        FACTOR_REMOVED,
+    )
+
+
+def _record_of_person(request: HttpRequest, person: User, action: str, **facts: Any) -> None:
+    for membership in _memberships(person):
+        audit.record_of_operator(request, membership.merchant, action, **facts)
+
+
+def _memberships(person: User) -> list[Membership]:
+    return list(Membership.objects.filter(user=person).select_related("merchant"))
+
+
+def _mail(address: str, subject: str, words: str, kind: str) -> None:
+    prefix = "TEST · " if settings.SANDBOX else ""
+    body = f"{words}\n\nIf you did not ask for this, write to {settings.SUPPORT_EMAIL} now.\n"
+    outbox.put(EmailMessage(f"{prefix}{subject}", body, to=[address]), kind, seconds=None)

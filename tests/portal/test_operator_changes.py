@@ -1,0 +1,164 @@
+"""What operators change of a merchant and its people: who may, what is recorded, and who is informed."""
+
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from payments.models import Merchant
+from portal import keys
+from portal.models import AuditEntry, Membership, Role, User
+from tests.portal import people, stage
+
+pytestmark = pytest.mark.django_db
+RIGHTS = (
+    *("view_membership", "add_membership", "change_membership", "delete_membership"),
+    *("view_user", "change_user", "delete_user", "view_merchant", "change_merchant"),
+    *("view_authenticator", "delete_authenticator"),
+)
+
+
+@pytest.fixture
+def delegate(client: Client) -> Client:
+    """An operator with every right that concerns people, who is no superuser."""
+    user = User.objects.create_user("delegate@service.example", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=RIGHTS))
+    people.operate(client, user)
+    return client
+
+
+@pytest.fixture
+def superuser(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+@pytest.fixture
+def owner(acme: Merchant) -> Membership:
+    return stage.person(acme, Role.OWNER, "lea@acme.example")
+
+
+def entries(merchant: Merchant) -> list[tuple[str, str]]:
+    return [
+        (entry.action, entry.who) for entry in AuditEntry.objects.filter(merchant=merchant).order_by("pk")
+    ]
+
+
+def mailed() -> list[tuple[list[str], str]]:
+    return [(mail.to, mail.subject.replace("TEST · ", "")) for mail in people.mails()]
+
+
+def change_user(client: Client, person: User, **fields: Any) -> Any:
+    form = {"email": person.email, "is_active": "on"} | fields
+    form = {name: value for name, value in form.items() if value is not None}
+    return client.post(f"/admin/portal/user/{person.pk}/change/", form)
+
+
+@pytest.mark.rule("operator.rights")
+class TestDelegate:
+    def test_gives_changes_and_takes_no_role(
+        self, delegate: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        mine = User.objects.get(email="delegate@service.example")
+        form = {"user": str(mine.pk), "merchant": str(acme.pk), "role": "owner"}
+        assert delegate.post("/admin/portal/membership/add/", form).status_code == 403
+        path = f"/admin/portal/membership/{owner.pk}"
+        assert delegate.post(f"{path}/change/", {"role": "viewer"}).status_code == 403
+        assert delegate.post(f"{path}/delete/", {"post": "yes"}).status_code == 403
+        assert list(Membership.objects.values_list("user__email", "role")) == [("lea@acme.example", "owner")]
+
+    def test_changes_no_email_and_deletes_no_person(self, delegate: Client, owner: Membership) -> None:
+        change_user(delegate, owner.user, email="mine@evil.example")
+        delegate.post(f"/admin/portal/user/{owner.user_id}/delete/", {"post": "yes"})
+        assert User.objects.get(pk=owner.user_id).email == "lea@acme.example"
+
+    def test_does_not_move_a_merchants_money(self, delegate: Client, acme: Merchant) -> None:
+        form = stage.FORM | {"provider_account": "acct_evil"}
+        delegate.post(f"/admin/payments/merchant/{acme.pk}/change/", form)
+        assert Merchant.objects.get(pk=acme.pk).provider_account == ""
+
+
+@pytest.mark.rule("operator.recorded")
+class TestChange:
+    def test_of_a_role_is_in_both_logs_and_mailed_to_the_owners(
+        self, superuser: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        new = User.objects.create_user("mo@acme.example")
+        form = {"user": str(new.pk), "merchant": str(acme.pk), "role": "admin"}
+        assert superuser.post("/admin/portal/membership/add/", form).status_code == 302
+        assert entries(acme) == [("role_changed", "Our support")]
+        assert LogEntry.objects.filter(content_type__model="membership").count() == 1
+        assert mailed() == [(["lea@acme.example"], "Acme Tickets: changed somebody's role")]
+
+    def test_to_a_lower_role_lists_the_persons_keys(
+        self, superuser: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        admin = stage.person(acme, Role.ADMIN)
+        key = keys.create(admin, "Till", ["checkouts:read"]).client
+        superuser.post(f"/admin/portal/membership/{admin.pk}/change/", {"role": "viewer"})
+        assert Membership.objects.get(pk=admin.pk).role == "viewer"
+        assert any(key.client_id in mail.body for mail in people.mails())
+
+    def test_that_removes_a_person_is_recorded(
+        self, superuser: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        viewer = stage.person(acme, Role.VIEWER)
+        superuser.post(f"/admin/portal/membership/{viewer.pk}/delete/", {"post": "yes"})
+        assert entries(acme) == [("person_removed", "Our support")]
+        assert not Membership.objects.filter(pk=viewer.pk).exists()
+
+    def test_of_an_email_informs_the_owners_and_the_previous_address(
+        self, superuser: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        person = stage.person(acme, Role.DEVELOPER, "dev@acme.example").user
+        assert change_user(superuser, person, email="new@acme.example").status_code == 302
+        entry = AuditEntry.objects.get()
+        assert entry.action == "email_changed"
+        assert entry.facts == {"before": "dev@acme.example", "email": "new@acme.example"}
+        assert sorted(mailed()) == [
+            (["dev@acme.example"], "Your e-mail address was changed"),
+            (["lea@acme.example"], "Acme Tickets: changed a person’s e-mail address"),
+        ]
+        assert LogEntry.objects.filter(object_id=str(person.pk)).exists()
+
+    def test_that_closes_an_account_is_recorded(
+        self, superuser: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        person = stage.person(acme, Role.ADMIN).user
+        key = keys.create(person.memberships.get(), "Till", ["checkouts:read"]).client
+        change_user(superuser, person, is_active=None)
+        assert entries(acme) == [("account_closed", "Our support")]
+        assert any(key.client_id in mail.body for mail in people.mails())
+        change_user(superuser, person)
+        assert entries(acme)[1] == ("account_opened", "Our support")
+
+    def test_that_deletes_a_second_factor_informs_its_person(
+        self, delegate: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        person = stage.person(acme, Role.DEVELOPER, "dev@acme.example").user
+        people.set_up_app(person)
+        factor = Authenticator.objects.get(user=person, type="totp")
+        delegate.post(f"/admin/mfa/authenticator/{factor.pk}/delete/", {"post": "yes"})
+        assert entries(acme) == [("second_factor_deleted", "Our support")]
+        assert (["dev@acme.example"], "A second factor was removed") in mailed()
+
+    def test_of_a_merchants_settings_is_recorded_and_mailed(
+        self, superuser: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        form = stage.FORM | {"provider_account": "acct_2", "shop_url": "https://other.example"}
+        assert superuser.post(f"/admin/payments/merchant/{acme.pk}/change/", form).status_code == 302
+        assert {"shop_url", "provider_account"} <= set(AuditEntry.objects.get().facts["fields"])
+        ((to, subject),) = mailed()
+        assert to == ["lea@acme.example"] and "the shop’s address" in subject
+
+    def test_does_not_tell_a_merchant_which_operator_acted(
+        self, superuser: Client, acme: Merchant, owner: Membership
+    ) -> None:
+        viewer = stage.person(acme, Role.VIEWER)
+        superuser.post(f"/admin/portal/membership/{viewer.pk}/delete/", {"post": "yes"})
+        page = stage.browser(owner).get("/portal/audit").content.decode()
+        assert "Our support" in page and "operator@example.com" not in page
+        assert AuditEntry.objects.get().address is None
