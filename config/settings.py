@@ -214,7 +214,7 @@ MIDDLEWARE = [
     "config.body_limits.PayersBodyMiddleware",
     "config.closing.ClosedPageMiddleware",
     "config.lib.web.page_middleware.PayerMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "portal.accounts.session_store.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -364,6 +364,7 @@ ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "portal_home"
+SESSION_ENGINE = "portal.accounts.session_store"
 SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
 SESSION_COOKIE_AGE = 30 * 60  # seconds until an idle session ends
 SESSION_LONGEST = 12 * 3600  # seconds until any session ends

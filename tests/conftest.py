@@ -26,7 +26,7 @@ from payments.models import Merchant, Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank, notifications
 from portal import keys
-from tests import emptying, factories, mates
+from tests import emptying, factories, mates, sessions
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
@@ -103,6 +103,12 @@ def _emptied_by_deleting() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", emptying.empty)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clients_that_send_secrets() -> None:
+    """The cookie of a session holds its secret, and Django's test client would send its key."""
+    sessions.install()
 
 
 @pytest.fixture(scope="session", autouse=True)

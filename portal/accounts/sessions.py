@@ -15,6 +15,7 @@ from django.utils import timezone
 from config.lib import batches
 from config.lib.web import address
 from hosted_page.payment_target import LOOKS
+from portal.accounts import session_store
 from portal.models import User
 
 BEGAN = "began_at"  # session key: when the session began, in Unix seconds
@@ -111,7 +112,7 @@ def delete_ended() -> None:
 
 def _follow(request: HttpRequest) -> None:
     """Move the session's row to its current key: it gets another one when SECRET_KEY was replaced."""
-    former = request.COOKIES[settings.SESSION_COOKIE_NAME]
+    former = session_store.digest(request.COOKIES[settings.SESSION_COOKIE_NAME])
     if former != _key(request):
         UserSession.objects.filter(session_key=former).update(session_key=_key(request))
 

@@ -112,7 +112,7 @@ class Stage:
         factories.subscribe(merchant, url=URL, event_types=["*"])
         self.checkout = captured(merchant, merchant_order_id=f"A-{merchant.pk.hex[-8:]}")
         self.delivery = parked(merchant, self.checkout)
-        self.client: ApiClient = keys.create_client(merchant, "Shop backend").client
+        self.client: ApiClient = keys.create_client(merchant, "Shop backend", ["checkouts:read"]).client
         self.invitation: Invitation = team.invite(
             self.people[Role.OWNER], f"new@{merchant.pk.hex[-8:]}.example", Role.VIEWER
         )

@@ -9,15 +9,19 @@ from django.apps import apps
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from checkout.models import Change, Checkout, Refund
 from payments.models import Merchant, Operation
 from portal import urls
 from portal.models import ApiClient, AuditEntry, Invitation, Membership, OutboundEmail, Role
+from tests import factories
 from tests.config import addresses
+from tests.hosted_page.logo.test_keeping import show_logo
 from tests.portal import stage
 from tests.portal.matrix import PERSONAL, ROWS
 from tests.portal.stage import Stage
+from webhooks import subscriptions
 from webhooks.models import Delivery, Event, SigningSecret, Subscription
 
 pytestmark = pytest.mark.django_db
@@ -37,6 +41,23 @@ OWN: tuple[Any, ...] = (
     *(Merchant, Operation, SigningSecret, Change, apps.get_model("hosted_page", "OptInText")),
 )
 DONE = {200, 302, 303}
+OF_THE_SESSION = {"portal_switch"}  # changes only what the browser's session holds
+
+
+def act_on(own: Stage, name: str) -> dict[str, Any]:
+    """Bring about what the verb acts on, beyond what is on the stage; return the ids of its address."""
+    ids = own.ids() | {"merchant": own.merchant.pk}
+    if name == "portal_cancel":
+        ids["checkout_uuid"] = stage.hold(factories.checkout(own.merchant)).pk
+    if name == "portal_revoke":
+        subscriptions.rotate(own.merchant)
+    if name == "portal_logo_remove":
+        show_logo(own.merchant)
+    if name == "portal_deliveries_close":
+        Event.objects.update(body_deleted_at=timezone.now())
+    return ids
+
+
 ADDRESSES = [(route, pattern.name or "") for route, pattern in addresses.below(urls.urlpatterns)]
 
 
@@ -100,8 +121,9 @@ def undone() -> Iterator[None]:
 @pytest.mark.parametrize("name", ROWS)
 class TestAddress:
     def test_serves_those_roles_and_no_other(self, own: Stage, name: str) -> None:
-        ids = own.ids() | {"merchant": own.merchant.pk}
+        ids = act_on(own, name)
         before = everything()
+        effects: dict[str, set[str]] = {}
         for role in Role:
             with undone():
                 answer = ask(stage.browser(own.people[role]), name, ids)
@@ -109,12 +131,17 @@ class TestAddress:
                 if role in ROWS[name].roles.split():
                     assert answer.status_code in DONE, (role, answer.status_code)
                     assert "reauthenticate" not in answer.headers.get("Location", "")
+                    after = everything()
+                    effects[role] = {model for model, rows in after.items() if rows != before[model]}
                     continue
                 assert answer.status_code == 403, role
                 said = answer.content.decode()
                 assert "req_" in said, "the page says which request it was"
                 assert "A colleague of yours can do it whose role is" in said
                 assert everything() == before, role
+        assert len(set(map(frozenset, effects.values()))) == 1, f"each role does the same: {effects}"
+        changes_rows = ROWS[name].method == "POST" and name not in OF_THE_SESSION
+        assert not changes_rows or any(effects.values()), "the roles that may do it have an effect"
 
     def test_keeps_a_strangers_things_apart(self, own: Stage, strangers: Stage, name: str) -> None:
         ids = strangers.ids() | {"merchant": strangers.merchant.pk}

@@ -123,4 +123,4 @@ def _signed_in(backend: Backend) -> str:
     session[HASH_SESSION_KEY] = owner.get_session_auth_hash()
     session[login._AUTHENTICATION_METHODS_USER_SESSION_KEY] = str(owner.pk)
     session.save()
-    return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
+    return f"{settings.SESSION_COOKIE_NAME}={session.secret}"

@@ -1,0 +1,63 @@
+"""Sessions of people: only the cookie holds the secret, and the database holds its keyed digest.
+
+A copy of the database therefore logs no one in. Django and allauth use `session_key`, the digest, in all their tables.
+Rule portal.session_digests.
+"""
+
+import secrets
+
+from django.conf import settings
+from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends.base import CreateError
+from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
+from django.http import HttpRequest, HttpResponseBase
+
+from config.lib import crypto
+
+DIGEST_LETTERS = 40  # 160 bits: what the columns of Django and allauth take
+
+
+def digest(secret: str) -> str:
+    """Return the session key that is stored for a cookie's secret."""
+    return crypto.keyed_digest("session", secret)[:DIGEST_LETTERS]
+
+
+class SessionStore(db.SessionStore):
+    """Django's sessions in the database; `session_key` is the digest of a secret, which is known while it is in use."""
+
+    secret = ""
+
+    @classmethod
+    def of_secret(cls, secret: str) -> "SessionStore":
+        """Return the session of a cookie's secret; an empty one if there is none."""
+        store = cls(digest(secret) if secret else None)
+        store.secret = secret
+        return store
+
+    def create(self) -> None:
+        """Begin a session with a new secret, which the middleware puts into the cookie."""
+        while True:
+            self.secret = secrets.token_urlsafe(32)
+            self._session_key = digest(self.secret)
+            try:
+                self.save(must_create=True)
+            except CreateError:  # another session has this digest
+                continue
+            self.modified = True
+            return
+
+
+class SessionMiddleware(DjangoSessionMiddleware):
+    """Reads the session by the digest of the cookie's secret, and puts the secret into the cookie."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        request.session = SessionStore.of_secret(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Put the secret where Django has put the session key; an empty cookie ends the session in the browser."""
+        answer = super().process_response(request, response)
+        cookie = answer.cookies.get(settings.SESSION_COOKIE_NAME)
+        if cookie is not None and cookie.value:
+            secret: str = request.session.secret  # type: ignore[attr-defined]  # of our store
+            answer.cookies[settings.SESSION_COOKIE_NAME] = secret  # keeps the cookie's attributes
+        return answer

@@ -1,0 +1,96 @@
+"""Sessions whose cookie holds a secret of which the database holds only a digest."""
+
+from typing import Any
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.test import Client
+
+from payments.models import Merchant
+from portal.accounts import session_store
+from portal.accounts.session_store import SessionStore
+from portal.models import User
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.session_digests")]
+NAME = settings.SESSION_COOKIE_NAME
+
+
+@pytest.fixture
+def lea(acme: Merchant) -> User:
+    return people.join(acme)
+
+
+def log_in_by_password(client: Client) -> str:
+    """Log in through the page; return what the browser now sends."""
+    people.log_in(client)
+    return str(client.cookies[NAME].value)
+
+
+def with_cookie(value: Any) -> Client:
+    other = Client()
+    other.cookies[NAME] = value
+    return other
+
+
+class TestARowOfTheDatabase:
+    def test_logs_no_one_in(self, client: Client, lea: User) -> None:
+        secret = log_in_by_password(client)
+        stolen = {*Session.objects.values_list("session_key", flat=True)}
+        stolen |= {*UserSession.objects.values_list("session_key", flat=True)}
+        assert stolen and secret not in stolen
+        assert not any(people.is_in(with_cookie(key)) for key in stolen)
+        assert people.is_in(with_cookie(secret))
+
+    def test_is_worth_nothing_without_the_key(self, client: Client, lea: User, settings: Any) -> None:
+        """A row that was written into the database logs no one in: its digest needs the server's key."""
+        secret = log_in_by_password(client)
+        settings.LOOKUP_KEY = "another key"
+        assert not people.is_in(with_cookie(secret))
+
+    def test_is_the_same_in_both_tables(self, client: Client, lea: User) -> None:
+        secret = log_in_by_password(client)
+        key = session_store.digest(secret)
+        assert Session.objects.get().session_key == UserSession.objects.get().session_key == key
+
+
+class TestTheCookie:
+    def test_keeps_its_attributes(self, client: Client, lea: User) -> None:
+        log_in_by_password(client)
+        cookie = client.cookies[NAME]
+        assert cookie["httponly"] and cookie["samesite"] == "Lax" and cookie["path"] == "/"
+        assert len(cookie.value) >= 43, "256 bits"
+
+    def test_is_another_one_after_a_login_and_none_after_a_logout(self, client: Client, lea: User) -> None:
+        client.post("/accounts/login/code/", {"email": people.EMAIL})
+        before = client.cookies[NAME].value
+        client.post("/accounts/login/code/confirm/", {"code": people.mailed(r"\b\d{8}\b")})
+        after = client.cookies[NAME].value
+        assert after != before and not people.is_in(with_cookie(before))
+        client.post("/accounts/logout/")
+        assert not people.is_in(with_cookie(after))
+
+    @pytest.mark.parametrize("value", ["", "x", "é", "a" * 5000, "../../etc"])
+    def test_of_a_strangers_making_is_no_session(self, lea: User, value: str) -> None:
+        answer = with_cookie(value).get("/portal")
+        assert answer.status_code == 302 and answer["Location"].startswith("/accounts/login/")
+
+
+class TestStore:
+    def test_loads_what_it_has_saved_by_its_secret(self) -> None:
+        store = SessionStore()
+        store["code"] = "4711"
+        store.save()
+        assert SessionStore.of_secret(store.secret)["code"] == "4711"
+        assert SessionStore.of_secret(store.session_key).get("code") is None
+
+    def test_has_a_new_secret_after_each_cycle(self) -> None:
+        store = SessionStore()
+        store["code"] = "4711"
+        store.save()
+        before = store.secret
+        store.cycle_key()
+        assert store.secret != before and SessionStore.of_secret(store.secret)["code"] == "4711"
+        assert SessionStore.of_secret(before).get("code") is None

@@ -1,0 +1,44 @@
+"""Django's test client, for sessions whose cookie holds the secret of which the session key is the digest.
+
+The client puts the session key into the cookie when it logs a person in or begins a session. Here it finds the secret.
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.test.client import ClientMixin
+
+from portal.accounts.session_store import SessionStore
+
+_secrets: dict[str, str] = {}  # of the sessions that this process has begun, by their keys
+
+
+def install() -> None:
+    """Have Django's test client send secrets."""
+    create, log_in, begin = SessionStore.create, ClientMixin._login, ClientMixin.session
+
+    def creating(store: SessionStore) -> None:
+        create(store)
+        _secrets[str(store.session_key)] = store.secret
+
+    def logging_in(client: Any, *args: Any) -> None:
+        log_in(client, *args)
+        _put_secret(client)
+
+    def beginning(client: Any) -> Any:
+        cookie = client.cookies.get(settings.SESSION_COOKIE_NAME)
+        if cookie:
+            return SessionStore.of_secret(cookie.value)
+        session = begin.fget(client)
+        _put_secret(client)
+        return session
+
+    SessionStore.create = creating  # type: ignore[method-assign]
+    ClientMixin._login = logging_in
+    ClientMixin.session = property(beginning)
+
+
+def _put_secret(client: Any) -> None:
+    name = settings.SESSION_COOKIE_NAME
+    if client.cookies[name].value in _secrets:
+        client.cookies[name] = _secrets[client.cookies[name].value]
