@@ -6,7 +6,7 @@ The client puts the session key into the cookie when it logs a person in or begi
 from typing import Any
 
 from django.conf import settings
-from django.test.client import ClientMixin
+from django.test import client as django_client
 
 from portal.accounts.session_store import SessionStore
 
@@ -15,7 +15,9 @@ _secrets: dict[str, str] = {}  # of the sessions that this process has begun, by
 
 def install() -> None:
     """Have Django's test client send secrets."""
-    create, log_in, begin = SessionStore.create, ClientMixin._login, ClientMixin.session
+    mixin: Any = django_client.ClientMixin
+    store_class: Any = SessionStore
+    create, log_in, begin = store_class.create, mixin._login, mixin.session
 
     def creating(store: SessionStore) -> None:
         create(store)
@@ -33,9 +35,8 @@ def install() -> None:
         _put_secret(client)
         return session
 
-    SessionStore.create = creating  # type: ignore[method-assign]
-    ClientMixin._login = logging_in
-    ClientMixin.session = property(beginning)
+    store_class.create = creating
+    mixin._login, mixin.session = logging_in, property(beginning)
 
 
 def _put_secret(client: Any) -> None:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import CreateError
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 
 from config.lib import crypto
 
@@ -53,7 +53,7 @@ class SessionMiddleware(DjangoSessionMiddleware):
     def process_request(self, request: HttpRequest) -> None:
         request.session = SessionStore.of_secret(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
 
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Put the secret where Django has put the session key; an empty cookie ends the session in the browser."""
         answer = super().process_response(request, response)
         cookie = answer.cookies.get(settings.SESSION_COOKIE_NAME)
