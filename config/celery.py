@@ -71,6 +71,7 @@ HOURLY = {
     "portal.tasks.delete_expired_tokens": "Delete expired tokens",
     "portal.tasks.delete_login_attempts": "Delete old tries to log in",
     "portal.tasks.delete_notes": "Delete notes on erased people",
+    "portal.tasks.disable_unused_accounts": "Warn and disable unused accounts",
     "portal.tasks.delete_old_emails": "Delete old mails and invitations",
     "payments.providers.sandbox.tasks.delete_old_visits": "Delete old visits to the bank",
     "webhooks.tasks.delete_personal": "Delete personal data",

@@ -334,8 +334,10 @@ AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "portal.accounts.passwords.MaximumLengthValidator", "OPTIONS": {"max_length": 128}},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "portal.accounts.passwords.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "portal.accounts.passwords.ContextWordsValidator"},
+    {"NAME": "portal.accounts.passwords.PreviousPasswordsValidator"},
 ]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher", "portal.keys.ClientSecretHasher"]
 PASSWORD_RESET_TIMEOUT = 3600  # seconds for which a mailed link to a new password works
@@ -366,8 +368,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "portal_home"
 SESSION_ENGINE = "portal.accounts.session_store"
 SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
-SESSION_COOKIE_AGE = 30 * 60  # seconds until an idle session ends
-SESSION_LONGEST = 12 * 3600  # seconds until any session ends
+SESSION_COOKIE_AGE, SESSION_LONGEST = 15 * 60, 12 * 3600  # seconds until an idle session ends, and any session
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 TOTP_REQUIRED = env.boolean("TOTP_REQUIRED", not LOCAL)  # for owners, admins and operators
 MFA_ADAPTER = "portal.accounts.login.MfaAdapter"

@@ -13,6 +13,7 @@ from oauth2_provider.models import AccessToken
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
 from payments.columns import MoneyAdmin
 from portal import operator_changes
+from portal.accounts import sessions
 from portal.models import (
     ApiClient,
     AuditEntry,
@@ -25,6 +26,7 @@ from portal.models import (
     Membership,
     OutboundEmail,
     PaymentHour,
+    PreviousPassword,
     Trial,
     User,
 )
@@ -71,11 +73,11 @@ class UserAdmin(PermissionsAdmin):
     """Only superusers give rights and change other operators."""
 
     is_small = True
-    list_display = ("email", "is_staff", "is_active", "date_joined", "last_login")
+    list_display = ("email", "is_staff", "is_active", "disabled_for_disuse_at", "date_joined", "last_login")
     list_filter = ("is_staff", "is_active")
     search_fields = ("email",)
     exclude = ("password",)
-    readonly_fields = ("last_login", "date_joined")
+    readonly_fields = ("last_login", "date_joined", "disuse_warned_at", "disabled_for_disuse_at")
     filter_horizontal = ("groups", "user_permissions")
     panels = (("portal.membership", "user"),)
 
@@ -93,7 +95,10 @@ class UserAdmin(PermissionsAdmin):
         return super().has_delete_permission(request, obj) and _may_do_everything(request)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Save and record the change, and end the sessions of a person who may no longer log in."""
         super().save_model(request, obj, form, change)
+        if not obj.is_active:
+            sessions.end_all(obj)
         if change and "email" in form.changed_data:
             operator_changes.record_email(request, obj, before=form.initial["email"])
         if change and "is_active" in form.changed_data:
@@ -103,6 +108,14 @@ class UserAdmin(PermissionsAdmin):
         for membership in Membership.objects.filter(user=obj).select_related("merchant", "user"):
             operator_changes.record_removal(request, membership)
         super().delete_model(request, obj)
+
+@admin.register(PreviousPassword)
+class PreviousPasswordAdmin(ReadOnlyAdmin):
+    """Shows when people set their last passwords."""
+
+    list_display = ("user", "created_at")
+    search_fields = ("user",)
+    secret = ("encoded",)
 
 
 @admin.register(Membership)
@@ -256,6 +269,17 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
 
 @admin.register(UserSession)
 class UserSessionAdmin(ReadOnlyAdmin):
+    """Shows where people are logged in. Deleting a row ends the session."""
+
     list_display = ("user", "created_at", "last_seen_at", "ip", "user_agent")
     search_fields = ("user",)
     secret = ("session_key", "data")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Let operators end a person's session."""
+        may = admin.ModelAdmin.has_delete_permission(self, request, obj)
+        return may and may_touch(request, obj.user if obj else None)
+
+    def delete_model(self, request: HttpRequest, obj: UserSession) -> None:
+        """End the session: its key is worth nothing afterwards."""
+        obj.end()

@@ -61,6 +61,8 @@ ACTIONS: dict[str, str] = {
     "second_factor_locked": "Gave too many wrong codes after the right password",
     "recovery_codes_made": "Made new recovery codes",
     "sessions_ended": "Ended other sessions",
+    "account_disabled": "Account disabled after 90 days without a login",
+    "account_enabled": "Enabled their unused account again",
 }
 # Settings by which customers know whom they pay, or that say where they are sent, in the words of the mail to the
 # owners. Rule portal.sensitive_settings.
@@ -75,10 +77,10 @@ SENSITIVE_SETTINGS = {
 }
 
 
-def record(request: HttpRequest, membership: Membership, action: str, **facts: Any) -> AuditEntry:
+def record(request: HttpRequest | None, membership: Membership, action: str, **facts: Any) -> AuditEntry:
     """Write what somebody did, and queue a mail to the owners if it is sensitive.
 
-    Call it in the transaction of what was done. `facts` holds ids and names, never a secret.
+    A task has no request. Call it in the transaction of what was done. `facts` holds ids and names, never a secret.
     """
     return _write(request, AuditEntry(merchant=membership.merchant, user=membership.user), action, facts)
 
@@ -95,9 +97,10 @@ def record_of_operator(request: Any, merchant: Merchant, action: str, **facts: A
     return _write(request, entry, action, facts)
 
 
-def _write(request: HttpRequest, entry: AuditEntry, action: str, facts: dict[str, Any]) -> AuditEntry:
+def _write(request: HttpRequest | None, entry: AuditEntry, action: str, facts: dict[str, Any]) -> AuditEntry:
     entry.action, entry.facts = action, facts
-    entry.address = None if entry.is_operators else address.of(request) or None
+    is_shown = request is not None and not entry.is_operators
+    entry.address = (address.of(request) or None) if request is not None and is_shown else None
     entry.request_id = request_id.current()
     entry.save()
     last_writes.note(entry.merchant_id)
@@ -115,7 +118,7 @@ def _sensitive(action: str, facts: dict[str, Any]) -> str:
     return SENSITIVE.get(action, "")
 
 
-def record_of_person(request: HttpRequest, user: User, action: str, **facts: Any) -> None:
-    """Write what somebody did to their own account, in the log of each merchant that they belong to."""
+def record_of_person(request: HttpRequest | None, user: User, action: str, **facts: Any) -> None:
+    """Write what a person, or a task, did to the person's account, in the log of each merchant of theirs."""
     for membership in Membership.objects.filter(user=user).select_related("merchant", "user"):
         record(request, membership, action, **facts)

@@ -39,6 +39,10 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_staff = models.BooleanField("operator", default=False)
     is_active = models.BooleanField(default=True)
     date_joined = models.DateTimeField(auto_now_add=True)
+    disuse_warned_at = models.DateTimeField(null=True, blank=True)
+    disabled_for_disuse_at = models.DateTimeField(
+        null=True, blank=True, help_text="After 90 days without a login; the person can enable it again."
+    )
 
     objects = UserManager()
     USERNAME_FIELD = "email"
@@ -54,6 +58,18 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Put the e-mail into lower case, as logins look it up."""
         super().clean()
         self.email = self.email.lower()
+
+
+class PreviousPassword(models.Model):
+    """The hash of one of a person's last passwords, the current one included (rule portal.passwords)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="previous_passwords")
+    encoded = models.CharField(max_length=128, help_text="Hashed.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.user}\N{NO-BREAK SPACE}· {self.created_at:%Y-%m-%d}"
 
 
 class Role(models.TextChoices):

@@ -8,7 +8,7 @@ from oauth2_provider.models import AccessToken
 
 from checkout.models import Checkout
 from config.lib import batches, clock
-from portal.accounts import login_limits, sessions
+from portal.accounts import login_limits, sessions, unused_accounts
 from portal.dashboard import counting
 from portal.mail import outbox, watching
 from portal.models import CheckoutNote, Invitation, OutboundEmail
@@ -20,6 +20,7 @@ EMAILS_KEPT = timedelta(days=90)
 send_emails = shared_task(outbox.send_due, name="portal.tasks.send_emails")
 run_trials = shared_task(running.run_due, name=running.RUN_TRIALS)
 delete_login_attempts = shared_task(login_limits.delete_old, name="portal.tasks.delete_login_attempts")
+disable_unused_accounts = shared_task(unused_accounts.handle_due, name="portal.tasks.disable_unused_accounts")
 delete_ended_sessions = shared_task(sessions.delete_ended, name="portal.tasks.delete_ended_sessions")
 
 

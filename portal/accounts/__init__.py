@@ -1,1 +1,1 @@
-"""How people come in and prove who they are: login, second factor, sessions."""
+"""How people log in and prove who they are: passwords, second factor, sessions, unused accounts."""

@@ -12,7 +12,7 @@ from django.urls import reverse
 from config.lib import crypto
 from config.lib.web import address, qr_codes
 from portal import access, audit
-from portal.accounts import login_limits, sessions
+from portal.accounts import login_limits, sessions, unused_accounts
 from portal.mail import outbox
 from portal.models import User
 
@@ -89,8 +89,14 @@ class AccountAdapter(DefaultAccountAdapter):
             return [method for method in methods if method["id"] != "reauthenticate"]
         return methods
 
+    def pre_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse | None:
+        """Return where a login by a right password or code ends before its second factor, None if it goes on."""
+        refusal: HttpResponse | None = super().pre_login(request, user, **facts)
+        return refusal or unused_accounts.ask_for_proofs(request, user)
+
     def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **facts)
+        unused_accounts.note_use(request, user)
         audit.record_of_person(request, user, "logged_in", browser=sessions.browser(_user_agent(request)))
         return response
 
@@ -110,7 +116,8 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Queue a mail: no answer waits for the mail server, nor tells by its time whether there is an account."""
-        facts = {"base_url": settings.BASE_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER} | context
+        facts = {"base_url": settings.BASE_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
+        facts |= {"test_mode": settings.SANDBOX} | context  # a task has no request whose processors say it
         message = self.render_mail(template_prefix, email, {"email": email} | facts)
         outbox.put(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
 
@@ -126,6 +133,7 @@ class AccountAdapter(DefaultAccountAdapter):
         if action in NEW_PASSWORD:
             sessions.end(self.request, user)
             login_limits.forgive_account(user.email)
+            unused_accounts.note_use(self.request, user)
         audit.record_of_person(self.request, user, action)
         browser = sessions.browser(_user_agent(self.request))
         super().send_notification_mail(template_prefix, user, {"browser": browser} | (context or {}), email)

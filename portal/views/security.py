@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp import views as totp_views
@@ -38,7 +39,9 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def end_sessions(request: HttpRequest) -> HttpResponse:
-    """End the other session that `session` names, or all others."""
+    """End the other session that `session` names, or all others. Raises ReauthenticationRequired."""
+    if not access.is_fresh(request):
+        raise ReauthenticationRequired
     person, named = _person(request), request.POST.get("session", "")
     ended = sessions.end(request, person, named)
     if ended:

@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
+from django.contrib.sessions.models import Session
 from django.db.models import Field, Model
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
 from checkout.models import Customer
 from config.lib.admin.readonly import OperatorAdmin
@@ -101,6 +104,44 @@ class TestRights:
         assert rights_of(lea)[:4] == (people.EMAIL, True, True, True)
         client.post("/admin/auth/group/add/", {"name": "Helpers", "permissions": ["1"]})
         assert Group.objects.get().permissions.count() == 1
+
+
+class TestSessions:
+    def test_are_ended_by_operators(self, client: Client, helper: User, chief: User, acme: Merchant) -> None:
+        people.join(acme)
+        theirs, chiefs = Client(), Client()
+        people.log_in(theirs)
+        people.log_in(chiefs, email=chief.email)
+        for email, status in ((chief.email, 403), (people.EMAIL, 302)):
+            row = UserSession.objects.get(user__email=email)
+            address = f"/admin/usersessions/usersession/{row.pk}/delete/"
+            assert client.post(address, {"post": "yes"}).status_code == status
+        assert not people.is_in(theirs) and chiefs.get("/admin/").status_code == 200
+        assert not Session.objects.filter(session_key=theirs.cookies["sessionid"].value).exists()
+
+    @pytest.mark.rule("portal.sessions")
+    def test_end_when_their_person_is_deactivated_and_stay_ended(
+        self, client: Client, chief: User, acme: Merchant
+    ) -> None:
+        lea, theirs = people.join(acme), Client()
+        people.log_in(theirs)
+        people.operate(client, chief)
+        for rights in ({}, {"is_active": "on"}):
+            assert client.post(f"{USERS}{lea.pk}/change/", {"email": lea.email, **rights}).status_code == 302
+        lea.refresh_from_db()
+        assert lea.is_active and not people.is_in(theirs)
+
+    def test_of_unused_accounts_are_shown_and_not_enabled_by_hand(
+        self, client: Client, chief: User, acme: Merchant
+    ) -> None:
+        lea, now = people.join(acme), timezone.now()
+        User.objects.filter(pk=lea.pk).update(disabled_for_disuse_at=now)
+        people.operate(client, chief)
+        form = {"email": lea.email, "is_active": "on", "disabled_for_disuse_at": ""}
+        assert client.post(f"{USERS}{lea.pk}/change/", form).status_code == 302
+        lea.refresh_from_db()
+        assert lea.disabled_for_disuse_at == now
+        assert "Disabled for disuse at" in client.get(f"{USERS}{lea.pk}/change/").content.decode()
 
 
 class TestGuessing:

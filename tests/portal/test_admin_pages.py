@@ -38,6 +38,7 @@ from portal.models import (
     LastWrite,
     Membership,
     PaymentHour,
+    PreviousPassword,
     Trial,
     User,
 )
@@ -120,6 +121,7 @@ def world(
 def _people(acme: Merchant, shared: Checkout) -> None:
     now, lea = clock.now(), User.objects.create_user("lea@acme.example")
     Membership.objects.create(merchant=acme, user=lea, role="owner")
+    PreviousPassword.objects.create(user=lea, encoded="unspoken")
     Invitation.objects.create(
         merchant=acme,
         email="finn@acme.example",

@@ -50,27 +50,27 @@ def pass_time(span: timedelta) -> None:
 
 class TestEnd:
     @pytest.mark.rule("portal.sessions")
-    def test_comes_after_thirty_idle_minutes(self, client: Client, lea: User) -> None:
+    def test_comes_after_fifteen_idle_minutes(self, client: Client, lea: User) -> None:
         people.log_in(client)
-        pass_time(timedelta(minutes=29))
+        pass_time(timedelta(minutes=14))
         assert people.is_in(client)
-        pass_time(timedelta(minutes=31))
+        pass_time(timedelta(minutes=16))
         assert not people.is_in(client)
 
     def test_is_put_off_by_use(self, client: Client, lea: User) -> None:
         people.log_in(client)
         for _ in range(3):
-            pass_time(timedelta(minutes=20))
+            pass_time(timedelta(minutes=10))
             assert people.is_in(client)
 
     @pytest.mark.rule("portal.sessions")
     def test_comes_after_twelve_hours_in_any_case(self, client: Client, lea: User) -> None:
         people.log_in(client)
         assert people.is_in(client)
-        for _ in range(25):
-            pass_time(timedelta(minutes=28))
+        for _ in range(51):
+            pass_time(timedelta(minutes=14))
             assert people.is_in(client)
-        pass_time(timedelta(minutes=21))
+        pass_time(timedelta(minutes=7))
         assert not people.is_in(client)
         assert not Session.objects.filter(session_key=client.session.session_key).exists()
 
@@ -103,6 +103,25 @@ class TestEnd:
         thief.cookies["sessionid"] = before
         assert not people.is_in(thief)
 
+    @pytest.mark.rule("portal.sessions")
+    @pytest.mark.parametrize("has_app", [True, False], ids=["by code", "by password"])
+    def test_of_its_key_comes_with_each_proof_of_identity(
+        self, client: Client, lea: User, has_app: bool
+    ) -> None:
+        secret = people.set_up_app(lea) if has_app else ""
+        client.force_login(lea)
+        assert people.is_in(client)
+        before = client.cookies["sessionid"].value
+        if has_app:
+            client.post("/accounts/2fa/reauthenticate/", {"code": people.code(secret)})
+        else:
+            client.post("/accounts/reauthenticate/", {"password": people.PASSWORD})
+        assert people.is_in(client) and client.cookies["sessionid"].value != before
+        assert UserSession.objects.get().session_key == client.session.session_key
+        thief = Client()
+        thief.cookies["sessionid"] = before
+        assert not people.is_in(thief)
+
     def test_rows_of_ended_ones_are_deleted(self, client: Client, lea: User) -> None:
         people.log_in(client)
         people.log_in(Client())
@@ -119,23 +138,23 @@ class TestAPageThatUpdatesItself:
     def test_puts_no_end_off(self, client: Client, lea: User, look: dict[str, Any]) -> None:
         people.log_in(client)
         assert people.is_in(client)
-        pass_time(timedelta(minutes=20))
+        pass_time(timedelta(minutes=10))
         assert client.get("/portal/webhooks", **look).status_code == 200
-        pass_time(timedelta(minutes=11))
+        pass_time(timedelta(minutes=6))
         assert not people.is_in(client)
 
     @pytest.mark.parametrize("look", LOOKS, ids=["by its script", "without script"])
     def test_is_not_what_sends_a_form(self, client: Client, lea: User, look: dict[str, Any]) -> None:
         people.log_in(client)
         assert people.is_in(client)
-        pass_time(timedelta(minutes=20))
+        pass_time(timedelta(minutes=10))
         client.post("/portal/webhooks/test", **look)
-        pass_time(timedelta(minutes=11))
+        pass_time(timedelta(minutes=6))
         assert people.is_in(client)
 
     def test_leads_to_the_login_after_the_end(self, client: Client, lea: User, unpaid: Checkout) -> None:
         people.log_in(client)
-        pass_time(timedelta(minutes=31))
+        pass_time(timedelta(minutes=16))
         page, login = f"/portal/checkouts/{unpaid.pk}", "/accounts/login/?next="
         part = {"HX-Request": "true", "HX-Target": "state", "HX-Current-URL": f"http://testserver{page}"}
         assert client.get(page, headers={"X-Live": "1", **part})["HX-Redirect"] == login + quote(page, "")
@@ -178,6 +197,17 @@ class TestList:
         page = client.post("/accounts/sessions/", follow=True)
         assert "All other sessions have ended" in page.content.decode()
         assert [people.is_in(other) for other in (client, *others)] == [True, False, False]
+
+    @pytest.mark.rule("portal.sessions")
+    def test_one_is_ended_after_a_fresh_proof_only(self, client: Client, lea: User) -> None:
+        other = Client()
+        people.log_in(other)
+        people.log_in(client)
+        people.prove(client, lea, ago=360)
+        answer = client.post("/accounts/sessions/")
+        assert answer["Location"].startswith("/accounts/reauthenticate/") and people.is_in(other)
+        client.post(answer["Location"], {"password": people.PASSWORD})
+        assert people.is_in(client) and not people.is_in(other)
 
     @pytest.mark.parametrize("named", ["this", "rivals", "0", "x"])
     def test_no_other_is_ended(self, client: Client, lea: User, rival: Merchant, named: str) -> None:

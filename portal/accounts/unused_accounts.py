@@ -1,0 +1,90 @@
+"""Accounts that nobody uses: warned, disabled after 90 days without a login, and enabled again by their person.
+
+Rule portal.unused_accounts.
+"""
+
+from datetime import datetime, timedelta
+
+from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.account.internal.stagekit import pop_login
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from config.lib import clock
+from portal import audit
+from portal.accounts import sessions
+from portal.models import User
+
+LIMIT = timedelta(days=90)  # without a login; counted from the day of joining if there was none
+NOTICE = timedelta(days=14)  # between the warning and the end
+AT_ONCE = 500  # accounts of each kind that one run of the task handles
+DISABLED = f"This account is disabled: nobody has logged in with it for {LIMIT.days} days. To use it again, "
+PROOFS = {  # ways to prove one's identity in allauth's records: what to do if it is missing, and where
+    "code": (f"{DISABLED}ask for a code by e-mail here.", "account_request_login_code"),
+    "password": (f"{DISABLED}log in with your password now, or choose a new one.", "account_login"),
+}
+
+
+def handle_due() -> None:
+    """Warn people whose account is unused for 76 days, and disable the accounts of those warned 14 days ago."""
+    now = clock.now()
+    for user in _unused_since(now - LIMIT + NOTICE).filter(disuse_warned_at=None)[:AT_ONCE]:
+        _warn(user, now)
+    for user in _due(now)[:AT_ONCE]:
+        _disable(user, now)
+
+
+def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
+    """Return a redirect to the proof that a disabled account still lacks; None if the login may go on.
+
+    A disabled account needs a code by e-mail and the password, in either order, in one browser.
+    """
+    if user.disabled_for_disuse_at is None:
+        return None
+    given = {record["method"] for record in get_authentication_records(request, user)}
+    for method, (words, page) in PROOFS.items():
+        if method not in given:
+            pop_login(request)
+            messages.error(request, words)
+            return redirect(page)
+    return None
+
+
+def note_use(request: HttpRequest, user: User) -> None:
+    """Enable the account if it was disabled, and withdraw a warning. Call it after a login and a password reset."""
+    rows = User.objects.filter(pk=user.pk)
+    with transaction.atomic():
+        if rows.filter(disabled_for_disuse_at__isnull=False).update(disabled_for_disuse_at=None):
+            audit.record_of_person(request, user, "account_enabled")
+        rows.filter(disuse_warned_at__isnull=False).update(disuse_warned_at=None)
+    user.disabled_for_disuse_at = user.disuse_warned_at = None
+
+
+def _unused_since(before: datetime) -> QuerySet[User]:
+    """Return the enabled accounts that nobody has logged in with since then, the operators' included."""
+    unused = Q(last_login__lt=before) | Q(last_login=None, date_joined__lt=before)
+    return User.objects.filter(unused, is_active=True, disabled_for_disuse_at=None).order_by("pk")
+
+
+def _due(now: datetime) -> QuerySet[User]:
+    return _unused_since(now - LIMIT).filter(disuse_warned_at__lte=now - NOTICE)
+
+
+@transaction.atomic
+def _warn(user: User, now: datetime) -> None:
+    rows = _unused_since(now - LIMIT + NOTICE).filter(pk=user.pk, disuse_warned_at=None)
+    if rows.update(disuse_warned_at=now):  # nobody has logged in since the list was read
+        ends_at = max((user.last_login or user.date_joined) + LIMIT, now + NOTICE)
+        get_adapter().send_mail("account/email/account_unused", user.email, {"ends_at": ends_at})
+
+
+@transaction.atomic
+def _disable(user: User, now: datetime) -> None:
+    if _due(now).filter(pk=user.pk).update(disabled_for_disuse_at=now):
+        sessions.end_all(user)
+        audit.record_of_person(None, user, "account_disabled")
+        get_adapter().send_mail("account/email/account_disabled", user.email, {})
