@@ -119,6 +119,6 @@ def _sensitive(action: str, facts: dict[str, Any]) -> str:
 
 
 def record_of_person(request: HttpRequest | None, user: User, action: str, **facts: Any) -> None:
-    """Write what a person, or a task, did to the person's account, in the log of each merchant of theirs."""
+    """Write what a person, or a task, did to the person's account, in the log of each of their merchants."""
     for membership in Membership.objects.filter(user=user).select_related("merchant", "user"):
         record(request, membership, action, **facts)

@@ -63,7 +63,7 @@ class CommonPasswordValidator(password_validation.CommonPasswordValidator):
 
 
 class ContextWordsValidator:
-    """No e-mail address of the person, name of a merchant of theirs, or word of this service in a password."""
+    """No e-mail address of the person, name of one of their merchants, or word of this service in a password."""
 
     def validate(self, password: str, user: User | None = None) -> None:
         """Raise ValidationError if the password contains such a word."""

@@ -1,4 +1,4 @@
-"""Accounts that nobody uses: warned, disabled after 90 days without a login, and enabled again by their person.
+"""Unused accounts: a warning, the end after 90 days without a login, and how their person enables them again.
 
 Rule portal.unused_accounts.
 """
@@ -22,10 +22,10 @@ from portal.models import User
 LIMIT = timedelta(days=90)  # without a login; counted from the day of joining if there was none
 NOTICE = timedelta(days=14)  # between the warning and the end
 AT_ONCE = 500  # accounts of each kind that one run of the task handles
-DISABLED = f"This account is disabled: nobody has logged in with it for {LIMIT.days} days. To use it again, "
+DISABLED = f"This account is disabled because it was not used for {LIMIT.days} days. To use it again, "
 PROOFS = {  # ways to prove one's identity in allauth's records: what to do if it is missing, and where
     "code": (f"{DISABLED}ask for a code by e-mail here.", "account_request_login_code"),
-    "password": (f"{DISABLED}log in with your password now, or choose a new one.", "account_login"),
+    "password": (f"{DISABLED}log in with your password now, or reset it.", "account_login"),
 }
 
 
@@ -65,7 +65,7 @@ def note_use(request: HttpRequest, user: User) -> None:
 
 
 def _unused_since(before: datetime) -> QuerySet[User]:
-    """Return the enabled accounts that nobody has logged in with since then, the operators' included."""
+    """Return the enabled accounts without a login since then, the operators' included."""
     unused = Q(last_login__lt=before) | Q(last_login=None, date_joined__lt=before)
     return User.objects.filter(unused, is_active=True, disabled_for_disuse_at=None).order_by("pk")
 
@@ -77,7 +77,7 @@ def _due(now: datetime) -> QuerySet[User]:
 @transaction.atomic
 def _warn(user: User, now: datetime) -> None:
     rows = _unused_since(now - LIMIT + NOTICE).filter(pk=user.pk, disuse_warned_at=None)
-    if rows.update(disuse_warned_at=now):  # nobody has logged in since the list was read
+    if rows.update(disuse_warned_at=now):  # unless the person has logged in since the list was read
         ends_at = max((user.last_login or user.date_joined) + LIMIT, now + NOTICE)
         get_adapter().send_mail("account/email/account_unused", user.email, {"ends_at": ends_at})
 

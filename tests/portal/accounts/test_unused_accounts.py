@@ -1,4 +1,4 @@
-"""Accounts that nobody uses: the warning, the end after 90 days, and the way back."""
+"""Unused accounts: the warning, the end after 90 days, and the way back."""
 
 import re
 from datetime import timedelta
@@ -160,7 +160,7 @@ class TestWayBack:
         answer = people.log_in(client)
         assert answer["Location"] == "/accounts/login/code/"
         page = client.get(answer["Location"]).content.decode()
-        assert "nobody has logged in with it for 90 days" in page and "code by e-mail" in page
+        assert "was not used for 90 days" in page and "code by e-mail" in page
         assert not people.is_in(client)
 
     def test_wrong_password_reveals_nothing(self, client: Client, disabled: User) -> None:
