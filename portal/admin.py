@@ -109,6 +109,7 @@ class UserAdmin(PermissionsAdmin):
             operator_changes.record_removal(request, membership)
         super().delete_model(request, obj)
 
+
 @admin.register(PreviousPassword)
 class PreviousPasswordAdmin(ReadOnlyAdmin):
     """Shows when people set their last passwords."""

@@ -139,6 +139,7 @@ class ApiClient(AbstractApplication):
         null=True,
         blank=True,
         related_name="+",
+        db_index=False,
         help_text="The person who was shown the secret.",
     )
     previous_secret = models.CharField(max_length=255, blank=True, help_text="Hashed.")
@@ -148,6 +149,7 @@ class ApiClient(AbstractApplication):
         null=True,
         blank=True,
         related_name="+",
+        db_index=False,
         help_text="The person who was shown the previous secret.",
     )
     rotated_at = models.DateTimeField(null=True, blank=True)

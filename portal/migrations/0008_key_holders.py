@@ -8,6 +8,7 @@ from django.db import migrations, models
 def holder(words):
     return models.ForeignKey(
         blank=True,
+        db_index=False,
         help_text=words,
         null=True,
         on_delete=django.db.models.deletion.SET_NULL,

@@ -49,6 +49,7 @@ CREDENTIALS = {
     "portal.Invitation.token_digest": DIGEST,
     "portal.OutboundEmail.facts": "the link of an invitation in it is encrypted",
     "portal.OutboundEmail.text": ENCRYPTED,
+    "portal.PreviousPassword.encoded": HASH,
     "portal.User.password": HASH,
     "sessions.Session.session_data": ENCRYPTED,
     "sessions.Session.session_key": KEYED,

@@ -12,7 +12,7 @@ SELECT gen_random_uuid(), id, password, now() FROM portal_user WHERE password NO
 
 
 class Migration(migrations.Migration):
-    dependencies = [("portal", "0007_time_passes_for_notes")]
+    dependencies = [("portal", "0009_operators_entries")]
 
     operations = [
         migrations.AddField(
