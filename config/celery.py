@@ -65,6 +65,7 @@ HOURLY = {
     "checkout.tasks.delete_old_prefills": "Delete what prefilled ended orders",
     "hosted_page.tasks.delete_old_browsers": "Delete browsers known no longer",
     "hosted_page.tasks.delete_old_card_tries": "Delete old tries of cards",
+    "hosted_page.tasks.delete_old_sign_ins": "Delete ended sign-ins of payers",
     "hosted_page.tasks.delete_old_sms_messages": "Delete old SMS messages",
     "hosted_page.tasks.delete_old_takes": "Delete old takes of shares",
     "portal.tasks.delete_ended_sessions": "Delete ended sessions",

@@ -10,6 +10,7 @@ from hosted_page.models import (
     KnownBrowser,
     OptIn,
     OptInText,
+    PayerSignIn,
     ShareTake,
     SignInCode,
     SmsDay,
@@ -33,6 +34,13 @@ class SignInCodeAdmin(PhoneAdmin, UnloggedAdmin):
     list_display = ("id", "subject", "number", "tries", "created_at", "expires_at", "used_at")
     search_fields = ("id", "subject")
     secret = ("phone", "code_digest", "browser_digest")
+
+
+@admin.register(PayerSignIn)
+class PayerSignInAdmin(ReadOnlyAdmin):
+    list_display = ("id", "subject", "customer_uuid", "is_proven", "began_at")
+    search_fields = ("id", "customer_uuid")
+    references = {"customer_uuid": "checkout.customer"}
 
 
 @admin.register(KnownBrowser)

@@ -1,4 +1,4 @@
-"""The hosted page's models: sign-in codes, known browsers, SMS messages and counts, tries of cards, the opt-in."""
+"""The hosted page's models: sign-in codes, sign-ins, known browsers, SMS messages, tries of cards, the opt-in."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -40,6 +40,20 @@ class SignInCode(PreparedModel):
 
     def table_of_new(self) -> str:
         return UNLOGGED.format(table=self._meta.db_table)
+
+
+class PayerSignIn(PreparedModel):
+    """A person signed in to one checkout or share in one browser, whose signed cookie names this row by its id."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
+    customer_uuid = models.UUIDField(db_index=True)
+    is_proven = models.BooleanField(help_text="By a code; otherwise the browser was remembered.")
+    began_at = models.DateTimeField()
+    read_at: datetime  # set by the query of a request
+
+    def __str__(self) -> str:
+        return f"sign-in to {self.subject}"
 
 
 class KnownBrowser(PreparedModel):

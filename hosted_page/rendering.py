@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from config.lib.web import csp
-from hosted_page import language, summary
+from hosted_page import language, payer, summary
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.status.of_order import PageStatus
 from payments import money, provider
@@ -25,10 +25,18 @@ def show(
         "here": target.address(),
         "looks_url": target.looks_url,
         "cancel_url_path": target.address("cancel") if target.share is None else "",
+        "leave": leave(request, target),
     }
     response = render(request, f"hosted_page/{name}.html", every_page | context, status=status)
     csp.allow_forms_to(response, *_ends_of_forms(target))
     return response
+
+
+def leave(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+    """Return how the person who is signed in here signs out, None if no one is."""
+    if payer.customer_of(request, target.subject) is None:
+        return None
+    return {"action": target.address("leave"), "is_paying": target.is_payable}
 
 
 def say(

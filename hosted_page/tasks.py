@@ -4,7 +4,7 @@ from typing import Any
 
 from celery import shared_task, signals
 
-from hosted_page import known
+from hosted_page import known, payer
 from hosted_page.group import takes
 from hosted_page.privacy import retention
 from hosted_page.sms import budgets, outbox, sending, told
@@ -20,6 +20,7 @@ delete_old_browsers = shared_task(known.delete_old, name="hosted_page.tasks.dele
 erase_old_people = shared_task(retention.erase_old, name="hosted_page.tasks.erase_old_people")
 delete_old_card_tries = shared_task(declines.delete_old, name="hosted_page.tasks.delete_old_card_tries")
 
+delete_old_sign_ins = shared_task(payer.delete_old, name="hosted_page.tasks.delete_old_sign_ins")
 delete_old_takes = shared_task(takes.delete_old, name="hosted_page.tasks.delete_old_takes")
 
 

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from django.utils.cache import patch_cache_control
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_safe
+from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from checkout import reading
@@ -19,9 +19,9 @@ from config.lib.web import address
 from hosted_page import brand, payer, rendering
 from hosted_page.group import bill, lines, one_link
 from hosted_page.opt_in import box
-from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_target
+from hosted_page.payment_target import PaymentTarget, for_form, for_page
 from hosted_page.status import of_order, receipt_sms
-from hosted_page.steps import sign_in, stay
+from hosted_page.steps import sign_in, stay, typed_split
 from payments.models import Merchant
 
 
@@ -167,19 +167,21 @@ def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
         "further": _("If it is a mate, leave it to them. If you take over, you pay, and their split ends."),
-        "link": {"href": target.address("again"), "label": _("Sign in and take over")},
+        "link": {"href": target.address("leave"), "label": _("Sign in and take over")},
         "cancel_url_path": "",
+        "leave": None,
         "way_back": target.checkout.cancel_url,
     }
     return rendering.say(request, target, _("Somebody else is paying now"), words, **own)
 
 
-@require_GET
-@for_target
-def again(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign out, and start over at the phone step."""
-    response = target.go()
-    payer.sign_out(response, target.subject)
+@for_form
+def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Sign out. A person who says that it is not them goes on to the field for another number."""
+    is_other = "other" in request.POST and target.is_payable
+    response = HttpResponseRedirect(sign_in.change_url(target) if is_other else target.address(), status=303)
+    payer.sign_out(request, response, target.subject)
+    typed_split.drop(request, response)
     return response
 
 

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from checkout.models import Customer, MerchantCustomer, PaymentRequest, Prefill
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, crypto
-from hosted_page.models import CardTry, KnownBrowser, OptIn, SignInCode, SmsMessage
+from hosted_page.models import CardTry, KnownBrowser, OptIn, PayerSignIn, SignInCode, SmsMessage
 from hosted_page.opt_in import consent
 from hosted_page.privacy import people
 from hosted_page.privacy.people import Person
@@ -129,6 +129,7 @@ def _empty(person: Person, now: datetime) -> None:
         SmsMessage.objects.filter(phone_digest=outbox.digest(phone)).update(phone_digest="", range_digest="")
         CardTry.objects.filter(phone_digest=declines.digest(phone)).delete()
     if person.customer is not None:
+        PayerSignIn.objects.filter(customer_uuid=person.customer.pk).delete()
         Customer.objects.filter(pk=person.customer.pk).update(phone=None, name="", erased_at=now)
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from checkout.models import Checkout, Customer, PaymentRequest, Prefill
 from config.lib import clock
-from hosted_page.models import KnownBrowser, OptIn
+from hosted_page.models import KnownBrowser, OptIn, PayerSignIn
 from hosted_page.privacy.people import Person
 from payments.models import Merchant, Operation, Payment
 
@@ -28,6 +28,7 @@ def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
         "name": (customer.name or None) if customer and is_whole else None,
         "phone": (customer.phone if is_whole else str(customer)) if customer else None,
         "remembered_since": _remembered(customer) if merchant is None else [],
+        "signed_in_since": _signed_in(customer) if merchant is None else [],
         "known_since": clock.iso(customer.created_at) if customer and merchant is None else None,
         "orders": [_order(row, customer) for row in led.select_related("merchant").order_by("created_at")],
         "shares": [
@@ -43,6 +44,12 @@ def _remembered(customer: Customer | None) -> list[str | None]:
     """Return since when browsers are remembered by their number."""
     known = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
     return [clock.iso(row.proven_at) for row in known]
+
+
+def _signed_in(customer: Customer | None) -> list[str | None]:
+    """Return when the person signed in to pay, within the last hours."""
+    sign_ins = PayerSignIn.objects.filter(customer_uuid=customer.pk) if customer else ()
+    return [clock.iso(row.began_at) for row in sign_ins]
 
 
 def _order(row: Checkout, customer: Customer | None) -> dict[str, Any]:

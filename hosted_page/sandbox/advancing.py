@@ -48,6 +48,7 @@ MOVED: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
     ),
     (SignInCode, "subject__in", ("created_at", "expires_at", "used_at")),
     (CardTry, "subject__in", ("created_at",)),
+    # No PayerSignIn: it is a person's visit, and half of its times are in the browser's cookie.
 )
 
 

@@ -23,7 +23,7 @@ from config.lib.prepared import Prepared
 from config.lib.web import address, request_id
 from hosted_page import moments, payer, rendering
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_return
-from hosted_page.steps import card_page, declines
+from hosted_page.steps import card_page, declines, stay
 from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
 from payments import bulkheads, safe_answers
 from payments.cause import Cause
@@ -67,7 +67,8 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
     bound = signing.dumps([target.subject.hex, str(person.pk)], salt="card")
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
-    merchant, around = target.checkout.merchant, card_page.around(target, person)
+    signed_in = {"stay": stay.on(request, target), "leave": rendering.leave(request, target)}
+    merchant, around = target.checkout.merchant, card_page.around(target, person) | signed_in
     of_money = (target.amount, target.checkout.currency, merchant.provider_account)
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()

@@ -12,7 +12,7 @@ from checkout.models import Checkout, Customer
 from config.lib.prepared import Prepared
 from hosted_page import language, summary
 from hosted_page.payment_target import PaymentTarget, lead_name
-from hosted_page.steps import declines, stay
+from hosted_page.steps import declines
 from payments import money
 from payments.models import Payment
 
@@ -47,7 +47,7 @@ def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, A
         "language": get_language(),  # of these words, and of what the provider says around them
         "languages": language.others(),
         "here": target.address("card"),  # opened anew, so that all of it is in the other language
-        "stay": stay.on(target),
+        **dict.fromkeys(("stay", "leave")),  # of a browser in which no one is signed in
         "notice": _decline_notice(target.subject, person),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }

@@ -17,7 +17,8 @@ from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import crypto
 from config.lib.crypto import DIGEST_LETTERS, FindableTextField
 from config.lib.prepared import Prepared
-from hosted_page.models import SignInCode, SmsMessage
+from hosted_page import payer
+from hosted_page.models import PayerSignIn, SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, naming, outbox, senders
 from hosted_page.sms.limits import CodeJustAsked, TooManySmsMessages
@@ -178,8 +179,15 @@ def can_be_tried(code: SignInCode) -> bool:
     return code.tries < MAX_TRIES
 
 
-def verify(code: SignInCode, entered: str) -> Customer:
-    """Return the person whose waiting code was entered. Each try counts, also in parallel.
+class Entered(NamedTuple):
+    """The person who entered the right code, and their sign-in, which was inserted in the same transaction."""
+
+    person: Customer
+    sign_in: PayerSignIn
+
+
+def verify(code: SignInCode, entered: str) -> Entered:
+    """Return the person whose waiting code was entered, and their sign-in. Each try counts, also in parallel.
 
     Raises WrongCode, CodeEnded.
     """
@@ -191,7 +199,8 @@ def verify(code: SignInCode, entered: str) -> Customer:
         if counted is None:
             raise CodeEnded
         if is_right:
-            return person_of(code.phone)
+            person = person_of(code.phone)
+            return Entered(person, payer.begin(code.subject, person.pk, is_proven=True))
     left = MAX_TRIES - counted[0]
     if left <= 0:
         raise CodeEnded

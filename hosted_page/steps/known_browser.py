@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from hosted_page import known, prefill
+from hosted_page import known, payer, prefill
 from hosted_page.payment_target import PaymentTarget, for_form
 from hosted_page.steps import codes, sign_in
 
@@ -13,12 +13,14 @@ def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     browser = known.of(request)
     if browser is None or not target.is_payable or not prefill.may_go_on(target, browser.phone):
         return target.go()  # the page tells what is true
-    return sign_in.enter(request, target, codes.person_of(browser.phone), is_proven=False)
+    person = codes.person_of(browser.phone)
+    return sign_in.enter(request, target, person, payer.begin(target.subject, person.pk, is_proven=False))
 
 
 @for_form
 def end(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Remember nobody here any more, and ask for a number."""
+    """Forget the number in this browser, end the sign-ins that it gave, and ask for a number."""
     response = target.go()
     known.end(request, response)
+    payer.end_remembered(request, target.subject)
     return response

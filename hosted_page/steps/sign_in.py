@@ -21,7 +21,7 @@ from checkout.states import OperationInProgress, Status
 from config.lib.web import address
 from hosted_page import known, payer, prefill, rendering, summary
 from hosted_page.group import people
-from hosted_page.models import KnownBrowser, SignInCode
+from hosted_page.models import KnownBrowser, PayerSignIn, SignInCode
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name
 from hosted_page.sms import limits
@@ -64,7 +64,7 @@ def show_prefilled(
     """Offer to text a code to a number of which the page shows the last digits alone."""
     context = {
         "action": target.address("prefilled"),
-        "change_url": _change_url(target),
+        "change_url": change_url(target),
         "masked_phone": _masked(number),
         "error": str(error),
         "ask_in": error.seconds if isinstance(error, CodeJustAsked) else 0,
@@ -83,9 +83,9 @@ def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrows
     context = {
         "action": target.address("known"),
         "end_action": target.address("known_end"),
-        "change_url": _change_url(target),
         "masked_phone": _masked(browser.phone),
         "since": summary.date_of(browser.proven_at, target.checkout),
+        "not_you_action": target.address("leave"),
         "signed_out": _signed_out(request, target),
         "asked": {"name": lead_name(target.checkout), "amount": amount} if target.share else None,
         "decline_action": target.address("decline") if target.share else "",
@@ -178,7 +178,8 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] |
         return None
     leads = target.is_payable and target.share is None and person == target.checkout.lead_id
     split = typed_split.told(request, target) if leads else None
-    return {"split": split, "is_paid": target.is_of_payer_alone}
+    is_long = payer.has_reached_longest(request, target.subject)
+    return {"split": split, "is_paid": target.is_of_payer_alone, "is_long": is_long}
 
 
 def _of_share(
@@ -233,7 +234,7 @@ def _show_code(
         "resend_action": target.address("resend"),
         "works_until": summary.hour(waiting.expires_at, summary.zone_of(target.checkout)),
         "resend_in": _resend_in(waiting),
-        **{"change_url": _change_url(target)} | _of_paid(target),
+        **{"change_url": change_url(target)} | _of_paid(target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
     return rendering.show(request, target, "code", context, status=422 if error else 200)
@@ -245,7 +246,7 @@ def _resend_in(waiting: SignInCode) -> int:
     return max(0, round(limits.GAP.total_seconds() - since))
 
 
-def _change_url(target: PaymentTarget) -> str:
+def change_url(target: PaymentTarget) -> str:
     """Return the address where another number is asked for."""
     url = f"{target.address()}{'?' if target.share else '&'}change=1"
     return url if target.is_payable else f"{url}&{SIGN_IN}=1"
@@ -318,18 +319,18 @@ def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @for_form
 def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign in the person who enters the right code; at an order, make them the lead."""
-    customer = _take_code(request, target)
-    if isinstance(customer, HttpResponse):
-        return customer
-    response = enter(request, target, customer)
-    known.remember(request, response, target.subject, customer)
+    entered = _take_code(request, target)
+    if isinstance(entered, HttpResponse):
+        return entered
+    response = enter(request, target, *entered)
+    known.remember(request, response, target.subject, entered.person)
     return response
 
 
 def enter(
-    request: HttpRequest, target: PaymentTarget, customer: Customer, *, is_proven: bool = True
+    request: HttpRequest, target: PaymentTarget, customer: Customer, sign_in: PayerSignIn
 ) -> HttpResponse:
-    """Sign in a person, by a code or remembered; at an order, make them the lead; a share taken is kept for longer."""
+    """Give this browser a person's sign-in; at an order, make them the lead; a share taken is kept for longer."""
     if target.group:
         with contextlib.suppress(ShareNotOpen):  # then the page leads back to the group's
             claims.hold_longer(target.subject, claim=payer.claim_of(request))
@@ -339,7 +340,7 @@ def enter(
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
         if target.share is None and customer.pk != target.checkout.lead_id:
             sharing.join(target.checkout.pk, customer)
-        payer.remember(response, target.subject, customer.pk, is_proven=is_proven)
+        payer.give(request, response, sign_in)
     return response
 
 
@@ -350,8 +351,8 @@ def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer)
     return "split" if target.share is None and target.is_payable and asks_who_shares else ""
 
 
-def _take_code(request: HttpRequest, target: PaymentTarget) -> Customer | HttpResponse:
-    """Return the person who has entered the right code, else the page to show."""
+def _take_code(request: HttpRequest, target: PaymentTarget) -> codes.Entered | HttpResponse:
+    """Return the person who has entered the right code, with their sign-in, else the page to show."""
     entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if waiting is None:

@@ -52,7 +52,7 @@ def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None =
     if form is None:
         typed = typed_split.of(request, target.checkout)
         form = SplitForm(typed, target.checkout) if typed else _unchanged(target)
-    context, status = _context(target, form), 422 if form.errors else 200
+    context, status = _context(request, target, form), 422 if form.errors else 200
     response = rendering.show(request, target, "split", context, status=status)
     payer.prolong(request, response, target.subject)
     return response
@@ -65,10 +65,10 @@ def _unchanged(target: PaymentTarget) -> SplitForm:
     return form
 
 
-def _context(target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
+def _context(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
     checkout = target.checkout
     return {
-        "stay": stay.on(target),
+        "stay": stay.on(request, target),
         "action": target.address("split"),
         "form": form,
         "lines": _lines(form),

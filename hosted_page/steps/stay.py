@@ -1,4 +1,4 @@
-"""A sign-in's end, said before it comes and put off by a tap (rule sign_in.said)."""
+"""The notice that a sign-in is about to end, and the button that prolongs it (rule sign_in.said)."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,39 +11,45 @@ from hosted_page import payer, rendering, summary
 from hosted_page.payment_target import LOOKS, PaymentTarget, for_form
 
 
-def on(target: PaymentTarget) -> dict[str, Any]:
-    """Return when the sign-in that begins or goes on now will end, and where to put it off."""
-    return _said(target, payer.LIFE)
+def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
+    """Return when the sign-in, prolonged by this page, ends, and where to prolong it again."""
+    return _said(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 
 
 def beside(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return when the sign-in ends that a page of what is paid, or on its way, is shown to; None if nobody's is.
+    """Return the same for a page of an order or share that is paid or in progress, None if no one is signed in.
 
-    A page that has loaded itself anew puts nothing off: that is no person's doing.
+    A page that has reloaded itself does not prolong the sign-in: no person did that.
     """
     if not _is_in(request, target):
         return None
-    seconds = payer.seconds_left(request, target.subject) if looks(request) else payer.LIFE
-    return _said(target, seconds) | {"again": target.way_back()}
+    seconds = payer.seconds_left(request, target.subject, prolonged=not looks(request))
+    return _said(request, target, seconds) | {"again": target.way_back()}
 
 
 def looks(request: HttpRequest) -> bool:
-    """Whether the page itself looks at what is true, by its script or without one."""
+    """Return whether the page has reloaded itself, by its script or without one."""
     return LOOKS in request.GET or rendering.wants_part(request)
 
 
 def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget) -> None:
-    """Put the end off for who is signed in and has opened the page; rule sign_in.session."""
+    """Prolong the sign-in of a person who has opened the page; rule sign_in.session."""
     if _is_in(request, target) and not looks(request):
         payer.prolong(request, response, target.subject)
 
 
-def _said(target: PaymentTarget, seconds: int) -> dict[str, Any]:
-    return {"action": target.address("stay"), "seconds": seconds, "until": _until(target, seconds)}
+def _said(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str, Any]:
+    """Return what the notice shows; no button is shown once the two hours end before another fifteen minutes."""
+    return {
+        "action": target.address("stay"),
+        "seconds": seconds,
+        "until": _until(target, seconds),
+        "is_last": seconds >= payer.seconds_left(request, target.subject, prolonged=True) < payer.LIFE,
+    }
 
 
 def _is_in(request: HttpRequest, target: PaymentTarget) -> bool:
-    """Whether somebody is signed in here who may pay this, has paid it, or leads the order."""
+    """Return whether the person signed in here can pay this, has paid it, or leads the order."""
     person = payer.customer_of(request, target.subject)
     theirs = target.paid_by_uuid if target.share else target.checkout.lead_id
     return target.payer_of(request) is not None or (person is not None and person == theirs)
@@ -54,16 +60,18 @@ def _until(target: PaymentTarget, seconds: int) -> SafeString:
 
 
 def _now(target: PaymentTarget) -> datetime:
-    """Return the time at which the order was read, if it was read with one, as a share's is not."""
+    """Return the time at which the order was read, or the time now: a share's order has none."""
     read_at: datetime | None = getattr(target.checkout, "read_at", None)
     return read_at or clock.now()
 
 
 @for_form
 def stay(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign the person in for as long again, if they still are."""
-    is_in = _is_in(request, target)
-    said = {"until": _until(target, payer.LIFE), "lasts": payer.LIFE}
-    answer = JsonResponse(said, status=200 if is_in else 403)
+    """Prolong the sign-in of a person who still has one, and return when it ends then; 403 without one."""
+    if not _is_in(request, target):
+        return JsonResponse({}, status=403)
+    said = on(request, target)
+    names = {"until": "until", "lasts": "seconds", "is_last": "is_last"}
+    answer = JsonResponse({name: said[of] for name, of in names.items()})
     payer.prolong(request, answer, target.subject)
     return answer

@@ -19,9 +19,10 @@ session.querySelector("[data-extend]").addEventListener("click", async () => {
   const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
   const answer = await fetch(session.dataset.action, { method: "POST", headers: { "X-CSRFToken": token } }).catch(() => null);
   if (answer?.status !== 200) return; // what is typed is kept all the same
-  const { until, lasts } = await answer.json();
+  const { until, lasts, is_last: isLast } = await answer.json();
   const ends = session.querySelector("[data-ends]");
   ends.innerHTML = ends.dataset.words.replace("{time}", until);
+  session.querySelector("[data-extend]").hidden = isLast;
   document.dispatchEvent(new Event("stay:changed"));
   seconds = lasts;
   since = Date.now();

@@ -28,8 +28,8 @@ from hosted_page import payer
 class Older(signing.TimestampSigner):
     def timestamp(self):
         return signing.b62_encode(int(time.time()) - {seconds})
-value = signing.loads("{cookie}", salt=payer.PROVEN)
-older = Older(salt=payer.PROVEN).sign_object(value, serializer=signing.JSONSerializer)
+value = signing.loads("{cookie}", salt=payer.SALT)
+older = Older(salt=payer.SALT).sign_object(value, serializer=signing.JSONSerializer)
 Path("{kept}").write_text(older)
 """
 NO_TEXT_JUST_NOW = """

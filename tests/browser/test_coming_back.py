@@ -177,3 +177,30 @@ def test_no_card_form_comes_back_after_paying(service: Service, open_page: Calla
     at(finn, "share_paid")
     for page in (lea, finn):
         expect(page.locator("#number")).to_have_count(0)
+
+
+@pytest.mark.rule("sign_in.session")
+def test_a_person_who_leaves_is_signed_out_in_a_copy_of_their_browser_too(
+    order: Order, open_page: Callable[..., Page], accessible: Callable[[Page], None]
+) -> None:
+    page, copy = open_page(), open_page()
+    page.goto(order.url)
+    sign_in(page, "07700 900504")
+    heading(page, "Who’s in on this?")
+    accessible(page)
+    copy.context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
+    copy.goto(order.url)
+    heading(copy, "Who’s in on this?")
+    page.click("text=Not you?")
+    heading(page, "Your mobile number")
+    copy.reload()
+    heading(copy, "Your mobile number")
+    sign_in(page, "07700 900505")
+    page.click(".all-mine")
+    expect(page.locator("#leave")).to_have_text("Not you?")
+    pay(page, GOOD)
+    heading(page, "Held, not taken yet")
+    accessible(page)
+    page.click("text=Leave")
+    heading(page, "Held, not taken yet")
+    expect(page.locator("#leave")).to_have_count(0)

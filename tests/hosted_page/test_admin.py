@@ -7,7 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from checkout.models import Checkout
-from hosted_page.models import KnownBrowser, ShareTake, SignInCode, SmsMessage, SmsStop
+from hosted_page.models import KnownBrowser, PayerSignIn, ShareTake, SignInCode, SmsMessage, SmsStop
 from tests.hosted_page.browsers import PHONE, Payer
 from tests.portal import people
 
@@ -15,9 +15,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.logs")]
 NUMBER = "+447700900123"
 
 
-@pytest.mark.parametrize("kind", [SignInCode, SmsMessage, KnownBrowser, SmsStop, ShareTake])
+@pytest.mark.parametrize("kind", [SignInCode, PayerSignIn, SmsMessage, KnownBrowser, SmsStop, ShareTake])
 def test_shows_no_number_and_no_token(client: Client, unpaid: Checkout, kind: type) -> None:
-    Payer(unpaid).post("/phone", phone=PHONE)
+    Payer(unpaid).sign_in()
     KnownBrowser.objects.create(token_digest="d" * 64, phone=NUMBER, proven_at=timezone.now())
     SmsStop.objects.create(number="n" * 30, stopped_at=timezone.now())
     ShareTake.objects.create(address_digest="e" * 64, created_at=timezone.now() - timedelta(hours=1))

@@ -17,7 +17,7 @@ from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
 GETS = ("", "/split", "/card", "/paid", "/again")
-POSTS = ("/phone", "/resend", "/code", "/split", "/cancel")
+POSTS = ("/phone", "/resend", "/code", "/split", "/cancel", "/leave")
 STRANGERS = "07700 900199"  # who has not paid
 ENDED = ("expired", "voided", "lapsed", "captured", "refunding", "refunded")
 CARD = {"number": "4242424242424242", "expiry": "08/49", "code": "123"}

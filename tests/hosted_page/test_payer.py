@@ -2,16 +2,18 @@
 
 import re
 import time
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.core import signing
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from hosted_page import payer
+from tests.factories import CustomerFactory
 from tests.hosted_page.browsers import PHONE, Payer
 
 pytestmark = pytest.mark.django_db
@@ -68,38 +70,62 @@ def test_a_name_that_we_have_made_is_kept(rf: RequestFactory) -> None:
     assert payer.claim_of(strange) == "", "whoever makes up a name has taken no share"
 
 
-def test_a_request_opens_each_cookie_once(monkeypatch: pytest.MonkeyPatch, rf: RequestFactory) -> None:
-    subject, person = uuid4(), uuid4()
+def signed_in(rf: RequestFactory, subject: UUID, person: UUID) -> HttpRequest:
+    """Return a request with the cookie of a new sign-in."""
     response = HttpResponse()
-    payer.remember(response, subject, person)
+    payer.give(rf.get("/pay"), response, payer.begin(subject, person, is_proven=True))
     request = rf.get("/pay")
     request.COOKIES = {name: morsel.value for name, morsel in response.cookies.items()}
+    return request
+
+
+def test_a_request_opens_each_cookie_once_and_reads_a_sign_in_once(
+    monkeypatch: pytest.MonkeyPatch, rf: RequestFactory, django_assert_num_queries: Any
+) -> None:
+    subject, person = uuid4(), CustomerFactory.create().pk
+    request = signed_in(rf, subject, person)
     opened: list[str] = []
     loads = signing.loads
 
-    def counted(cookie: str, *, salt: str) -> object:
-        opened.append(salt)
-        return loads(cookie, salt=salt)
+    def counted(cookie: str, *, salt: str, max_age: int | None) -> object:
+        opened.append(cookie)
+        return loads(cookie, salt=salt, max_age=max_age)
 
     monkeypatch.setattr(signing, "loads", counted)
-    for _ in range(3):
-        assert payer.customer_of(request, subject) == person
-        assert payer.customer_of(request, uuid4()) is None
-        assert payer.signed_out(request, subject) is None
-    assert opened.count(payer.PROVEN) == 4, "the one that is there, and three that are not"
+    with django_assert_num_queries(1):
+        for _ in range(3):
+            assert payer.customer_of(request, subject) == person and payer.is_proven(request, subject)
+            assert payer.customer_of(request, uuid4()) is None
+            assert payer.signed_out(request, subject) is None
+    assert len(opened) == 4, "the one that exists, and three that do not"
     another = rf.get("/pay")
-    assert payer.customer_of(another, subject) is None, "what one request has read says nothing of the next"
+    assert payer.customer_of(another, subject) is None, "a request learns nothing from the one before"
+
+
+@pytest.mark.rule("sign_in.session")
+def test_a_cookie_that_is_forged_or_too_old_costs_no_query(
+    monkeypatch: pytest.MonkeyPatch, rf: RequestFactory, django_assert_num_queries: Any
+) -> None:
+    subject, other = uuid4(), uuid4()
+    request = signed_in(rf, subject, CustomerFactory.create().pk)
+    cookie = request.COOKIES[payer.cookie_name(subject.hex)]
+    forged = signing.dumps([subject.hex, uuid4().hex], salt=payer.SALT, key="another key of the same length")
+    with django_assert_num_queries(0):
+        for at, value in ((other, cookie), (subject, forged), (subject, cookie[:-1]), (subject, "")):
+            visit = rf.get("/pay")
+            visit.COOKIES = {payer.cookie_name(at.hex): value}
+            assert payer.customer_of(visit, at) is None
+        now = time.time()
+        monkeypatch.setattr(time, "time", lambda: now + payer.AFTERWARDS + 2)
+        assert payer.customer_of(request, subject) is None and payer.signed_out(request, subject) is None
 
 
 @pytest.mark.parametrize(("older", "is_in"), [(payer.LIFE - 5, True), (payer.LIFE + 5, False)])
 def test_a_cookie_ends_also_within_a_request_that_has_opened_it(
     monkeypatch: pytest.MonkeyPatch, rf: RequestFactory, older: int, is_in: bool
 ) -> None:
-    subject, person = uuid4(), uuid4()
-    response = HttpResponse()
-    payer.remember(response, subject, person)
-    request = rf.get("/pay")
-    request.COOKIES = {name: morsel.value for name, morsel in response.cookies.items()}
+    subject, person = uuid4(), CustomerFactory.create().pk
+    request = signed_in(rf, subject, person)
     assert payer.customer_of(request, subject) == person
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + older)

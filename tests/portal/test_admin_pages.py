@@ -21,7 +21,16 @@ from checkout.models import Checkout, PaymentRequest, Prefill
 from checkout.proof import running
 from config.lib import clock
 from config.lib.admin import columns, lists
-from hosted_page.models import CardTry, KnownBrowser, ShareTake, SignInCode, SmsDay, SmsMessage, SmsStop
+from hosted_page import payer
+from hosted_page.models import (
+    CardTry,
+    KnownBrowser,
+    ShareTake,
+    SignInCode,
+    SmsDay,
+    SmsMessage,
+    SmsStop,
+)
 from payments import discrepancies
 from payments.models import LedgerSum, Logo, Merchant, Operation, Payment
 from payments.outside import bookings, inquiries
@@ -141,6 +150,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     DeliveryHour.objects.create(merchant=acme, hour=now)
     about = {"subject": shared.pk, "phone": "+447700900123", "created_at": now}
     KnownBrowser.objects.create(token_digest="unspoken", phone="+447700900123", proven_at=now)
+    payer.begin(shared.pk, shared.lead_id or shared.pk, is_proven=True)
     SignInCode.objects.create(browser_digest="unspoken", code_digest="unspoken", expires_at=now, **about)
     SmsMessage.objects.create(
         kind="code",

@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from uuid import UUID
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 
 from checkout import authorizations, captures, creation, reading, sharing
 from checkout.creation import Order
@@ -105,7 +105,8 @@ def _card_session(checkout: Checkout) -> UUID:
 
 def _signed_in(checkout: Checkout) -> str:
     response = HttpResponse()
-    payer.remember(response, checkout.pk, checkout.lead_id or checkout.pk)
+    sign_in = payer.begin(checkout.pk, checkout.lead_id or checkout.pk, is_proven=True)
+    payer.give(HttpRequest(), response, sign_in)
     return _cookies(response)
 
 

@@ -11,11 +11,11 @@ SIGNED_OUT = """
 import time
 from unittest import mock
 from django.core import signing
-from checkout.models import Checkout
 from hosted_page import payer
-order = Checkout.objects.get(pk="{checkout}")
+from hosted_page.models import PayerSignIn
+sign_in = PayerSignIn.objects.get(subject="{checkout}")
 with mock.patch("time.time", return_value=time.time() - payer.LIFE - 60):
-    print(signing.dumps([order.pk.hex, order.lead_id.hex], salt=payer.PROVEN))
+    print(signing.dumps([sign_in.subject.hex, sign_in.pk.hex], salt=payer.SALT))
 """
 STOP = """
 from hosted_page.sms import outbox, stops

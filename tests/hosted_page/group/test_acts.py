@@ -130,9 +130,9 @@ class TestTheOpenPage:
         polled = lead.client.get(f"/pay?id={order.pk}", headers={"HX-Request": "true"})
         assert polled["HX-Refresh"] == "true"
 
-    def test_costs_two_statements(
+    def test_costs_three_statements(
         self, lead: Payer, finn: Mate, django_assert_num_queries: Callable[..., Any]
     ) -> None:
         before = seen(words(lead.get()))
-        with django_assert_num_queries(2):
+        with django_assert_num_queries(3):
             lead.get("/bill", seen=before)

@@ -68,7 +68,7 @@ class TestALateShare:
         PaymentRequest.objects.update(expires_at=clock.now())
         page = words(lead.get())
         assert "Paused" in page
-        with django_assert_num_queries(3):
+        with django_assert_num_queries(4):
             assert lead.get("/bill", seen=seen(page)).status_code == 204
 
     def test_costs_one_lock_for_all_that_are_late(

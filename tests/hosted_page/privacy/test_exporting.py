@@ -57,4 +57,5 @@ class TestExport:
         assert len(self.export()["shares"]) == 1 and self.export()["known_since"]
         found = self.export("--merchant", str(acme.pk))
         assert (found["shares"], found["known_since"], found["remembered_since"]) == ([], None, [])
+        assert found["signed_in_since"] == []
         assert found["name"] == "Lea"

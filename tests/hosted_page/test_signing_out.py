@@ -1,0 +1,290 @@
+"""The end of a sign-in: its cookie is useless in the browser that had it, and in any other."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import signing
+from django.db.models import F
+from django.test import Client
+
+from checkout.models import Checkout, Customer
+from hosted_page import payer, tasks
+from hosted_page.models import PayerSignIn, SmsMessage
+from hosted_page.privacy import erasing, exporting, people
+from tests import mates
+from tests.hosted_page.browsers import FINN, Mate, Payer, shown_code, words
+from tests.hosted_page.group.test_table import Guest
+from tests.hosted_page.test_known import STILL, elsewhere, remembered
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.session")]
+
+
+def copied(browser: Payer) -> Payer:
+    """Return another browser, with a copy of all cookies of this one."""
+    copy = Payer(browser.checkout)
+    copy.client = copied_client(browser.client)
+    return copy
+
+
+def copied_client(client: Client) -> Client:
+    copy = Client()
+    for name, morsel in client.cookies.items():
+        copy.cookies[name] = morsel.value
+    return copy
+
+
+def code_for(browser: Payer) -> str:
+    """Return the code that was sent to a person who is still signed in: their page shows another step."""
+    shown: str = signing.loads(browser.client.cookies["payer_code"].value, salt="shown-code")
+    return shown
+
+
+def is_in(browser: Payer) -> bool:
+    """Return whether the browser's person is signed in to an order that is not paid yet."""
+    return bool(browser.get("/split").status_code == 200)
+
+
+def grow_older(**by: int) -> None:
+    """Let all sign-ins have begun earlier."""
+    PayerSignIn.objects.update(began_at=F("began_at") - timedelta(**by))
+
+
+def delete_texts() -> None:
+    """A number gets few codes."""
+    SmsMessage.objects.all().delete()
+
+
+@pytest.fixture
+def signed_in(lea: Payer) -> Payer:
+    lea.sign_in()
+    return lea
+
+
+class TestACopyOfTheCookie:
+    def test_is_useless_once_the_person_has_left(self, signed_in: Payer) -> None:
+        copy = copied(signed_in)
+        assert is_in(copy)
+        assert signed_in.post("/leave")["Location"] == f"/pay?id={signed_in.checkout.pk}"
+        assert not is_in(signed_in) and not is_in(copy)
+        assert copy.post("/stay").status_code == 403
+        assert "Your mobile number" in words(copy.get())
+        assert not PayerSignIn.objects.exists()
+
+    def test_says_of_no_one_that_they_were_signed_in(self, signed_in: Payer) -> None:
+        copy = copied(signed_in)
+        signed_in.post("/leave")
+        assert "You are signed out" not in words(copy.get()) + words(signed_in.get())
+
+    def test_that_was_prolonged_is_ended_by_the_older_one(
+        self, signed_in: Payer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        copy = copied(signed_in)
+        copy.post("/stay")
+        with monkeypatch.context() as patched:
+            patched.setattr(payer, "LIFE", -1)
+            assert not is_in(signed_in), "it was idle for too long"
+            signed_in.post("/leave")
+        assert not is_in(copy)
+
+    def test_is_useless_after_a_sign_in_by_another_person(self, signed_in: Payer) -> None:
+        copy = copied(signed_in)
+        signed_in.post("/phone", phone=FINN)
+        assert is_in(copy), "a code that was asked for ends no sign-in"
+        signed_in.post("/code", code=code_for(signed_in))
+        assert not is_in(copy) and is_in(signed_in)
+        assert PayerSignIn.objects.get().customer_uuid == Customer.objects.get(phone="+447700900456").pk
+
+    def test_is_useless_at_a_share_and_at_a_groups_link(self, finn: Mate, order: Checkout) -> None:
+        finn.sign_in()
+        copy = copied_client(finn.client)
+        assert copy.get(finn.path)["Location"] == f"{finn.path}/card"
+        assert finn.post("/leave").status_code == 303
+        assert copy.get(finn.path).status_code == 200
+        guest = Guest(order)
+        guest.take(3)
+        guest.post("/3/phone", phone="07700 900457")
+        guest.post("/3/code", code=shown_code(guest.get("/3")))
+        taken = copied_client(guest.client)
+        assert taken.get(f"{guest.path}/3")["Location"] == f"{guest.path}/3/card"
+        guest.post("/3/leave")
+        assert "mobile number" in words(taken.get(f"{guest.path}/3"))
+
+    def test_reads_no_bill_and_acts_for_no_lead(self, lead: Payer, order: Checkout) -> None:
+        copy = copied(lead)
+        assert "You bear" in words(copy.get())
+        lead.post("/leave")
+        assert "You bear" not in words(copy.get()) and "Did you pay this?" in words(copy.get())
+        for step in ("/receipt", "/remind", "/text-share", "/cancel-share"):
+            assert copy.post(step).status_code == 403
+
+
+class TestNotYou:
+    def test_is_offered_on_each_step_and_asks_for_another_number(self, signed_in: Payer) -> None:
+        address = f"/pay/leave?id={signed_in.checkout.pk}"
+        split = words(signed_in.get("/split"))
+        assert f'action="{address}"' in split and "Not you?" in split
+        signed_in.post("/split", split="all")
+        card = words(signed_in.client.get(signed_in.get("/card")["Location"]))
+        assert f'action="{address}"' in card and "Not you?" in card
+        answer = signed_in.post("/leave", other="1")
+        assert answer["Location"] == f"/pay?id={signed_in.checkout.pk}&change=1"
+        page = words(signed_in.client.get(answer["Location"]))
+        assert "Your mobile number" in page and "Not you?" not in page
+
+    def test_ends_the_sign_in_of_a_browser_that_is_remembered(self, lea: Payer) -> None:
+        remembered(lea)
+        copy = copied(lea)
+        assert lea.post("/leave", other="1").status_code == 303
+        assert not is_in(copy) and STILL in words(lea.get())
+
+    def test_is_leave_on_what_is_paid(self, lead: Payer, finn: Mate) -> None:
+        assert "Leave</button>" in words(lead.get()) and "Leave</button>" not in words(
+            Payer(lead.checkout).get()
+        )
+        finn.pay()
+        mates.settled(finn.share)
+        page = words(finn.get())
+        assert "Leave</button>" in page and f'action="{finn.path}/leave"' in page
+
+    @pytest.mark.rule("pay.lead")
+    def test_ends_the_sign_in_of_a_lead_who_takes_over_again(self, signed_in: Payer) -> None:
+        delete_texts()
+        other = Payer(signed_in.checkout)
+        other.sign_in(FINN)
+        page = words(signed_in.get())
+        assert "Sign in and take over" in page and "Not you?" not in page
+        assert "Somebody else is paying now" in words(signed_in.get("/again")), (
+            "the way there before an upgrade"
+        )
+        copy = copied(signed_in)
+        signed_in.post("/leave")
+        assert "Your mobile number" in words(copy.get()) and is_in(other)
+
+
+@pytest.mark.rule("known.ends")
+class TestEndingARememberedBrowser:
+    def test_ends_the_sign_ins_that_it_gave_and_no_others(self, lea: Payer) -> None:
+        remembered(lea)
+        given, asked = elsewhere(lea), elsewhere(lea)
+        given.post("/known")
+        copy = copied(given)
+        assert is_in(copy)
+        asked.post("/known/end")
+        assert not is_in(given) and not is_in(copy)
+        assert is_in(lea), "by a code"
+
+    def test_ends_the_sign_in_of_its_own_page(self, lea: Payer) -> None:
+        remembered(lea)
+        copy = copied(lea)
+        lea.post("/known/end")
+        assert not is_in(lea) and not is_in(copy)
+
+    def test_of_a_browser_without_a_sign_in_ends_nothing(self, signed_in: Payer) -> None:
+        Payer(signed_in.checkout).post("/known/end")
+        assert is_in(signed_in)
+
+    def test_a_remembered_person_has_few_sign_ins(self, lea: Payer) -> None:
+        remembered(lea)
+        there = elsewhere(lea)
+        there.post("/known")
+        first = copied(there)
+        for _ in range(5):
+            assert is_in(first)
+            del there.client.cookies[f"payer_{there.checkout.pk.hex}"]
+            there.post("/known")
+        assert not is_in(first) and is_in(there)
+        assert PayerSignIn.objects.filter(subject=there.checkout.pk).count() == 5
+
+
+class TestTwoHours:
+    def test_end_a_sign_in_that_was_prolonged_all_the_time(self, signed_in: Payer) -> None:
+        grow_older(minutes=119)
+        assert signed_in.post("/stay").status_code == 200 and is_in(signed_in)
+        grow_older(minutes=2)
+        assert signed_in.post("/stay").status_code == 403 and not is_in(signed_in)
+        page = words(signed_in.get())
+        assert "You are signed out" in page and "2 hours passed." in page and "15 minutes" not in page
+
+    @pytest.mark.rule("sign_in.said")
+    def test_are_said_where_they_end_before_fifteen_minutes(self, signed_in: Payer) -> None:
+        grow_older(minutes=110)
+        page = words(signed_in.get("/split"))
+        assert 'data-stay="600"' in page and "data-extend hidden" in page
+        said = signed_in.post("/stay").json()
+        assert 595 <= said["lasts"] <= 600 and said["is_last"]
+        signed_in.post("/split", split="all")
+        card = words(signed_in.client.get(signed_in.get("/card")["Location"]))
+        assert "data-extend hidden" in card
+
+    @pytest.mark.rule("sign_in.said")
+    def test_are_far_away_on_other_pages(self, signed_in: Payer) -> None:
+        grow_older(minutes=60)
+        page = words(signed_in.get("/split"))
+        assert 'data-stay="900"' in page and "data-extend>" in page
+        assert signed_in.post("/stay").json()["is_last"] is False
+
+    @pytest.mark.rule("sign_in.said")
+    def test_are_said_on_what_is_paid(self, lead: Payer, order: Checkout) -> None:
+        grow_older(minutes=118)
+        page = words(lead.get())
+        assert 'data-stay="120"' in page and ">Stay signed in</a>" not in page
+        grow_older(minutes=3)
+        page = words(lead.get())
+        assert "2 hours passed." in page and "You bear" not in page
+
+
+class TestASignIn:
+    def test_in_one_browser_outlives_that_in_another(self, signed_in: Payer) -> None:
+        delete_texts()
+        other = Payer(signed_in.checkout)
+        other.sign_in()
+        signed_in.post("/leave")
+        assert is_in(other) and not is_in(signed_in)
+
+    def test_does_not_begin_without_its_row(self, signed_in: Payer) -> None:
+        """A database that was restored, or copied without our key, signs no one in."""
+        PayerSignIn.objects.all().delete()
+        assert not is_in(signed_in)
+
+    @pytest.mark.rule("privacy.erase", "privacy.export")
+    @pytest.mark.parametrize("is_late", [False, True])
+    def test_ends_with_the_erasure_of_its_person(self, signed_in: Payer, *, is_late: bool) -> None:
+        """One that is late was written while the person was erased."""
+        person = people.find(phone="+447700900123")
+        assert len(exporting.of(person)["signed_in_since"]) == 1
+        Checkout.objects.update(lead=None)
+        row = PayerSignIn.objects.get()
+        erasing.erase(person)
+        assert not PayerSignIn.objects.exists()
+        if is_late:
+            row.save(force_insert=True)
+        assert "Your mobile number" in words(signed_in.get())
+        assert not is_in(signed_in)
+
+    def test_is_deleted_some_hours_after_its_end(
+        self, signed_in: Payer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tasks.delete_old_sign_ins()
+        assert is_in(signed_in)
+        monkeypatch.setattr(payer, "KEPT", timedelta(seconds=-1))
+        tasks.delete_old_sign_ins()
+        assert not PayerSignIn.objects.exists()
+        monkeypatch.undo()
+        assert payer.KEPT.total_seconds() > payer.LONGEST + payer.AFTERWARDS
+
+
+class TestStatements:
+    def test_of_a_page_are_one_more_for_who_is_signed_in(
+        self, signed_in: Payer, django_assert_num_queries: Any
+    ) -> None:
+        signed_in.get("/split")
+        with django_assert_num_queries(2):
+            signed_in.get("/split")
+
+    def test_of_a_stranger_are_not_more(self, signed_in: Payer, django_assert_num_queries: Any) -> None:
+        stranger = Payer(signed_in.checkout)
+        stranger.client.cookies[f"payer_{signed_in.checkout.pk.hex}"] = "x:y:z"
+        stranger.get()
+        with django_assert_num_queries(1):
+            stranger.get("/split")
