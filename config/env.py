@@ -41,6 +41,14 @@ def words(name: str, default: str = "") -> list[str]:
     return [part.strip() for part in (os.environ.get(name) or default).split(",") if part.strip()]
 
 
+def former_lookup_keys(former_secret_keys: list[str]) -> list[str]:
+    """Return LOOKUP_KEY_FALLBACKS, and the former SECRET_KEYs where SECRET_KEY is the LOOKUP_KEY too.
+
+    So a SECRET_KEY that is replaced by the documented steps never changes which rows are found.
+    """
+    return words("LOOKUP_KEY_FALLBACKS") + ([] if optional("LOOKUP_KEY") else former_secret_keys)
+
+
 def pairs(name: str) -> dict[str, str]:
     """Return the comma-separated parts of a variable, `name:value` each, by their names."""
     split = [part.partition(":") for part in words(name)]

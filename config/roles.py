@@ -33,6 +33,7 @@ _ALLOWED = (
     "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # encrypted anew: the trigger lets nothing else change
     "GRANT DELETE ON portal_checkoutnote TO {role}",  # of people who are erased
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
+    "GRANT EXECUTE ON FUNCTION digest_opt_in_again(uuid, text, text) TO {role}",
     "GRANT EXECUTE ON FUNCTION make_partition(name, date, date) TO {role}",
     "GRANT EXECUTE ON FUNCTION drop_partition(name, timestamptz) TO {role}",
 )

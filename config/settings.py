@@ -66,7 +66,8 @@ if WEBHOOK_LOOPBACK and not LOCAL:
 
 SECRET_KEY = env.text("SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # former keys, whose signatures are still accepted
-LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # of the digests by which rows are found: it never changes
+LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # of the digests by which rows are found
+LOOKUP_KEY_FALLBACKS = env.former_lookup_keys(SECRET_KEY_FALLBACKS)  # under which rows are still looked up
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
     raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")

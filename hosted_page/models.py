@@ -8,7 +8,7 @@ from django.db.models.functions import Left
 from uuid_utils.compat import uuid7
 
 from checkout.models import MerchantCustomer
-from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
+from config.lib.crypto import DIGEST_LETTERS, KEY_MARK_LETTERS, EncryptedTextField, FindableTextField
 from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
@@ -124,6 +124,7 @@ class SmsMessage(PreparedModel):
     refusal = models.CharField(
         max_length=32, blank=True, help_text="Why the carrier did not take it, or did not deliver it."
     )
+    alike: dict[str, list[str]]  # of one that is asked for, by field: the digests by which it is counted
 
     class Meta:
         indexes: ClassVar = [
@@ -174,6 +175,13 @@ class SmsStop(models.Model):
 
     number = models.CharField(
         primary_key=True, max_length=30, help_text="Half of the digest by which its SMS messages are counted."
+    )
+    key_mark = models.CharField(
+        max_length=KEY_MARK_LETTERS,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Which LOOKUP_KEY the digest is of.",
     )
     stopped_at = models.DateTimeField()
 

@@ -17,8 +17,14 @@ def reason() -> str:
         return "FIELD_KEYS are not those that the database was written with."
     if planted is None:
         return "The database lacks what migrate writes. Run manage.py migrate."
-    if planted.digest != crypto.keyed_digest(WORD, WORD):
+    if not crypto.is_keyed_digest(planted.digest, WORD, WORD):
         return (
             "LOOKUP_KEY (SECRET_KEY, where it is not set) is not the one that the database was written with."
+            " Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys."
         )
     return ""
+
+
+def plant_again() -> None:
+    """Write the digest under LOOKUP_KEY: from then on, no process starts that does not have this key."""
+    apps.get_model("portal", "Canary")._default_manager.update(digest=crypto.keyed_digest(WORD, WORD))

@@ -385,6 +385,7 @@ class LoginAttempt(models.Model):
     account_digest = models.CharField(max_length=64)
     address_digest = models.CharField(max_length=64)
     created_at = models.DateTimeField()
+    alike: dict[str, list[str]]  # of one that is made, by field: the digests by which it is counted
 
     class Meta:
         indexes: ClassVar = [

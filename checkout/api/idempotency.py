@@ -113,13 +113,13 @@ class RecordedView(ApiView, ABC):
             key.delete()
 
 
-def _digest(request: Request) -> str:
-    """Return the digest of method, path and body, by which requests are the same.
+def _digests(request: Request) -> list[str]:
+    """Return the digests of method, path and body, by which requests are the same, the one to write first.
 
     A body may hold a number, and whoever reads the database must not find it by trying them all: so it needs our key.
     """
     plain = hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
-    return crypto.keyed_digest("request", plain) if b'"customer"' in request.body else plain
+    return crypto.keyed_digests("request", plain) if b'"customer"' in request.body else [plain]
 
 
 def _claim(request: Request, checkout_uuid: UUID | None) -> IdempotencyKey | HttpResponse | None:
@@ -127,27 +127,27 @@ def _claim(request: Request, checkout_uuid: UUID | None) -> IdempotencyKey | Htt
 
     Rules idempotency.in_flight, idempotency.at_once.
     """
-    key = request.headers.get("Idempotency-Key")
-    if key is None:
+    if (key := request.headers.get("Idempotency-Key")) is None:
         return None
     if not _KEY.fullmatch(key):
         raise InvalidIdempotencyKey
+    digests = _digests(request)
     wanted = IdempotencyKey(
         merchant=caller_of(request).merchant,
         key=key,
-        request_digest=_digest(request),
+        request_digest=digests[0],
         checkout_uuid=checkout_uuid,
         created_at=Now(),
     )
-    return _written(wanted)
+    return _written(wanted, digests)
 
 
-def _written(wanted: IdempotencyKey) -> IdempotencyKey | HttpResponse:
+def _written(wanted: IdempotencyKey, digests: list[str]) -> IdempotencyKey | HttpResponse:
     while not _is_written(wanted):
         same = IdempotencyKey.objects.filter(merchant=wanted.merchant, key=wanted.key)
         stored = same.annotate(age=Now() - F("created_at")).first()
-        if stored is not None and not _release(stored, stored.age, wanted):
-            return _replay(stored, wanted)
+        if stored is not None and not _release(stored, stored.age, digests):
+            return _replay(stored, digests)
     return wanted
 
 
@@ -164,18 +164,18 @@ def _is_written(wanted: IdempotencyKey) -> bool:
     return True
 
 
-def _release(stored: IdempotencyKey, age: timedelta, wanted: IdempotencyKey) -> bool:
+def _release(stored: IdempotencyKey, age: timedelta, digests: list[str]) -> bool:
     """Free a key that is too old, or whose process died before answering; return whether it was freed."""
     if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
         return False
-    if age < KEPT and stored.request_digest != wanted.request_digest:
+    if age < KEPT and stored.request_digest not in digests:
         return False
     stored.delete()
     return True
 
 
-def _replay(stored: IdempotencyKey, wanted: IdempotencyKey) -> HttpResponse:
-    if stored.request_digest != wanted.request_digest:
+def _replay(stored: IdempotencyKey, digests: list[str]) -> HttpResponse:
+    if stored.request_digest not in digests:
         raise IdempotencyKeyReused
     if stored.status is None:
         raise IdempotencyInProgress

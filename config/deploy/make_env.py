@@ -18,6 +18,7 @@ SERVER_NAME={host}
 ENVIRONMENT=sandbox
 BASE_URL=https://{host}
 SECRET_KEY={secret_key}
+LOOKUP_KEY={lookup_key}
 FIELD_KEYS={field_key}
 POSTGRES_PASSWORD={owner_password}
 CHECKOUT_PASSWORD={password}
@@ -34,16 +35,7 @@ def write(folder: Path, host: str) -> None:
     variables, tls, kept = folder / ".env", folder / ".tls", folder / ".kept"
     if not variables.exists():
         variables.touch(mode=0o600)
-        variables.write_text(
-            VARIABLES.format(
-                host=host,
-                secret_key=secrets.token_urlsafe(48),
-                field_key=base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
-                owner_password=secrets.token_urlsafe(24),
-                password=secrets.token_urlsafe(24),
-                metrics_token=secrets.token_urlsafe(24),
-            )
-        )
+        variables.write_text(_variables(host))
     if not tls.exists():
         tls.mkdir(mode=0o755)
         names = ["-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"]
@@ -55,6 +47,18 @@ def write(folder: Path, host: str) -> None:
             os.chown(kept, CONTAINERS_USER, CONTAINERS_USER)
         else:  # who may give it to nobody lets everybody write, but take away only what is their own
             kept.chmod(0o1777)
+
+
+def _variables(host: str) -> str:
+    return VARIABLES.format(
+        host=host,
+        secret_key=secrets.token_urlsafe(48),
+        lookup_key=secrets.token_urlsafe(48),
+        field_key=base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
+        owner_password=secrets.token_urlsafe(24),
+        password=secrets.token_urlsafe(24),
+        metrics_token=secrets.token_urlsafe(24),
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Secrets at rest: what must be read back is encrypted, what is only compared is hashed."""
+"""Secrets at rest: encryption for values that are read back, digests for values that are only compared."""
 
 import hashlib
 import hmac
@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import lookups
 
 DIGEST_LETTERS = 64  # of SHA-256 in hex
+KEY_MARK_LETTERS = 8
 
 
 @cache
@@ -44,16 +45,34 @@ def rotate(sealed: str) -> str:
 
 
 def digest(value: str) -> str:
-    """Return the SHA-256 of a random secret of ours (256 bits: nothing to guess), in hex."""
+    """Return the SHA-256 of a secret of 256 random bits, which no one can guess, or of a public value, in hex."""
     return hashlib.sha256(value.encode()).hexdigest()
 
 
 def keyed_digest(purpose: str, value: str) -> str:
-    """Return an HMAC of a short or guessable value, in hex: worthless without the server's key.
+    """Return the HMAC of a short or guessable value under LOOKUP_KEY, in hex. This is the digest to write."""
+    return _keyed_digest(settings.LOOKUP_KEY, purpose, value)
 
-    Its key is LOOKUP_KEY: rows that are looked up by it are still found after SECRET_KEY was replaced.
-    """
-    key = hashlib.sha256(f"{purpose}:{settings.LOOKUP_KEY}".encode()).digest()
+
+def keyed_digests(purpose: str, value: str) -> list[str]:
+    """Return the HMACs of a value under LOOKUP_KEY and each of LOOKUP_KEY_FALLBACKS. Look up a row by any of them."""
+    return [
+        _keyed_digest(key, purpose, value) for key in (settings.LOOKUP_KEY, *settings.LOOKUP_KEY_FALLBACKS)
+    ]
+
+
+def is_keyed_digest(digest: str, purpose: str, value: str) -> bool:
+    """Return whether this is the digest of a value under any of the keys, in constant time for each key."""
+    return any(hmac.compare_digest(digest.encode(), own.encode()) for own in keyed_digests(purpose, value))
+
+
+def lookup_key_marks() -> list[str]:
+    """Return a short name of LOOKUP_KEY and of each of LOOKUP_KEY_FALLBACKS, for rows that only their key finds."""
+    return [digest[:KEY_MARK_LETTERS] for digest in keyed_digests("key", "")]
+
+
+def _keyed_digest(lookup_key: str, purpose: str, value: str) -> str:
+    key = hashlib.sha256(f"{purpose}:{lookup_key}".encode()).digest()
     return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()
 
 
@@ -69,9 +88,11 @@ class EncryptedTextField(models.TextField):
 
 
 class FindableTextField(EncryptedTextField):
-    """Encrypted text that is found by its whole value: its keyed digest stands before it. Empty stays empty.
+    """Encrypted text that is found by its whole value: the column holds its keyed digest, then its ciphertext.
 
-    `filter(phone="+447700900123")` compares digests, so a unique constraint or an index is one on `Left(name, 64)`.
+    Empty stays empty. `filter(phone="+447700900123")` compares the digests under all keys, so a unique constraint or an
+    index is one on `Left(name, 64)`. A unique constraint does not compare the digests of two keys. Code that inserts
+    unique values takes a lock first while there are LOOKUP_KEY_FALLBACKS.
     """
 
     def from_db_value(self, value: str | None, *_: object) -> str | None:
@@ -81,25 +102,36 @@ class FindableTextField(EncryptedTextField):
         return self.digest(value) + super().get_prep_value(value) if value else value
 
     def get_lookup(self, lookup_name: str) -> "type[models.Lookup[Any]] | None":
-        """Return the lookup of this name; of any other than these two it would find nothing, and Django refuses it."""
+        """Return the lookup of this name, None for any that a digest does not support."""
         return super().get_lookup(lookup_name) if lookup_name in ("exact", "isnull") else None
 
     @staticmethod
     def digest(value: str) -> str:
-        """Return what stands before a value, "" for none."""
+        """Return the digest to write for a value, "" for an empty one."""
         return keyed_digest("text", value) if value else ""
+
+    @staticmethod
+    def digests(value: str) -> list[str]:
+        """Return the digests under which a value can be found, the one to write first."""
+        return keyed_digests("text", value) if value else [""]
 
 
 @FindableTextField.register_lookup
 class _Exact(lookups.Exact):
-    """`= 'value'`, of the digests."""
+    """`IN (…)` of the digests. PostgreSQL plans it as `=` if there is one key."""
 
-    def get_prep_lookup(self) -> str | None:
-        return None if self.rhs is None else FindableTextField.digest(self.rhs)
+    def get_prep_lookup(self) -> list[str] | None:
+        return None if self.rhs is None else FindableTextField.digests(self.rhs)
 
     def process_lhs(self, *arguments: Any, **options: Any) -> tuple[str, Any]:
         column, parameters = super().process_lhs(*arguments, **options)
         return f"LEFT({column}, {DIGEST_LETTERS})", parameters
+
+    def process_rhs(self, *_: Any) -> tuple[str, tuple[str | int, ...]]:
+        return ", ".join("%s" for _ in self.rhs), tuple(self.rhs)
+
+    def get_rhs_op(self, _: Any, rhs: str) -> str:
+        return f"IN ({rhs})"
 
 
 class SessionSerializer(JSONSerializer):

@@ -1,5 +1,6 @@
 """Quotas: at most so many rows within a time. Callers `lock` the counted keys first, so that no row is missed."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -21,6 +22,19 @@ def lock(*keys: str) -> None:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest(%s::text[]) name", [names]
         )
+
+
+def placeholders(name: str, count: int) -> str:
+    """Return the list of a raw statement's `IN (…)` that `parameters` of this name fill in."""
+    return ", ".join(f"%({name}_{place})s" for place in range(count))
+
+
+def parameters(name: str, digests: Sequence[str | None]) -> dict[str, str | None]:
+    """Return the digests under which a row is counted, as parameters of a raw statement.
+
+    A list of one costs what `=` does. PostgreSQL does not read an array (`= ANY`) in the order of an index.
+    """
+    return {f"{name}_{place}": digest for place, digest in enumerate(digests)}
 
 
 def locked_until(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:

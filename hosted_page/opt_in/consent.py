@@ -181,7 +181,7 @@ def _saved(
         checkout_uuid=target.checkout.pk,
         share_uuid=_share_uuid(target),
         email=email,
-        email_digest=_digest(email),
+        email_digest=digests(email)[0],
         placement=placement,
         opted_in_at=clock.now(),
     )
@@ -223,11 +223,12 @@ def _known_as(merchant: Merchant, person: Customer | None, email: str) -> Mercha
     if person is not None:
         return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]
     earlier = OptIn.objects.filter(
-        email_digest=_digest(email), person__merchant=merchant, person__customer=None
+        email_digest__in=digests(email), person__merchant=merchant, person__customer=None
     ).select_related("person")
     last = earlier.order_by("-opted_in_at").first()
     return last.person if last else MerchantCustomer.objects.create(merchant=merchant)
 
 
-def _digest(email: str) -> str:
-    return crypto.keyed_digest("e-mail", email.lower())
+def digests(email: str) -> list[str]:
+    """Return the digests by which the ticks of an address are found, the one to write first."""
+    return crypto.keyed_digests("e-mail", email.lower())

@@ -66,15 +66,16 @@ def again() -> Iterator[tuple[str, list[str]]]:
     """
     marks = _written_down()
     for customer in batches.each(Customer.objects.filter(erased_at=None).exclude(phone=None)):
-        mark = _mark("phone", customer.phone or "")
-        if customer.created_at <= marks.get(mark, NEVER):
+        mark, erased_at = _find(marks, "phone", customer.phone or "")
+        if customer.created_at <= erased_at:
             yield mark, _erase_again(people.of_customer(customer.pk))
     for row in batches.each(MerchantCustomer.objects.filter(customer=None)):
         ticks = OptIn.objects.filter(person=row).exclude(email_digest="").order_by("-opted_in_at")
         last = ticks.first()
-        if last is not None and last.opted_in_at <= marks.get(
-            mark := _mark("e-mail", last.email.lower()), NEVER
-        ):
+        if last is None:
+            continue
+        mark, erased_at = _find(marks, "e-mail", last.email.lower())
+        if last.opted_in_at <= erased_at:
             yield mark, _erase_again(Person(None, [row]))
     yield from _numbers_again(marks)
 
@@ -84,8 +85,8 @@ def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]
     sent = Prefill.objects.exclude(phone="").select_related("checkout")
     asked = PaymentRequest.objects.exclude(phone="").select_related("checkout")
     for row in chain[Prefill | PaymentRequest](batches.each(sent), batches.each(asked)):
-        mark = _mark("phone", row.phone)
-        if row.checkout.created_at > marks.get(mark, NEVER) or not people.is_named(row.phone):
+        mark, erased_at = _find(marks, "phone", row.phone)
+        if row.checkout.created_at > erased_at or not people.is_named(row.phone):
             continue
         person = people.find(phone=row.phone)
         if person.customer is None:
@@ -126,8 +127,9 @@ def _empty(person: Person, now: datetime) -> None:
     if phone:
         SignInCode.objects.filter(phone=phone).delete()
         KnownBrowser.objects.filter(phone=phone).delete()
-        SmsMessage.objects.filter(phone_digest=outbox.digest(phone)).update(phone_digest="", range_digest="")
-        CardTry.objects.filter(phone_digest=declines.digest(phone)).delete()
+        texts = SmsMessage.objects.filter(phone_digest__in=outbox.digests(phone))
+        texts.update(phone_digest="", range_digest="")
+        CardTry.objects.filter(phone_digest__in=declines.digests(phone)).delete()
     if person.customer is not None:
         PayerSignIn.objects.filter(customer_uuid=person.customer.pk).delete()
         Customer.objects.filter(pk=person.customer.pk).update(phone=None, name="", erased_at=now)
@@ -148,13 +150,20 @@ def _marks(person: Person) -> list[str]:
     addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
     phone = (person.customer.phone if person.customer else person.phone) or ""
     phones = [phone] if phone else []
-    return [_mark("phone", phone) for phone in phones] + [
-        _mark("e-mail", email) for email in sorted(addresses)
+    return [_digests("phone", phone)[0] for phone in phones] + [
+        _digests("e-mail", email)[0] for email in sorted(addresses)
     ]
 
 
-def _mark(kind: str, value: str) -> str:
-    return crypto.keyed_digest(f"erased {kind}", value)
+def _digests(kind: str, value: str) -> list[str]:
+    return crypto.keyed_digests(f"erased {kind}", value)
+
+
+def _find(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
+    """Return the newest mark of a number or address under any of the keys, and its time; NEVER if there is none."""
+    found = [(marks.get(mark, NEVER), mark) for mark in _digests(kind, value)]
+    erased_at, mark = max(found)
+    return mark, erased_at
 
 
 def _write_down(marks: list[str], now: datetime) -> None:

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest, Prefill
-from config.lib import crypto
 from hosted_page.models import OptIn
+from hosted_page.opt_in import consent
 
 
 class Unknown(Exception):
@@ -80,10 +80,8 @@ def find(*, phone: str = "", email: str = "") -> Person:
         if is_named(phone):
             return Person(None, [], phone)
         raise Unknown
-    digest = crypto.keyed_digest("e-mail", email.lower())
-    ticked = MerchantCustomer.objects.filter(
-        pk__in=OptIn.objects.filter(email_digest=digest).values("person")
-    )
+    of_address = OptIn.objects.filter(email_digest__in=consent.digests(email))
+    ticked = MerchantCustomer.objects.filter(pk__in=of_address.values("person"))
     nameless = list(ticked.filter(customer=None))
     customers = set(ticked.filter(customer__erased_at=None).values_list("customer", flat=True)) - {None}
     if len(customers) > 1:

@@ -12,6 +12,7 @@ from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
 from config.lib.deadline import Deadline
+from hosted_page.steps import codes
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import clean_call
 from payments import open_operations
@@ -80,7 +81,7 @@ def _customer(phone: str, merchant: Merchant) -> Customer:
         number = parse_phone(phone, merchant)
     except InvalidPhone:
         raise drf.ValidationError({"phone": ["Must be a mobile number, such as +447700900123."]}) from None
-    return Customer.objects.get_or_create(phone=number)[0]
+    return codes.person_of(number)
 
 
 def _token(subject: UUID, number: str) -> str:
@@ -125,7 +126,7 @@ def _open_share(checkout: Checkout, share_uuid: UUID | None) -> PaymentRequest:
 def _mate(checkout: Checkout) -> Customer:
     """Return a customer who is not the lead."""
     lead = checkout.lead.phone if checkout.lead else ""
-    return Customer.objects.get_or_create(phone=next(phone for phone in MATES if phone != lead))[0]
+    return codes.person_of(next(phone for phone in MATES if phone != lead))
 
 
 def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:

@@ -4,7 +4,9 @@ Call them in the transaction that writes the message, with what is counted locke
 """
 
 import math
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, NamedTuple
 
 import structlog
@@ -12,6 +14,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils.translation import gettext as _
 
+from config.lib import quota
 from config.lib.quota import Limit
 from hosted_page import moments
 from hosted_page.models import SmsMessage
@@ -49,7 +52,7 @@ def check_country(phone: str) -> None:
 
 def check_stopped(row: SmsMessage) -> None:
     """Raise TooManySmsMessages for a number that wants no texts but codes (rule sms.stop)."""
-    if row.kind not in CODES and stops.has_stopped(row.phone_digest):
+    if row.kind not in CODES and stops.has_stopped(row.alike["phone_digest"]):
         if row.kind == Kind.RECEIPT:
             raise TooManySmsMessages(_("This number wants no texts from us but codes. Print the receipt."))
         raise TooManySmsMessages(_("This number wants no texts from us. Send the link yourself."))
@@ -70,15 +73,17 @@ def look(row: SmsMessage) -> Found:
     """Return how the limits stand for a message, which is not among what they count yet."""
     limits = {"code": Limit(1, GAP), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
     limits |= {"address": PER_ADDRESS, "range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
+    keys = len(row.alike["phone_digest"])
+    ranges: Sequence[str | None] = row.alike["range_digest"] or [None] * keys  # None matches no row
     counted: dict[str, Any] = {
-        "phone_digest": row.phone_digest,
-        "address_digest": row.address_digest,
-        "range_digest": row.range_digest or None,  # without one it is of no range
+        **quota.parameters("phone_digest", row.alike["phone_digest"]),
+        **quota.parameters("address_digest", row.alike["address_digest"]),
+        **quota.parameters("range_digest", ranges),
         **{f"{name}_within": limit.within for name, limit in limits.items()},
         **{f"{name}_before": max(0, limit.maximum - 1) for name, limit in limits.items()},
     }
     with connection.cursor() as cursor:
-        cursor.execute(_DECIDING, counted)
+        cursor.execute(_deciding(keys), counted)
         now, *deciding = cursor.fetchone()
     free_at = [
         now + limit.within if limit.maximum == 0 else at and at + limit.within
@@ -94,15 +99,24 @@ _DECIDES = """(
     ORDER BY created_at DESC OFFSET %({name}_before)s LIMIT 1
 )"""
 _COUNTED = {
-    "code": "phone_digest = %(phone_digest)s AND kind IN ('code', 'return')",
-    "hour": "phone_digest = %(phone_digest)s",
-    "day": "phone_digest = %(phone_digest)s",
-    "address": "address_digest = %(address_digest)s AND is_counted",
-    "range": "range_digest = %(range_digest)s AND is_counted",
+    "code": "phone_digest IN ({phone_digest}) AND kind IN ('code', 'return')",
+    "hour": "phone_digest IN ({phone_digest})",
+    "day": "phone_digest IN ({phone_digest})",
+    "address": "address_digest IN ({address_digest}) AND is_counted",
+    "range": "range_digest IN ({range_digest}) AND is_counted",
 }
-_DECIDING = """
-WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {deciding} FROM clock
-""".replace("{deciding}", ", ".join(_DECIDES.format(name=name, counted=of) for name, of in _COUNTED.items()))
+
+
+@cache
+def _deciding(keys: int) -> str:
+    """Return the statement for as many digests of each value as there are keys."""
+    digests = {
+        name: quota.placeholders(name, keys) for name in ("phone_digest", "address_digest", "range_digest")
+    }
+    deciding = (_DECIDES.format(name=name, counted=of.format(**digests)) for name, of in _COUNTED.items())
+    return f"""
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {", ".join(deciding)} FROM clock
+"""  # noqa: S608 - of our own constants only
 
 
 def check_number(row: SmsMessage, found: Found) -> None:
@@ -146,7 +160,8 @@ def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> date
     """Return when one more message may follow those that led to no payment: some may have been paid just now."""
     if limit.maximum == 0:
         return now + limit.within
-    alike = SmsMessage.objects.filter(**{counted: getattr(row, counted)}, created_at__gt=now - limit.within)
+    is_alike = {f"{counted}__in": row.alike[counted]}
+    alike = SmsMessage.objects.filter(**is_alike, created_at__gt=now - limit.within)
     times = budgets.unpaid(alike).order_by("-created_at").values_list("created_at", flat=True)
     deciding = times[limit.maximum - 1 : limit.maximum].first()
     return deciding and deciding + limit.within

@@ -58,7 +58,7 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
     """
     row = _row(asked, key)
     limits.check_country(asked.phone)
-    row.range_digest = ""  # not counted: nobody pays an order to earn by SMS messages
+    row.range_digest, row.alike["range_digest"] = "", []  # nobody pays an order to earn by SMS messages
     _lock(row)
     found = limits.look(row)
     row.created_at = row.due_at = found.now
@@ -72,6 +72,11 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
 
 
 def _row(asked: Asked, key: UUID | None) -> SmsMessage:
+    alike = {
+        "phone_digest": digests(asked.phone),
+        "range_digest": crypto.keyed_digests("sms range", asked.phone[: -limits.RANGE_DIGITS]),
+        "address_digest": crypto.keyed_digests("address", network.network(asked.address)),
+    }
     row = SmsMessage(
         kind=asked.kind,
         merchant=asked.target.checkout.merchant,
@@ -79,23 +84,26 @@ def _row(asked: Asked, key: UUID | None) -> SmsMessage:
         subject=asked.target.subject,
         phone=asked.phone,
         body=asked.body.translate(PLAIN),
-        phone_digest=digest(asked.phone),
-        range_digest=crypto.keyed_digest("sms range", asked.phone[: -limits.RANGE_DIGITS]),
-        address_digest=crypto.keyed_digest("address", network.network(asked.address)),
         ends_at=asked.ends_at,
+        **{name: found[0] for name, found in alike.items()},
     )
+    row.alike = alike
     row.pk = key or row.pk
     return row
 
 
 def digest(phone: str) -> str:
-    """Return the digest by which a number's SMS messages are counted."""
-    return crypto.keyed_digest("sms", phone)
+    """Return the digest to write, by which a number's SMS messages are counted."""
+    return digests(phone)[0]
+
+
+def digests(phone: str) -> list[str]:
+    """Return the digests by which a number's SMS messages are counted, the one to write first."""
+    return crypto.keyed_digests("sms", phone)
 
 
 def _lock(row: SmsMessage) -> None:
-    parts = (row.phone_digest, row.range_digest, row.address_digest)
-    quota.lock(*(f"sms:{part}" for part in parts if part))  # a returning payer's message has no range
+    quota.lock(*(f"sms:{part}" for parts in row.alike.values() for part in parts))
 
 
 def withdraw(keys: list[UUID], now: datetime) -> None:

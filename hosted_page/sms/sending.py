@@ -20,7 +20,7 @@ from config.lib.leases import Queue
 from config.lib.prepared import Prepared
 from hosted_page.group import invitations
 from hosted_page.models import SignInCode, SmsMessage
-from hosted_page.sms import limits, senders, stops, told
+from hosted_page.sms import limits, outbox, senders, stops, told
 from hosted_page.sms.senders import NotSent, NotTaken, Refused
 from payments import switches
 from payments.switches import AllStopped, MerchantSuspended
@@ -156,7 +156,7 @@ def _is_wanted(message: SmsMessage) -> bool:
         return False
     if message.kind in limits.CODES:
         return _OPEN_CODE.first(message.pk, now) is not None
-    if stops.has_stopped(message.phone_digest):
+    if stops.has_stopped(outbox.digests(message.phone or "")):
         return False
     if message.kind == SmsMessage.Kind.LEAD:
         return told.is_wanted(message)

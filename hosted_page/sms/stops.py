@@ -1,10 +1,12 @@
-"""Numbers that want no texts but codes any more: each invitation and reminder has a link at which they say so.
+"""Numbers that want only codes by text: each invitation and reminder has a link at which a number stops the rest.
 
-A link holds half of the number's digest and a signature of it, so that it is short and works for ever. Rule sms.stop.
+A link holds half of the number's digest and a signature of it, so it is short. It works as long as the key of both is
+configured. The service does not know the number of a stop, so no command can move it to another key. Rule sms.stop.
 """
 
 import base64
 import binascii
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -23,24 +25,34 @@ NAME_BYTES, SIGNATURE_BYTES = 15, 9
 def link(phone_digest: str) -> str:
     """Return the URL at which a number that is counted under this digest stops."""
     name = bytes.fromhex(phone_digest)[:NAME_BYTES]
-    token = base64.urlsafe_b64encode(name + _signature(name)).decode()
+    token = base64.urlsafe_b64encode(name + _signatures(name)[0]).decode()
     return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{reverse('sms_stop', args=[token])}"
 
 
-def has_stopped(phone_digest: str) -> bool:
-    """Return whether a number that is counted under this digest has stopped."""
-    return SmsStop.objects.filter(number=_number(bytes.fromhex(phone_digest))).exists()
+def has_stopped(phone_digests: Sequence[str]) -> bool:
+    """Return whether the number that is counted under these digests has stopped."""
+    numbers = [_number(bytes.fromhex(digest)) for digest in phone_digests]
+    return SmsStop.objects.filter(number__in=numbers).exists()
+
+
+def count_under_former_keys() -> int:
+    """Return how many stops only a former LOOKUP_KEY finds."""
+    first, *former = crypto.lookup_key_marks()
+    rows = SmsStop.objects.exclude(key_mark=first)
+    # A stop without a mark is older than the marks, so it is under the oldest key.
+    return (rows if former else rows.exclude(key_mark="")).count()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, token: str) -> HttpResponse:
     """Ask whether the number of a link shall get nothing but codes; a POST stops the rest, or has it come again."""
-    number = _named(token)
+    number, key_mark = _named(token)
     if request.method == "POST":
         if "again" in request.POST:
             SmsStop.objects.filter(number=number).delete()
         else:
-            SmsStop.objects.get_or_create(number=number, defaults={"stopped_at": clock.now()})
+            made = {"key_mark": key_mark, "stopped_at": clock.now()}
+            SmsStop.objects.get_or_create(number=number, defaults=made)
         return HttpResponseRedirect(request.path, status=303)
     context = {
         "is_stopped": SmsStop.objects.filter(number=number).exists(),
@@ -50,23 +62,24 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "hosted_page/stop.html", context)
 
 
-def _named(token: str) -> str:
-    """Return the number that a link is about; 404 for one that we never made."""
+def _named(token: str) -> tuple[str, str]:
+    """Return the number of a link and the mark of its key. Raises Http404 for a link that no key has signed."""
     try:
         plain = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise Http404 from None
     name = plain[:NAME_BYTES]
-    if len(plain) != NAME_BYTES + SIGNATURE_BYTES or not constant_time_compare(
-        plain[NAME_BYTES:], _signature(name)
-    ):
-        raise Http404
-    return _number(name)
+    for key_mark, signature in zip(crypto.lookup_key_marks(), _signatures(name), strict=True):
+        if constant_time_compare(plain[NAME_BYTES:], signature):
+            return _number(name), key_mark
+    raise Http404
 
 
 def _number(name: bytes) -> str:
     return name[:NAME_BYTES].hex()
 
 
-def _signature(name: bytes) -> bytes:
-    return bytes.fromhex(crypto.keyed_digest("sms stop", name.hex()))[:SIGNATURE_BYTES]
+def _signatures(name: bytes) -> list[bytes]:
+    """Return the signatures of a name under all keys, the one to write first."""
+    digests = crypto.keyed_digests("sms stop", name.hex())
+    return [bytes.fromhex(digest)[:SIGNATURE_BYTES] for digest in digests]

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from checkout import expiry, sharing
 from checkout.models import Checkout, Customer, PaymentRequest
-from config.lib import crypto
+from config.lib import crypto, quota
 from config.lib.crypto import DIGEST_LETTERS, FindableTextField
 from config.lib.prepared import Prepared
 from hosted_page import payer
@@ -30,6 +30,7 @@ _HOST = urlsplit(
 ).hostname  # the last line ties a code to the page that may fill it in
 CODE_LIFE = timedelta(minutes=10)
 MAX_TRIES = 5
+_PURPOSE = "sign-in"  # of a code's digest
 CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
 
 
@@ -73,7 +74,7 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
             subject=target.subject,
             phone=phone,
             browser_digest=crypto.digest(browser),
-            code_digest=_digest(target.subject, plain),
+            code_digest=crypto.keyed_digest(_PURPOSE, _of_subject(target.subject, plain)),
             created_at=now,
             expires_at=now + CODE_LIFE,
         )
@@ -191,7 +192,7 @@ def verify(code: SignInCode, entered: str) -> Entered:
 
     Raises WrongCode, CodeEnded.
     """
-    is_right = secrets.compare_digest(code.code_digest, _digest(code.subject, entered))
+    is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _of_subject(code.subject, entered))
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(_TRY, {"id": code.pk, "is_right": is_right, "maximum": MAX_TRIES})
@@ -217,8 +218,17 @@ RETURNING tries
 
 
 def person_of(phone: str) -> Customer:
-    """Return the person of a proven number, made when it is first proven."""
-    person: Customer = _OF_NUMBER.get_or_insert(FindableTextField.digest(phone), row=Customer(phone=phone))
+    """Return the person of a proven number, made when it is first proven.
+
+    While LOOKUP_KEY is replaced, two processes can write two digests of one number, and no constraint refuses the
+    second. So a lock lets them take turns.
+    """
+    digest, *former = FindableTextField.digests(phone)
+    if former:
+        with transaction.atomic():
+            quota.lock(f"customer:{digest}", *(f"customer:{other}" for other in former))
+            return Customer.objects.filter(phone=phone).first() or Customer.objects.create(phone=phone)
+    person: Customer = _OF_NUMBER.get_or_insert(digest, row=Customer(phone=phone))
     return person
 
 
@@ -227,5 +237,5 @@ _OF_NUMBER = Prepared(
 )
 
 
-def _digest(subject: UUID, plain: str) -> str:
-    return crypto.keyed_digest("sign-in", f"{subject}:{plain}")
+def _of_subject(subject: UUID, plain: str) -> str:
+    return f"{subject}:{plain}"

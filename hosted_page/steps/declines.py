@@ -6,7 +6,9 @@ The sandbox's helper API has no such limits. Rule pay.declines.
 """
 
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import connection
 
@@ -42,25 +44,25 @@ class TooManyOfOrder(TooManyDeclines):
 
 def check(target: PaymentTarget, person: Customer, address: str) -> None:
     """Raise TooManyDeclines if no card may be tried now."""
-    _decide(_DECIDING, _try_of(target, person, "", address))
+    _decide(_LOOKING, _given(target, person, "", address))
 
 
 def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
     """Count a card that is about to be tried, in the transaction that begins its operation. Raises TooManyDeclines."""
-    made = _try_of(target, person, token, address)
-    quota.lock(f"card:{made.phone_digest}", f"card:{made.address_digest}")
-    _decide(_ADMITTING, made)
+    given = _given(target, person, token, address)
+    quota.lock(*(f"card:{digest}" for digest in (*given.phones, *given.addresses)))
+    _decide(_ADMITTING, given)
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:
     """Whether it was this person who gave the payment's card, as far as its try still counts."""
-    given = CardTry.objects.filter(phone_digest=digest(person.phone or ""), is_counted=True)
+    given = CardTry.objects.filter(phone_digest__in=digests(person.phone or ""), is_counted=True)
     return given.filter(subject=payment.subject, card_token=payment.card_token).exists()
 
 
-def digest(phone: str) -> str:
-    """Return the digest by which the cards that a number has tried are counted."""
-    return crypto.keyed_digest("card phone", phone)
+def digests(phone: str) -> list[str]:
+    """Return the digests by which the cards that a number has tried are counted, the one to write first."""
+    return crypto.keyed_digests("card phone", phone)
 
 
 def delete_old() -> None:
@@ -68,19 +70,24 @@ def delete_old() -> None:
     batches.delete(CardTry.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
 
 
-def _try_of(target: PaymentTarget, person: Customer, token: str, address: str) -> CardTry:
-    return CardTry(
-        subject=target.subject,
-        card_token=token,
-        phone_digest=digest(person.phone or ""),
-        address_digest=crypto.keyed_digest("card address", network.network(address)),
-    )
+class _Given(NamedTuple):
+    """A card that is given: for what, and the digests by which it is counted, the ones to write first."""
+
+    subject: UUID
+    token: str
+    phones: list[str]
+    addresses: list[str]
 
 
-def _decide(statement: str, made: CardTry) -> None:
+def _given(target: PaymentTarget, person: Customer, token: str, address: str) -> _Given:
+    addresses = crypto.keyed_digests("card address", network.network(address))
+    return _Given(target.subject, token, digests(person.phone or ""), addresses)
+
+
+def _decide(template: str, given: _Given) -> None:
     """Run a statement that looks at the limits. Raises TooManyDeclines unless one more card may be tried now."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, _asked(made))
+        cursor.execute(_statement(template, len(given.phones)), _asked(given))
         now, *deciding = cursor.fetchone()
     limits = (PER_ORDER, PER_PHONE, PER_ADDRESS)
     of_order, of_phone, of_address = (
@@ -92,15 +99,22 @@ def _decide(statement: str, made: CardTry) -> None:
         raise TooManyDeclines(until, now)
 
 
-def _asked(made: CardTry) -> dict[str, Any]:
+@cache
+def _statement(template: str, keys: int) -> str:
+    """Return a statement below for as many digests of each value as there are keys."""
+    phones, addresses = quota.placeholders("phone", keys), quota.placeholders("address", keys)
+    return template.replace("{phones}", phones).replace("{addresses}", addresses)
+
+
+def _asked(given: _Given) -> dict[str, Any]:
     """Return the parameters of the statements below, in which a limit is its length and how many may be before."""
     limits = {"order": PER_ORDER, "phone": PER_PHONE, "address": PER_ADDRESS}
     return {
-        "id": made.pk,
-        "subject": made.subject,
-        "token": made.card_token,
-        "phone": made.phone_digest,
-        "address": made.address_digest,
+        "id": CardTry().pk,
+        "subject": given.subject,
+        "token": given.token,
+        **quota.parameters("phone", given.phones),
+        **quota.parameters("address", given.addresses),
         "no_refusal": [*UNTOLD, *SAME_CARD_MAY_DO],
         **{f"{name}_within": limit.within for name, limit in limits.items()},
         **{f"{name}_before": limit.maximum - 1 for name, limit in limits.items()},
@@ -122,15 +136,15 @@ SELECT now, (
     ORDER BY created_at DESC OFFSET %(order_before)s LIMIT 1
 ), (
     SELECT created_at FROM hosted_page_cardtry t
-    WHERE is_counted AND phone_digest = %(phone)s AND created_at > now - %(phone_within)s AND NOT {good}
+    WHERE is_counted AND phone_digest IN ({phones}) AND created_at > now - %(phone_within)s AND NOT {good}
     ORDER BY created_at DESC OFFSET %(phone_before)s LIMIT 1
 ), (
     SELECT created_at FROM hosted_page_cardtry t
-    WHERE is_counted AND address_digest = %(address)s AND created_at > now - %(address_within)s AND NOT {good}
+    WHERE is_counted AND address_digest IN ({addresses}) AND created_at > now - %(address_within)s AND NOT {good}
     ORDER BY created_at DESC OFFSET %(address_before)s LIMIT 1
 ) FROM clock
 """.replace("{good}", _GOOD.replace("{more}", ""))
-_DECIDING = _LIMITS.replace("{more}", "")
+_LOOKING = _LIMITS.replace("{more}", "")
 # What it writes it does not see: the limits are looked at as they stood before, good cards left out by themselves.
 # One that is only given up may yet be declined; a row that another transaction holds is left to the next try.
 _ADMITTING = _LIMITS.replace(
@@ -138,11 +152,11 @@ _ADMITTING = _LIMITS.replace(
     f""", ended AS (
     UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
         SELECT id FROM hosted_page_cardtry t
-        WHERE is_counted AND (phone_digest = %(phone)s OR address_digest = %(address)s) AND {_GOOD}
+        WHERE is_counted AND (phone_digest IN ({{phones}}) OR address_digest IN ({{addresses}})) AND {_GOOD}
         FOR UPDATE SKIP LOCKED)
 ), made AS (
     INSERT INTO {CardTry().table_of_new()}
         (id, subject, card_token, phone_digest, address_digest, is_counted, created_at)
-    SELECT %(id)s, %(subject)s, %(token)s, %(phone)s, %(address)s, true, now FROM clock
+    SELECT %(id)s, %(subject)s, %(token)s, %(phone_0)s, %(address_0)s, true, now FROM clock
 )""".replace("{more}", " AND p.status <> 'authorizing'"),  # noqa: S608 - of our own constants alone
 )

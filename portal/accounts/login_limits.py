@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from config.lib import batches, clock, crypto, quota
 from config.lib.web import address as network
@@ -53,13 +54,14 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
 
     `account` is what was typed, whether or not it exists; the work is the same for both.
     """
-    attempt = LoginAttempt(
-        kind=kind,
-        account_digest=crypto.keyed_digest("login account", account.strip().lower()),
-        address_digest=crypto.keyed_digest("login address", network.network(address)),
-    )
+    alike = {
+        "account_digest": _account_digests(account),
+        "address_digest": crypto.keyed_digests("login address", network.network(address)),
+    }
+    attempt = LoginAttempt(kind=kind, **{name: digests[0] for name, digests in alike.items()})
+    attempt.alike = alike
     with transaction.atomic():
-        quota.lock(f"login:{attempt.account_digest}", f"login:{attempt.address_digest}")
+        quota.lock(*(f"login:{digest}" for digests in alike.values() for digest in digests))
         attempt.created_at = clock.now()
         for limit in LIMITS[kind]:
             if _is_reached(limit, attempt) and not _is_spared(limit, kind, account, address):
@@ -76,15 +78,12 @@ def is_spent(attempt: LoginAttempt) -> bool:
 
 def forgive(attempt: LoginAttempt) -> None:
     """Delete a right guess and the wrong ones before it, of the same kind, account and address."""
-    LoginAttempt.objects.filter(
-        kind=attempt.kind, account_digest=attempt.account_digest, address_digest=attempt.address_digest
-    ).delete()
+    _alike(attempt, PAIR).delete()
 
 
 def forgive_account(account: str) -> None:
     """Delete all guesses at an account whose owner has set a new password."""
-    digest = crypto.keyed_digest("login account", account.strip().lower())
-    LoginAttempt.objects.filter(kind__in=GUESSES, account_digest=digest).delete()
+    LoginAttempt.objects.filter(kind__in=GUESSES, account_digest__in=_account_digests(account)).delete()
 
 
 def delete_old() -> None:
@@ -93,10 +92,18 @@ def delete_old() -> None:
 
 
 def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
-    alike = LoginAttempt.objects.filter(
-        kind=attempt.kind, **{name: getattr(attempt, name) for name in limit.per}
-    )
+    alike = _alike(attempt, limit.per)
     return quota.locked_until(alike, limit.quota, attempt.created_at) is not None
+
+
+def _alike(attempt: LoginAttempt, fields: tuple[str, ...]) -> QuerySet[LoginAttempt]:
+    """Return the attempts of the same kind that share these fields, under whichever key they were counted."""
+    shared = {f"{name}__in": attempt.alike[name] for name in fields}
+    return LoginAttempt.objects.filter(kind=attempt.kind, **shared)
+
+
+def _account_digests(account: str) -> list[str]:
+    return crypto.keyed_digests("login account", account.strip().lower())
 
 
 def _is_spared(limit: Limit, kind: str, account: str, address: str) -> bool:

@@ -10,16 +10,27 @@ from django.conf import settings
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import CreateError
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
+from django.contrib.sessions.models import Session
 from django.http import HttpRequest, HttpResponse
 
 from config.lib import crypto
 
+PURPOSE = "session"
 DIGEST_LETTERS = 40  # 160 bits: what the columns of Django and allauth take
 
 
 def digest(secret: str) -> str:
-    """Return the session key that is stored for a cookie's secret."""
-    return crypto.keyed_digest("session", secret)[:DIGEST_LETTERS]
+    """Return the session key to store for a cookie's secret."""
+    return crypto.keyed_digest(PURPOSE, secret)[:DIGEST_LETTERS]
+
+
+def _stored_key(secret: str) -> str:
+    """Return the session key of a cookie's secret. While LOOKUP_KEY is replaced, the former key finds it too."""
+    keys = [digest[:DIGEST_LETTERS] for digest in crypto.keyed_digests(PURPOSE, secret)]
+    if len(keys) == 1:
+        return keys[0]
+    found = Session.objects.filter(session_key__in=keys).values_list("session_key", flat=True).first()
+    return found or keys[0]
 
 
 class SessionStore(db.SessionStore):
@@ -30,7 +41,7 @@ class SessionStore(db.SessionStore):
     @classmethod
     def of_secret(cls, secret: str) -> "SessionStore":
         """Return the session of a cookie's secret; an empty one if there is none."""
-        store = cls(digest(secret) if secret else None)
+        store = cls(_stored_key(secret) if secret else None)
         store.secret = secret
         return store
 

@@ -115,9 +115,18 @@ def test_one_more_field_key_is_not(settings: Settings) -> None:
     fitness.require()
 
 
+@pytest.mark.rule("secret.keys")
 def test_another_lookup_key_is_refused(settings: Settings) -> None:
     settings.LOOKUP_KEY = "another-one"
     refused("LOOKUP_KEY")
+
+
+@pytest.mark.rule("secret.keys")
+def test_one_more_lookup_key_is_not(settings: Settings) -> None:
+    settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = "another-one", [settings.LOOKUP_KEY]
+    fitness.require()
+    settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = settings.LOOKUP_KEY_FALLBACKS[0], ["another-one"]
+    fitness.require()
 
 
 @pytest.mark.rule("environment.database")

@@ -1,15 +1,21 @@
 """Whom `migrate` works as."""
 
+from io import StringIO
+
 import pytest
 from django.conf import settings as django_settings
+from django.core.management import call_command
 from django.db import ProgrammingError, connection, transaction
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout, Customer
 from config import roles
-from config.lib import clock
+from config.lib import clock, crypto
+from hosted_page.models import OptIn
+from payments.models import Merchant
 from portal import tasks
 from portal.models import CheckoutNote
+from tests.hosted_page.privacy.persons import EMAIL, tick
 from tests.portal import people
 
 pytestmark = pytest.mark.rule("environment.roles")
@@ -81,3 +87,21 @@ def test_the_service_deletes_notes_on_people_who_are_erased_and_changes_none(
         tasks.delete_notes()
         cursor.execute("RESET ROLE")
     assert not CheckoutNote.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.rule("secret.keys")
+def test_the_service_digests_an_opt_in_again_and_empties_none(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    Merchant.objects.filter(pk=captured.merchant_id).update(opt_in_enabled=True)
+    tick(Checkout.objects.select_related("merchant").get(pk=captured.pk), None)
+    settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = "another key", [settings.LOOKUP_KEY]
+    grant_a_clerk(monkeypatch)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL ROLE a_clerk")
+        with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
+            cursor.execute("UPDATE hosted_page_optin SET email_digest = ''")
+        call_command("rotate_keys", stdout=StringIO())
+        cursor.execute("RESET ROLE")
+    assert OptIn.objects.get().email_digest == crypto.keyed_digest("e-mail", EMAIL)

@@ -138,3 +138,20 @@ def test_cookies_are_of_this_host_alone_where_https_is() -> None:
     assert kept == {"__Host-sessionid", "__Host-csrftoken", "__Host-language"}
     assert hosted["COOKIE_PREFIX"] == "__Host-"
     assert hosted["SESSION_COOKIE_SECURE"] and hosted["CSRF_COOKIE_SECURE"]
+
+
+@pytest.mark.rule("secret.keys")
+class TestLookupKeys:
+    def read(self, **variables: str) -> tuple[str, list[str]]:
+        read = starting.read({"ENVIRONMENT": "local"} | variables)
+        return read["LOOKUP_KEY"], read["LOOKUP_KEY_FALLBACKS"]
+
+    def test_are_those_that_are_named(self) -> None:
+        assert self.read(LOOKUP_KEY="new", SECRET_KEY_FALLBACKS="former") == ("new", [])
+        assert self.read(LOOKUP_KEY="new", LOOKUP_KEY_FALLBACKS="old, older") == ("new", ["old", "older"])
+
+    def test_follow_the_secret_key_where_none_is_named(self) -> None:
+        """A SECRET_KEY that is replaced would else change all digests at once."""
+        replaced = {"SECRET_KEY": "new", "SECRET_KEY_FALLBACKS": "old"}
+        assert self.read(LOOKUP_KEY="", **replaced) == ("new", ["old"])
+        assert self.read(LOOKUP_KEY="", LOOKUP_KEY_FALLBACKS="older", **replaced) == ("new", ["older", "old"])

@@ -40,7 +40,7 @@ def tokenise(*, subject: UUID, number: str) -> str:
         subject=subject,
         last4=card.last4,
         brand=card.brand,
-        fingerprint=crypto.keyed_digest("card", number),
+        fingerprint=card.fingerprint,
     )
     return token
 

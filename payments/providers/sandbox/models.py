@@ -8,7 +8,6 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from config.lib import crypto
 from config.lib.prepared import PreparedModel
 from payments import money
 from payments.provider import Card
@@ -102,7 +101,7 @@ class Charge(PreparedModel):
     @property
     def shown_card(self) -> Card:
         """Its card as callers are told."""
-        return Card(self.card.brand, self.card.last4, crypto.keyed_digest("card", self.card.number))
+        return Card(self.card.brand, self.card.last4, self.card.fingerprint)
 
 
 class Call(PreparedModel):

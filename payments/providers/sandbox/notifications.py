@@ -1,6 +1,5 @@
 """The bank's notifications to its caller: signed, sent until they are accepted, at most six times."""
 
-import hmac
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from payments.providers.sandbox import journal, settling
 from payments.providers.sandbox.models import BankNotification
 
 HEADER = "Bank-Signature"
+_PURPOSE = "bank.notifications"  # of a message's digest
 TOLERANCE_SECONDS = 300
 MAX_ATTEMPTS = 6
 SECONDS = 5.0
@@ -83,7 +83,7 @@ def _about(notification: BankNotification) -> dict[str, Any]:
 
 def sign(body: bytes, at: int) -> str:
     """Return the value of the signature header: `t=<unix seconds>,v1=<HMAC of time and body>`."""
-    return f"t={at},v1={_mac(body, str(at))}"
+    return f"t={at},v1={crypto.keyed_digest(_PURPOSE, _signed(body, str(at)))}"
 
 
 def read(header: str, body: bytes) -> Notification:
@@ -91,7 +91,7 @@ def read(header: str, body: bytes) -> Notification:
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at, given = parts.get("t", ""), parts.get("v1", "")
     if (
-        not hmac.compare_digest(given.encode(), _mac(body, at).encode())
+        not crypto.is_keyed_digest(given, _PURPOSE, _signed(body, at))
         or abs(time.time() - int(at)) > TOLERANCE_SECONDS
     ):
         raise ForgedNotification
@@ -110,5 +110,5 @@ def as_record(row: dict[str, Any]) -> Record:
     return Record(**row | ids | {"verdict": Verdict(row["verdict"])})
 
 
-def _mac(body: bytes, at: str) -> str:
-    return crypto.keyed_digest("bank.notifications", f"{at}.{body.decode(errors='replace')}")
+def _signed(body: bytes, at: str) -> str:
+    return f"{at}.{body.decode(errors='replace')}"

@@ -73,6 +73,7 @@ NAMED_ALIKE = {
     "hosted_page.SmsMessage.address_digest": _COUNTED,
     "hosted_page.SmsMessage.phone_digest": _COUNTED,
     "hosted_page.SmsMessage.range_digest": _COUNTED,
+    "hosted_page.SmsStop.key_mark": "names the lookup key of the row",
     "oauth2_provider.DeviceGrant.device_code": _OTHER_GRANT,
     "oauth2_provider.DeviceGrant.user_code": _OTHER_GRANT,
     "oauth2_provider.Grant.code": _OTHER_GRANT,

@@ -85,7 +85,7 @@ class TestInstallation:
                 connection.execute(statement)
 
     def test_can_do_all_that_operators_do(self, whole: Installation) -> None:
-        whole.manage("rotate_field_keys")
+        whole.manage("rotate_keys")
         whole.manage("reconcile")
         whole.manage("prove_ledger")
 

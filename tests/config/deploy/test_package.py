@@ -147,6 +147,7 @@ class TestNewInstallation:
             "CHECKOUT_PASSWORD",
         }  # compose.yaml's own
         assert len(said["SECRET_KEY"]) >= 50 and said["BASE_URL"] == "https://pay.shop.example"
+        assert len(said["LOOKUP_KEY"]) >= 50 and said["LOOKUP_KEY"] != said["SECRET_KEY"]
         assert (tmp_path / ".env").stat().st_mode & 0o077 == 0
         make_env.write(tmp_path, "another.example")
         assert (tmp_path / ".env").read_text() == written

@@ -171,8 +171,8 @@ def test_a_mates_cards_are_counted_with_all_others(at: Callable[[str], Checkout]
 def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     decide, together = declines._decide, threading.Barrier(10)
 
-    def dawdle(statement: str, made: CardTry) -> None:
-        decide(statement, made)
+    def dawdle(template: str, given: Any) -> None:
+        decide(template, given)
         time.sleep(0.05)  # whoever waits for nobody has looked by then
 
     def tried(phone: str, address: str) -> bool:

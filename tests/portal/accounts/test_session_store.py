@@ -50,6 +50,13 @@ class TestARowOfTheDatabase:
         settings.LOOKUP_KEY = "another key"
         assert not people.is_in(with_cookie(secret))
 
+    def test_is_found_under_a_former_key_while_that_is_listed(
+        self, client: Client, lea: User, settings: Any
+    ) -> None:
+        secret = log_in_by_password(client)
+        settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = "another key", [settings.LOOKUP_KEY]
+        assert people.is_in(with_cookie(secret)) and not people.is_in(with_cookie("x" * 43))
+
     def test_is_the_same_in_both_tables(self, client: Client, lea: User) -> None:
         secret = log_in_by_password(client)
         key = session_store.digest(secret)

@@ -1,4 +1,4 @@
-"""`manage.py rotate_field_keys`: a field key that is known too widely can go, and nothing with it."""
+"""`manage.py rotate_keys`: a field key that is known too widely can go, and nothing with it."""
 
 import io
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import clock, crypto
-from config.management.commands import rotate_field_keys
+from config.management.commands import rotate_field_keys, rotate_keys
 from hosted_page.models import OptIn, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import outbox as sms_outbox
@@ -108,7 +108,7 @@ def kept(keys: Keys, api: Api, captured: Checkout) -> Kept:
 
 def rotate() -> str:
     said = io.StringIO()
-    call_command("rotate_field_keys", stdout=said)
+    call_command("rotate_keys", stdout=said)
     return said.getvalue()
 
 
@@ -116,12 +116,12 @@ def rotate() -> str:
 def test_leaves_nothing_that_needs_the_old_key(
     kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rotate_field_keys, "ROWS", 1)  # so that one batch follows the other
+    monkeypatch.setattr(rotate_keys, "ROWS", 1)  # so that one batch follows the other
     before = kept.read()
     assert len(before) > 8
     keys.are(SECOND, FIRST)
     assert kept.read() == before
-    assert "checkout_paymentrequest.token: 2 encrypted anew" in rotate()
+    assert "checkout_paymentrequest.token: 2 rewritten" in rotate()
     keys.are(SECOND)
     assert kept.read() == before
     app = Authenticator.objects.get(user=kept.owner, type="totp")
@@ -135,7 +135,18 @@ def test_does_nothing_twice(kept: Kept, keys: Keys) -> None:
     keys.are(SECOND, FIRST)
     rotate()
     counts = [line.split(": ")[1] for line in rotate().splitlines()[:-1]]
-    assert len(counts) == 18 and set(counts) == {"0 encrypted anew"}
+    assert len(counts) == 19 and set(counts) == {"0 rewritten"}
+
+
+def test_is_found_by_its_earlier_name() -> None:
+    assert rotate_field_keys.Command is rotate_keys.Command
+
+
+def test_says_how_far_it_is(kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rotate_keys, "ROWS", 1)
+    monkeypatch.setattr(rotate_keys, "SAID_EVERY", 2)
+    said = rotate()
+    assert "checkout_paymentrequest.token: 2 read\ncheckout_paymentrequest.token: 0 rewritten" in said
 
 
 def test_says_which_row_none_of_the_keys_opens(kept: Kept, keys: Keys) -> None:
@@ -156,6 +167,6 @@ def test_leaves_what_somebody_changes_meanwhile(
         return seal(sealed)
 
     monkeypatch.setattr(crypto, "rotate", change_first)
-    with pytest.raises(CommandError, match=r"1 rows were changed meanwhile\. Run it again\."):
+    with pytest.raises(CommandError, match=r"1 rows were changed at the same time\. Run it again\."):
         rotate()
     assert SigningSecret.objects.get().secret == "whsec_new"

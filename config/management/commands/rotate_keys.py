@@ -1,0 +1,201 @@
+"""`manage.py rotate_keys`: rewrites every value that needs a former key of FIELD_KEYS or LOOKUP_KEY_FALLBACKS.
+
+It can run next to the service. It commits each batch and skips each value under the first keys, so the next run
+continues a run that was stopped. Rule secret.keys.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from allauth.mfa.models import Authenticator
+from cryptography.fernet import InvalidToken
+from django.apps import apps
+from django.core.management.base import BaseCommand, CommandError
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Field, Model
+
+from config.lib import crypto
+from config.lib.crypto import DIGEST_LETTERS
+from hosted_page.models import OptIn
+from hosted_page.opt_in import consent
+from hosted_page.sms import stops
+from portal import canary
+from portal.models import OutboundEmail
+from webhooks.models import PERSONAL, Event
+
+ROWS = 1000
+SAID_EVERY = 100_000  # rows
+READ = "SELECT {key}, {old} FROM {table} WHERE {rows} AND {key} > %s ORDER BY {key} LIMIT {limit}"
+READ_FIRST = READ.replace("AND {key} > %s ", "")
+WRITE = "UPDATE {table} SET {column} = {new} WHERE {key} = %s AND {old} = %s"
+# The service's role may not change the digest of an opt-in. The owner of the tables keeps a function for it.
+WRITE_OPT_IN = """
+SELECT FROM digest_opt_in_again(digest => left(%s, {letters}), opt_in => %s, former => left(%s, {letters})) AS is_done
+WHERE is_done
+"""
+OTHER = "SELECT {key} FROM {table} WHERE left({column}, {letters}) = left(%s, {letters})"
+
+
+def _sealed_again(sealed: str) -> str:
+    return sealed if crypto.is_under_first_key(sealed) else crypto.rotate(sealed)
+
+
+def _number_again(stored: str) -> str:
+    """Return what a FindableTextField stores of the same text under the first keys."""
+    sealed = stored[DIGEST_LETTERS:]
+    return crypto.FindableTextField.digest(crypto.decrypt(sealed)) + _sealed_again(sealed)
+
+
+def _opt_in_again(stored: str) -> str:
+    """Return the digest of an address under the first key, then its ciphertext unchanged."""
+    sealed = stored[DIGEST_LETTERS:]
+    return consent.digests(crypto.decrypt(sealed))[0] + sealed
+
+
+class Place(NamedTuple):
+    """A column that needs a key: the SQL that reads and writes it as text, its rows, and what renews a value."""
+
+    model: type[Model]
+    column: str
+    old: str
+    new: str = "%s"
+    rows: str = "true"
+    write: str = WRITE
+    renew: Callable[[str], str] = _sealed_again
+
+    def statement(self, template: str) -> str:
+        meta = self.model._meta
+        key = meta.pk.column if meta.pk else ""
+        named = {"table": meta.db_table, "key": key, "limit": ROWS, "letters": DIGEST_LETTERS}
+        return template.format(**named, **self._asdict())
+
+
+class Change(NamedTuple):
+    """A value that needs a former key: its new form, the primary key of its row, and its old form."""
+
+    new: str
+    row: Any
+    old: str
+
+
+class Command(BaseCommand):
+    help = "Rewrite what needs a former key under the first of FIELD_KEYS and under LOOKUP_KEY."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        missed = 0
+        conflicts: list[str] = []
+        for place in _places():
+            missed += self._rotate(place, conflicts)
+        for conflict in conflicts:
+            self.stderr.write(conflict)
+        if conflicts:
+            raise CommandError(
+                f"{len(conflicts)} rows need a former LOOKUP_KEY. Keep it in LOOKUP_KEY_FALLBACKS."
+            )
+        if missed:
+            raise CommandError(f"{missed} rows were changed at the same time. Run it again.")
+        canary.plant_again()
+        self.stdout.write(
+            "All rows are under the first keys. docs/operate.md says when the former ones may go."
+        )
+        if count := stops.count_under_former_keys():
+            self.stdout.write(
+                f"{count} numbers that want no texts are found only by a former LOOKUP_KEY: keep it in"
+                " LOOKUP_KEY_FALLBACKS, or they get texts again."
+            )
+
+    def _rotate(self, place: Place, conflicts: list[str]) -> int:
+        """Rewrite a column; return how many values could not be written because they had changed."""
+        name = place.statement("{table}.{column}")
+        read = found = written = 0
+        for rows, changes in _batches(place):
+            if (read + rows) // SAID_EVERY > read // SAID_EVERY:
+                self.stdout.write(f"{name}: {read + rows} read")
+            refused = list[str]()
+            written += _write(place, changes, refused)
+            read, found = read + rows, found + len(changes) - len(refused)
+            conflicts += refused
+        self.stdout.write(f"{name}: {written} rewritten")
+        return found - written
+
+
+def _places() -> Iterator[Place]:
+    """Yield all columns that need a key for longer than a session lives."""
+    for model in apps.get_models():
+        for field in model._meta.local_fields:
+            yield from _in_field(model, field)
+    digest_and_address = {"old": "email_digest || email", "rows": "email_digest <> ''"}
+    yield Place(OptIn, "email_digest", **digest_and_address, write=WRITE_OPT_IN, renew=_opt_in_again)
+    types = ", ".join(f"'{event_type}'" for event_type in sorted(PERSONAL))
+    yield Place(
+        Event,
+        "body",
+        "convert_from(body, 'UTF8')",
+        "convert_to(%s, 'UTF8')",
+        f"body_deleted_at IS NULL AND type IN ({types})",
+    )
+    for model, column, name in (
+        (Authenticator, "data", "secret"),
+        (Authenticator, "data", "seed"),
+        (OutboundEmail, "facts", "link"),
+    ):
+        new = f"jsonb_set({column}, '{{{name}}}', to_jsonb(%s::text))"
+        yield Place(model, column, f"{column} ->> '{name}'", new, f"{column} ->> '{name}' IS NOT NULL")
+
+
+def _in_field(model: type[Model], field: "Field[Any, Any]") -> Iterator[Place]:
+    name = field.attname
+    if isinstance(field, crypto.FindableTextField):
+        yield Place(model, name, name, rows=f"{name} <> ''", renew=_number_again)
+    elif isinstance(field, crypto.EncryptedTextField):
+        yield Place(model, name, name, rows=f"{name} IS NOT NULL")
+
+
+def _batches(place: Place) -> Iterator[tuple[int, list[Change]]]:
+    """Yield how many rows were read, and the changes to those that are not under the first keys."""
+    statement = place.statement(READ_FIRST)
+    after: list[Any] = []
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, after)
+            found = cursor.fetchall()
+        if not found:
+            return
+        changes = [Change(_renewed(place, row, old), row, old) for row, old in found]
+        yield len(found), [change for change in changes if change.new != change.old]
+        statement, after = place.statement(READ), [found[-1][0]]
+
+
+def _renewed(place: Place, row: Any, old: str) -> str:
+    try:
+        return place.renew(old)
+    except InvalidToken:
+        where = place.statement("{table}.{column}")
+        raise CommandError(f"None of FIELD_KEYS opens {where} of {row}. Add the key that does.") from None
+
+
+def _write(place: Place, changes: list[Change], refused: list[str]) -> int:
+    """Write the values that have not changed since, and return their count. Add a sentence for each conflict."""
+    try:
+        return _write_all(place, changes)
+    except IntegrityError:
+        if len(changes) == 1:
+            refused.append(_conflict(place, changes[0]))
+            return 0
+        return sum(_write(place, [change], refused) for change in changes)
+
+
+def _write_all(place: Place, changes: list[Change]) -> int:
+    with transaction.atomic(), connection.cursor() as cursor:
+        written = 0
+        for change in changes:
+            cursor.execute(place.statement(place.write), change)
+            written += cursor.rowcount
+    return written
+
+
+def _conflict(place: Place, change: Change) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(place.statement(OTHER), [change.new])
+        others = ", ".join(str(row) for (row,) in cursor.fetchall())
+    return f"{place.statement('{table}.{column}')}: {change.row} and {others} have one value under two keys."

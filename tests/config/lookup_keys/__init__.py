@@ -1,0 +1,1 @@
+"""LOOKUP_KEY is replaced: what is found at each step."""

@@ -1,0 +1,15 @@
+"""A database whose rows are under the old key."""
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from portal import canary
+from tests.config.lookup_keys.keys import OLD, Keys
+
+
+@pytest.fixture
+def keys(settings: Settings) -> Keys:
+    made = Keys(settings)
+    made.are(OLD)
+    canary.plant_again()
+    return made

@@ -1,0 +1,17 @@
+"""The keys that a process looks rows up by, in the tests of their replacement."""
+
+from pytest_django.fixtures import Settings
+
+OLD, NEW = "the-key-of-last-year-0123456789", "the-key-of-this-year-0123456789"
+LEA, FINN, AMY = "+447700900123", "+447700900456", "+447700900457"
+EMAIL, HOME = "lea@example.com", "192.0.2.7"
+
+
+class Keys:
+    """Which keys this process has: the one to write first."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def are(self, *keys: str) -> None:
+        self._settings.LOOKUP_KEY, self._settings.LOOKUP_KEY_FALLBACKS = keys[0], list(keys[1:])

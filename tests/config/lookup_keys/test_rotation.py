@@ -1,0 +1,373 @@
+"""LOOKUP_KEY is replaced step by step: at each step every row is found, and no person becomes two."""
+
+import ast
+import io
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from pytest_django.fixtures import Settings
+
+from checkout.models import Customer, PaymentRequest, Prefill
+from config.lib import clock, crypto
+from config.lib.crypto import FindableTextField
+from config.management.commands import rotate_keys
+from hosted_page.models import CardTry, KnownBrowser, OptIn, SignInCode, SmsMessage, SmsStop
+from hosted_page.payment_target import PaymentTarget
+from hosted_page.privacy import erasing, people
+from hosted_page.sms import outbox, stops
+from hosted_page.steps import codes, declines
+from payments.models import Merchant
+from portal import canary
+from portal.models import Canary
+from tests import factories, mates
+from tests.config.lookup_keys.keys import AMY, EMAIL, FINN, HOME, LEA, NEW, OLD, Keys
+from tests.hosted_page.privacy.persons import tick
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.keys")]
+
+REWRITTEN = "rotate_keys writes it again from the ciphertext next to it"
+LOOKED_UP = "it is looked up under all keys, until it is deleted"
+NO_KEY = "it is of a random secret or of a public number, without a key"
+COLUMNS = {
+    "bank_cardtoken.digest": NO_KEY,
+    "checkout_customer.phone": REWRITTEN,
+    "checkout_grouplink.token_digest": NO_KEY,
+    "checkout_idempotencykey.request_digest": LOOKED_UP,
+    "checkout_paymentrequest.claim_digest": NO_KEY,
+    "checkout_paymentrequest.phone": REWRITTEN,
+    "checkout_paymentrequest.token_digest": NO_KEY,
+    "checkout_prefill.phone": REWRITTEN,
+    "hosted_page_cardtry.address_digest": LOOKED_UP,
+    "hosted_page_cardtry.phone_digest": LOOKED_UP,
+    "hosted_page_knownbrowser.phone": REWRITTEN,
+    "hosted_page_knownbrowser.token_digest": NO_KEY,
+    "hosted_page_optin.email_digest": REWRITTEN,
+    "hosted_page_sharetake.address_digest": LOOKED_UP,
+    "hosted_page_signincode.browser_digest": NO_KEY,
+    "hosted_page_signincode.code_digest": LOOKED_UP,
+    "hosted_page_signincode.phone": REWRITTEN,
+    "hosted_page_smsmessage.address_digest": LOOKED_UP,
+    "hosted_page_smsmessage.phone_digest": LOOKED_UP,
+    "hosted_page_smsmessage.range_digest": LOOKED_UP,
+    "portal_canary.digest": REWRITTEN,
+    "portal_invitation.token_digest": NO_KEY,
+    "portal_loginattempt.account_digest": LOOKED_UP,
+    "portal_loginattempt.address_digest": LOOKED_UP,
+}
+# What a digest is of, and the module that makes it. hosted_page_smsstop.number is half of the digest `sms`.
+PURPOSES = {
+    ("checkout/api/idempotency.py", "'request'"),
+    ("config/lib/crypto.py", "'key'"),
+    ("config/lib/crypto.py", "'text'"),
+    ("config/lib/crypto.py", "purpose"),
+    ("hosted_page/group/takes.py", "'take address'"),
+    ("hosted_page/opt_in/consent.py", "'e-mail'"),
+    ("hosted_page/privacy/erasing.py", "f'erased {kind}'"),
+    ("hosted_page/sms/outbox.py", "'address'"),
+    ("hosted_page/sms/outbox.py", "'sms range'"),
+    ("hosted_page/sms/outbox.py", "'sms'"),
+    ("hosted_page/sms/stops.py", "'sms stop'"),
+    ("hosted_page/steps/codes.py", "_PURPOSE"),
+    ("hosted_page/steps/declines.py", "'card address'"),
+    ("hosted_page/steps/declines.py", "'card phone'"),
+    ("payments/providers/sandbox/notifications.py", "_PURPOSE"),
+    ("portal/accounts/login_limits.py", "'login account'"),
+    ("portal/accounts/login_limits.py", "'login address'"),
+    ("portal/accounts/session_store.py", "PURPOSE"),
+    ("portal/canary.py", "WORD"),
+}
+
+
+class TestTheInventory:
+    def test_has_every_column_that_holds_a_digest(self) -> None:
+        found = {
+            f"{model._meta.db_table}.{field.column}"
+            for model in apps.get_models()
+            for field in model._meta.local_fields
+            if "digest" in field.name or isinstance(field, FindableTextField)
+        }
+        assert found == set(COLUMNS)
+
+    def test_has_every_digest_that_the_code_makes(self) -> None:
+        root = Path(crypto.__file__).parents[2]
+        found = set()
+        for app in ("checkout", "config", "hosted_page", "payments", "portal", "webhooks"):
+            for path in (root / app).rglob("*.py"):
+                text, name = path.read_text(), str(path.relative_to(root))
+                if "keyed_digest" in text and "migrations" not in path.parts:
+                    found |= {(name, purpose) for purpose in purposes(ast.parse(text))}
+        assert found == PURPOSES
+
+    def test_names_each_column_that_the_command_rewrites(self) -> None:
+        places = {
+            place.statement("{table}.{column}")
+            for place in rotate_keys._places()
+            if place.renew is not rotate_keys._sealed_again
+        }
+        assert places | {"portal_canary.digest"} == {
+            name for name, how in COLUMNS.items() if how == REWRITTEN
+        }
+
+
+def purposes(tree: ast.AST) -> Iterator[str]:
+    """The purposes of the digests that a module makes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rpartition(".")[2]
+            place = {"keyed_digest": 0, "keyed_digests": 0, "is_keyed_digest": 1}.get(called)
+            if place is not None:
+                yield ast.unparse(node.args[place])
+
+
+def rotate() -> str:
+    said = io.StringIO()
+    call_command("rotate_keys", stdout=said, stderr=said)
+    return said.getvalue()
+
+
+class World:
+    """A row in each column that the command rewrites, written under the old key."""
+
+    def __init__(self, merchant: Merchant) -> None:
+        Merchant.objects.filter(pk=merchant.pk).update(opt_in_enabled=True)
+        self.order = factories.checkout(Merchant.objects.get(pk=merchant.pk))
+        self.lea = codes.person_of(LEA)
+        share = mates.split(self.order, 3000)[0]
+        PaymentRequest.objects.filter(pk=share.pk).update(phone=FINN)
+        Prefill.objects.create(checkout=self.order, phone=AMY)
+        KnownBrowser.objects.create(token_digest="t", phone=LEA, proven_at=clock.now())
+        codes.send_code(PaymentTarget(self.order), LEA, "browser", HOME)
+        tick(self.order, None, EMAIL)
+
+    def check(self) -> None:
+        """Everything is found, and no one is found twice."""
+        assert canary.reason() == ""
+        assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
+        assert people.is_named(FINN) and people.is_named(AMY) and not people.is_named(LEA)
+        assert people.find(email=EMAIL.upper()).opt_ins.get().email == EMAIL
+        for model in (KnownBrowser, SignInCode):
+            assert model._default_manager.filter(phone=LEA).count() == 1, model
+            assert model._default_manager.exclude(phone=LEA).count() == 0, model
+
+
+@pytest.fixture
+def world(keys: Keys, acme: Merchant) -> World:
+    return World(acme)
+
+
+class TestTheSteps:
+    def test_find_everything(self, keys: Keys, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(rotate_keys, "ROWS", 1)
+        for each in ([OLD], [OLD, NEW], [NEW, OLD]):
+            keys.are(*each)
+            world.check()
+        said = rotate()
+        for name, how in COLUMNS.items():
+            if how == REWRITTEN and name != "portal_canary.digest":
+                assert f"{name}: 1 rewritten" in said, name
+        for each in ([NEW, OLD], [OLD, NEW], [NEW]):
+            keys.are(*each)
+            world.check()
+        keys.are(OLD)
+        assert "LOOKUP_KEY" in canary.reason() and not people.is_named(FINN)
+
+    def test_may_be_repeated(self, keys: Keys, world: World) -> None:
+        keys.are(NEW, OLD)
+        assert ": 1 rewritten" in rotate()
+        again = rotate()
+        assert ": 0 rewritten" in again and ": 1 rewritten" not in again
+
+    def test_go_on_where_the_command_was_killed(
+        self, keys: Keys, world: World, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        keys.are(NEW, OLD)
+        write, calls = rotate_keys._write_all, 0
+
+        def die(*asked: object) -> int:
+            nonlocal calls
+            calls += bool(asked[1])
+            if calls == 4:
+                raise KeyboardInterrupt
+            return write(*asked)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(rotate_keys, "_write_all", die)
+        with pytest.raises(KeyboardInterrupt):
+            rotate()
+        world.check()
+        keys.are(NEW)
+        assert "LOOKUP_KEY" in canary.reason(), "the old key is needed until a run has ended"
+        keys.are(NEW, OLD)
+        monkeypatch.setattr(rotate_keys, "_write_all", write)
+        assert rotate().count(": 1 rewritten") == 3
+        keys.are(NEW)
+        world.check()
+
+    def test_take_new_rows_while_they_go_on(self, keys: Keys, world: World) -> None:
+        """A process of the first step writes under the old key while another already writes under the new one."""
+        keys.are(NEW, OLD)
+        mia = codes.person_of("+447700900321")
+        keys.are(OLD, NEW)
+        assert codes.person_of("+447700900321") == mia
+        noa = codes.person_of("+447700900322")
+        keys.are(NEW, OLD)
+        assert codes.person_of("+447700900322") == noa
+        rotate()
+        keys.are(NEW)
+        assert [codes.person_of(f"+44770090032{last}") for last in (1, 2)] == [mia, noa]
+        assert Customer.objects.count() == 3
+
+    def test_report_a_number_that_two_rows_have(self, keys: Keys, world: World) -> None:
+        """Where a process without the new key ran next to one that writes it."""
+        keys.are(NEW)
+        other = codes.person_of(LEA)
+        keys.are(NEW, OLD)
+        said = io.StringIO()
+        with pytest.raises(CommandError, match=r"1 rows need a former LOOKUP_KEY\. Keep it in"):
+            call_command("rotate_keys", stdout=said, stderr=said)
+        words = f"checkout_customer.phone: {world.lea.pk} and {other.pk} have one value under two keys."
+        assert words in said.getvalue()
+        assert codes.person_of(LEA) == world.lea, "the first of the two is the person"
+        assert people.find(email=EMAIL) and people.is_named(FINN)
+        keys.are(NEW)
+        assert "LOOKUP_KEY" in canary.reason()
+
+
+class TestTwoProcesses:
+    @pytest.mark.django_db(transaction=True)
+    def test_make_one_person_of_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One writes under the old key, the other under the new one. The later waits, and finds the earlier's row."""
+        mine = threading.local()
+
+        class Own:
+            @property
+            def LOOKUP_KEY(self) -> str:
+                return str(mine.keys[0])
+
+            @property
+            def LOOKUP_KEY_FALLBACKS(self) -> list[str]:
+                return list(mine.keys[1:])
+
+        sealed = crypto.encrypt(LEA)
+        monkeypatch.setattr(crypto, "encrypt", lambda _: sealed)
+        monkeypatch.setattr(crypto, "decrypt", lambda _: LEA)
+        monkeypatch.setattr(crypto, "settings", Own())
+        found = []
+
+        def later() -> None:
+            mine.keys = [NEW, OLD]
+            found.append(codes.person_of(LEA).pk)
+            connection.close()
+
+        mine.keys = [OLD, NEW]
+        thread = threading.Thread(target=later)
+        with transaction.atomic():
+            person = codes.person_of(LEA)
+            thread.start()
+            thread.join(0.5)
+            assert thread.is_alive() and not found
+        thread.join(20)
+        assert found == [person.pk] and Customer.objects.count() == 1
+
+
+class TestAStop:
+    @pytest.fixture
+    def path(self, keys: Keys) -> str:
+        """The path of a link that was sent under the old key."""
+        return urlsplit(stops.link(outbox.digest(FINN))).path
+
+    def test_holds_under_the_next_key_and_keeps_its_link(self, keys: Keys, path: str) -> None:
+        Client().post(path)
+        for each in ([OLD, NEW], [NEW, OLD]):
+            keys.are(*each)
+            assert stops.has_stopped(outbox.digests(FINN)) and not stops.has_stopped(outbox.digests(LEA))
+        Client().post(path, {"again": "1"})
+        assert not stops.has_stopped(outbox.digests(FINN))
+        keys.are(NEW)
+        assert Client().get(path).status_code == 404
+
+    def test_says_by_which_key_it_is_found(self, keys: Keys, path: str, world: World) -> None:
+        SmsStop.objects.create(number="0" * 30, stopped_at=clock.now())
+        Client().post(path)
+        assert "no texts" not in rotate()
+        keys.are(NEW, OLD)
+        Client().post(urlsplit(stops.link(outbox.digest(AMY))).path)
+        assert "2 numbers that want no texts are found only by a former LOOKUP_KEY: keep it" in rotate()
+        assert SmsStop.objects.values("key_mark").distinct().count() == 3
+
+    def test_of_an_old_link_is_of_the_old_key(self, keys: Keys, path: str) -> None:
+        keys.are(NEW, OLD)
+        Client().post(path)
+        assert stops.count_under_former_keys() == 1
+
+
+class TestAnErasure:
+    def test_finds_texts_and_cards_of_every_key(self, keys: Keys, world: World) -> None:
+        target = PaymentTarget(world.order)
+        declines.admit(target, Customer(phone=LEA), "tok", HOME)
+        ends_at = clock.now() + timedelta(hours=1)
+        outbox.put(outbox.Asked(SmsMessage.Kind.INVITATION, LEA, target, "Hello", ends_at, HOME))
+        keys.are(NEW, OLD)
+        rotate()
+        assert SmsMessage.objects.exclude(phone_digest="").exists() and CardTry.objects.exists()
+        erasing.erase(people.find(phone=LEA))
+        assert not SmsMessage.objects.exclude(phone_digest="").exists() and not CardTry.objects.exists()
+
+    def test_of_the_old_key_is_repeated_after_a_restore(
+        self, keys: Keys, tmp_path: Path, settings: Settings
+    ) -> None:
+        settings.ERASURES_FILE = str(tmp_path / "erasures")
+        lea = codes.person_of(LEA)
+        erasing.erase(people.find(phone=LEA))
+        Customer.objects.filter(pk=lea.pk).update(phone=LEA, erased_at=None)
+        keys.are(NEW, OLD)
+        assert [reasons for _, reasons in erasing.again()] == [[]]
+        assert Customer.objects.get(pk=lea.pk).phone is None
+
+
+class TestAnOptIn:
+    def test_by_the_same_address_is_of_the_same_person(self, keys: Keys, world: World) -> None:
+        keys.are(NEW, OLD)
+        tick(world.order, None, EMAIL)
+        assert OptIn.objects.count() == 2 and OptIn.objects.values("person").distinct().count() == 1
+
+    def change(self, **values: str) -> None:
+        with transaction.atomic():
+            OptIn.objects.update(**values)
+
+    @pytest.mark.parametrize("digest", ["another", "A" * 64, "0" * 63])
+    def test_gets_no_digest_that_is_none(self, world: World, digest: str) -> None:
+        with pytest.raises(IntegrityError, match="append-only"):
+            self.change(email_digest=digest)
+
+    def test_that_was_erased_gets_no_digest(self, world: World) -> None:
+        self.change(email_digest="")
+        with pytest.raises(IntegrityError, match="append-only"):
+            self.change(email_digest="0" * 64)
+
+    def test_is_digested_by_the_function_of_the_owner_only_if_nobody_was_faster(self, world: World) -> None:
+        tick_ = OptIn.objects.get()
+        steps = (
+            ("a" * 64, "b" * 64, False),
+            (tick_.email_digest, "b" * 64, True),
+            (tick_.email_digest, "c" * 64, False),
+        )
+        with connection.cursor() as cursor:
+            for former, digest, is_done in steps:
+                cursor.execute("SELECT digest_opt_in_again(%s, %s, %s)", [tick_.pk, former, digest])
+                assert cursor.fetchone() == (is_done,)
+        assert OptIn.objects.get().email_digest == "b" * 64
+
+
+def test_canary_of_another_key_asks_for_the_former_one(keys: Keys) -> None:
+    keys.are(NEW)
+    assert canary.reason().endswith("Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys.")
+    keys.are(NEW, OLD)
+    assert canary.reason() == "" and Canary.objects.count() == 1
