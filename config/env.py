@@ -57,6 +57,11 @@ def pairs(name: str) -> dict[str, str]:
     return {key: value for key, _, value in split}
 
 
+def by_name(address: str) -> str:
+    """Return an address with `localhost` for 127.0.0.1: no passkey belongs to an IP address."""
+    return address.replace("//127.0.0.1", "//localhost", 1)
+
+
 def is_fernet_key(key: str) -> bool:
     try:
         Fernet(key)

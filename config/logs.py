@@ -22,6 +22,7 @@ _LOGGERS: dict[str, Any] = {
     **{name: {"handlers": [], "propagate": True} for name in OTHERS_LOGGERS},
     **{f"celery.{part}": {"level": "WARNING"} for part in ("app.trace", "worker.strategy", "beat")},
     "django.request": {"level": "ERROR"},
+    "fido2": {"level": "WARNING"},  # it names the passkeys
 }
 
 

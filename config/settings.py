@@ -75,6 +75,7 @@ if not LOCAL and len(SECRET_KEY) < 50:
     _refuse("SECRET_KEY must be 50 random characters or more.")
 if not LOCAL and not all(env.is_fernet_key(key) for key in FIELD_KEYS):
     _refuse("FIELD_KEYS must be Fernet keys, comma-separated: 32 random bytes each, in URL-safe base64.")
+PORTAL_URL = env.by_name(BASE_URL)  # where people log in, and the one address where passkeys work
 CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
 if not LOCAL and not re.fullmatch(r"https://[^/?#]+/pay", CHECKOUT_PAGE_URL):
     _refuse("CHECKOUT_PAGE_URL must be an https address whose path is /pay.")
@@ -371,13 +372,20 @@ SESSION_ENGINE = "portal.accounts.session_store"
 SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
 SESSION_COOKIE_AGE, SESSION_LONGEST = 15 * 60, 12 * 3600  # seconds of an idle session, and of any session
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
-TOTP_REQUIRED = env.boolean("TOTP_REQUIRED", not LOCAL)  # for owners, admins and operators
+SECOND_FACTOR_REQUIRED = env.boolean("SECOND_FACTOR_REQUIRED", not LOCAL)  # of every person
+if not LOCAL and not SECOND_FACTOR_REQUIRED:
+    _refuse("SECOND_FACTOR_REQUIRED can only be false in local. Remove it from the environment.")
 MFA_ADAPTER = "portal.accounts.login.MfaAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join by a mailed link, which proves their address
 MFA_FORMS = {
     "authenticate": "portal.accounts.login_forms.SecondFactorForm",
     "reauthenticate": "portal.accounts.login_forms.SecondFactorAgainForm",
+    "authenticate_webauthn": "portal.accounts.passkey_forms.PasskeyForm",
 }
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # which makes a passkey two factors
+MFA_RATE_LIMITS = False  # portal.accounts.login_limits counts instead, as for passwords
 MFA_TOTP_ISSUER = "Merchant Checkout" + (" (test)" if SANDBOX else "")
 MFA_TOTP_TOLERANCE = 1  # half minutes by which a phone's clock may be wrong
 LIVE_PORTAL_URL = env.optional("LIVE_PORTAL_URL")  # where the other environment's portal is

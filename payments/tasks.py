@@ -131,14 +131,14 @@ def _send(rows: Sequence[Discrepancy]) -> bool:
 def _body(rows: Sequence[Discrepancy]) -> str:
     parts = [_about(row) for row in rows[:LISTED]]
     if len(rows) > LISTED:
-        address = settings.BASE_URL + reverse("admin:payments_discrepancy_changelist")
+        address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_changelist")
         parts.append(f"And {len(rows) - LISTED} more: {address}\n")
     return "\n".join(parts)
 
 
 def _about(row: Discrepancy) -> str:
     """Return the lines about one discrepancy, without its facts: those are not for everybody who may read a mail."""
-    address = settings.BASE_URL + reverse("admin:payments_discrepancy_change", args=[row.pk])
+    address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_change", args=[row.pk])
     return (
         f"{row.kind}\n"
         f"  merchant: {row.merchant or 'not known'}\n"

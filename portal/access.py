@@ -243,12 +243,12 @@ def or_404() -> Iterator[None]:
 
 
 def wants_second_factor(membership: Membership) -> bool:
-    """Return whether a manager must set up a second factor before anything else."""
-    return membership.role in MANAGERS and second_factor.is_missing(membership.user)
+    """Return whether the person must set up a second factor before anything else."""
+    return second_factor.is_missing(membership.user)
 
 
 def is_fresh(request: HttpRequest) -> bool:
-    """Return whether the person has proven their identity in the last five minutes, operators by code if they can."""
+    """Return whether the person has proven their identity in the last five minutes, operators by second factor."""
     records: list[dict[str, Any]] = get_authentication_records(request, request.user)
     if proves_by_code(request.user):
         records = [record for record in records if record["method"] == "mfa"]
@@ -257,7 +257,7 @@ def is_fresh(request: HttpRequest) -> bool:
 
 
 def proves_by_code(person: Any) -> bool:
-    """Return whether only a second-factor code counts as proof: true of operators who have one."""
+    """Return whether only a second factor counts as proof: true of operators who have one."""
     return bool(person.is_staff and is_mfa_enabled(person))
 
 

@@ -238,6 +238,7 @@ class LoginAttemptAdmin(ReadOnlyAdmin):
 
 @admin.register(ApiClient)
 class ApiClientAdmin(ReadOnlyAdmin):
+    unindexed = ("holder", "previous_holder")
     is_small = True
     list_display = ("name", "client_id", "merchant", "last_used_at", "revoked_at")
     search_fields = ("client_id", "name", "merchant__name")

@@ -5,6 +5,7 @@ Rule portal.audit.
 
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest
 
 from config.lib.web import address, request_id
@@ -58,7 +59,9 @@ ACTIONS: dict[str, str] = {
     "password_reset": "Reset their password",
     "second_factor_added": "Set up an authenticator app",
     "second_factor_removed": "Removed their authenticator app",
-    "second_factor_locked": "Gave too many wrong codes after the right password",
+    "passkey_added": "Added a passkey",
+    "passkey_removed": "Removed a passkey",
+    "second_factor_locked": "Failed too often at the second factor after the right password",
     "recovery_codes_made": "Made new recovery codes",
     "sessions_ended": "Ended other sessions",
     "account_disabled": "Account disabled after 90 days without a login",
@@ -102,11 +105,11 @@ def _write(request: HttpRequest | None, entry: AuditEntry, action: str, facts: d
     is_shown = request is not None and not entry.is_operators
     entry.address = (address.of(request) or None) if request is not None and is_shown else None
     entry.request_id = request_id.current()
-    entry.save()
-    last_writes.note(entry.merchant_id)
-    what = _sensitive(action, facts)
-    if what:
-        outbox.tell(entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what)
+    with transaction.atomic():
+        entry.save()
+        last_writes.note(entry.merchant_id)
+        if what := _sensitive(action, facts):
+            outbox.tell(entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what)
     return entry
 
 

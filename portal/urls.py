@@ -8,6 +8,7 @@ from django.urls import include, path, re_path
 from django.views.decorators.http import require_POST
 from django.views.generic import RedirectView
 
+from portal.accounts.second_factor import comes_first
 from portal.views import (
     audit,
     balance,
@@ -20,6 +21,7 @@ from portal.views import (
     invitations,
     keys,
     notes,
+    passkeys,
     payouts,
     refund,
     refunds,
@@ -93,7 +95,7 @@ accounts = [
     path("logout/", require_POST(account.logout), name="account_logout"),
     path("inactive/", account.account_inactive, name="account_inactive"),
     path("reauthenticate/", account.reauthenticate, name="account_reauthenticate"),
-    path("password/change/", account.password_change, name="account_change_password"),
+    path("password/change/", comes_first(account.password_change), name="account_change_password"),
     path("password/set/", _set_password, name="account_set_password"),
     path("password/reset/", account.password_reset, name="account_reset_password"),
     path("password/reset/done/", account.password_reset_done, name="account_reset_password_done"),
@@ -107,28 +109,34 @@ accounts = [
         account.password_reset_from_key,
         name="account_reset_password_from_key",
     ),
-    path("2fa/", security.index, name="mfa_index"),
+    path("2fa/", comes_first(security.index), name="mfa_index"),
     path("2fa/authenticate/", mfa.authenticate, name="mfa_authenticate"),
     path("2fa/reauthenticate/", mfa.reauthenticate, name="mfa_reauthenticate"),
     path("2fa/totp/activate/", security.ActivateTotp.as_view(), name="mfa_activate_totp"),
     path("2fa/totp/qr.svg", security.totp_qr, name="mfa_totp_qr"),
-    path("2fa/totp/deactivate/", totp.deactivate_totp, name="mfa_deactivate_totp"),
-    path("2fa/codes/", recovery_codes.view_recovery_codes, name="mfa_view_recovery_codes"),
+    path("2fa/totp/deactivate/", comes_first(totp.deactivate_totp), name="mfa_deactivate_totp"),
+    path("login/passkey/", passkeys.LogIn.as_view(), name="mfa_login_webauthn"),
+    path("2fa/passkeys/add/", passkeys.Add.as_view(), name="mfa_add_webauthn"),
+    path(
+        "2fa/passkeys/reauthenticate/", passkeys.Reauthenticate.as_view(), name="mfa_reauthenticate_webauthn"
+    ),
+    path("2fa/passkeys/<int:pk>/remove/", comes_first(passkeys.Remove.as_view()), name="mfa_remove_webauthn"),
+    path("2fa/codes/", comes_first(recovery_codes.view_recovery_codes), name="mfa_view_recovery_codes"),
     path(
         "2fa/codes/new/",
-        recovery_codes.generate_recovery_codes,
+        comes_first(recovery_codes.generate_recovery_codes),
         name="mfa_generate_recovery_codes",
     ),
     path(
         "2fa/codes/download/",
-        recovery_codes.download_recovery_codes,
+        comes_first(recovery_codes.download_recovery_codes),
         name="mfa_download_recovery_codes",
     ),
-    path("sessions/", security.end_sessions, name="usersessions_list"),
+    path("sessions/", comes_first(security.end_sessions), name="usersessions_list"),
 ]
 
 urlpatterns = [
     path("portal", include(portal)),
-    path("join/<str:token>", invitations.join, name="portal_join"),
+    path("join/<str:token>", comes_first(invitations.join), name="portal_join"),
     path("accounts/", include(accounts)),
 ]

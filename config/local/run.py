@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from config import env
 from config.local import CannotStart, children, engines, environment
 
 READY_SECONDS = 60
@@ -209,8 +210,8 @@ def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], fold
     known = {
         **credentials,
         "base_url": base_url,
-        "portal_url": f"{base_url}/portal",
-        "admin_url": f"{base_url}/admin/",
+        "portal_url": f"{env.by_name(base_url)}/portal",
+        "admin_url": f"{env.by_name(base_url)}/admin/",
         "shop_url": f"http://127.0.0.1:{variables['SHOP_PORT']}",
     }
     rows = [

@@ -1,1 +1,1 @@
-"""How people log in and prove who they are: passwords, second factor, sessions, unused accounts."""
+"""How people log in and prove who they are: passwords, second factor, passkeys, sessions, unused accounts."""

@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from config.lib import crypto
-from config.lib.web import address, qr_codes
+from config.lib.web import address, origins, qr_codes
 from portal import access, audit
-from portal.accounts import login_limits, sessions, unused_accounts
+from portal.accounts import login_limits, second_factor, sessions, unused_accounts
 from portal.mail import outbox
 from portal.models import User
 
@@ -22,6 +22,8 @@ RECORDED = {
     "account/email/password_reset": "password_reset",
     "mfa/email/totp_activated": "second_factor_added",
     "mfa/email/totp_deactivated": "second_factor_removed",
+    "mfa/email/webauthn_added": "passkey_added",
+    "mfa/email/webauthn_removed": "passkey_removed",
     "mfa/email/recovery_codes_generated": "recovery_codes_made",
 }
 NEW_PASSWORD = {"password_changed", "password_reset"}
@@ -83,11 +85,14 @@ class AccountAdapter(DefaultAccountAdapter):
         return not access.is_fresh(context.request)
 
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
-        """Return the ways to prove one's identity again, the preferred first; no password where a code is required."""
+        """Return the ways to prove one's identity again, a passkey first.
+
+        The password is no way where a second factor is required.
+        """
         methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
         if methods and access.proves_by_code(user):
-            return [method for method in methods if method["id"] != "reauthenticate"]
-        return methods
+            methods = [method for method in methods if method["id"] != "reauthenticate"]
+        return sorted(methods, key=lambda method: method["id"] != "mfa_reauthenticate:webauthn")
 
     def pre_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse | None:
         """Return where a login by a right password or code ends before its second factor, None if it goes on."""
@@ -109,14 +114,14 @@ class AccountAdapter(DefaultAccountAdapter):
         return reverse("mfa_index")
 
     def get_reset_password_from_key_url(self, key: str) -> str:
-        """Return the link under BASE_URL, whatever host the request named."""
+        """Return the link under PORTAL_URL, not under the host of the request."""
         uid, _, token = key.partition("-")
         path = reverse("account_reset_password_from_key", kwargs={"uidb36": uid, "key": token})
-        return f"{settings.BASE_URL}{path}"
+        return f"{settings.PORTAL_URL}{path}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Queue a mail: no answer waits for the mail server, nor tells by its time whether there is an account."""
-        facts = {"base_url": settings.BASE_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
+        facts = {"base_url": settings.PORTAL_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
         facts |= {"test_mode": settings.SANDBOX} | context  # a task has no request whose processors say it
         message = self.render_mail(template_prefix, email, {"email": email} | facts)
         outbox.put(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
@@ -146,11 +151,11 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """Encrypts secrets at rest, and draws QR codes as the rest of the service does."""
+    """Encrypts secrets at rest, names the owner of passkeys, and draws QR codes as the rest of the service does."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
         "incorrect_code": "This code is not right, or it was used already.",
-        "cannot_generate_recovery_codes": "Set up your authenticator app first.",
+        "cannot_generate_recovery_codes": "Set up a second factor first.",
     }
 
     def encrypt(self, text: str) -> str:
@@ -158,6 +163,18 @@ class MfaAdapter(DefaultMFAAdapter):
 
     def decrypt(self, encrypted_text: str) -> str:
         return crypto.decrypt(encrypted_text)
+
+    def is_mfa_enabled(self, user: Any, types: Any = None) -> bool:
+        """Return whether the person has an authenticator app or a passkey, or one of the given types."""
+        return bool(super().is_mfa_enabled(user, types or second_factor.FACTORS))
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        """Return the host that passkeys belong to: the one of PORTAL_URL, not the host of the request."""
+        return {"id": origins.host_of(settings.PORTAL_URL), "name": settings.MFA_TOTP_ISSUER}
+
+    def generate_authenticator_name(self, user: Any, type: Any) -> str:
+        """Return the name of a passkey that was given none: the browser and the system that made it."""
+        return sessions.browser(_user_agent(context.request))
 
     def build_totp_svg(self, url: str) -> str:
         """Return an otpauth address as a QR code in SVG, always black on white."""

@@ -32,6 +32,7 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
     "password": (_limit(ACCOUNT, 50, HOUR), _limit(PAIR, 10, QUARTER), _limit(ADDRESS, 100, HOUR)),
     "password_again": (_limit(ACCOUNT, 10, QUARTER),),  # of people logged in: no stranger can use it up
     "second_factor": (_limit(PAIR, 10, QUARTER), _limit(ACCOUNT, 50, DAY)),
+    "passkey": (_limit(ADDRESS, 100, HOUR),),  # logins by passkey only: nobody knows the account before
     "mailed_code": (_limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
     "code_mail": (_limit(PAIR, 5, HOUR), _limit(ACCOUNT, 20, HOUR), _limit(ADDRESS, 30, HOUR)),
     "reset_mail": (_limit(ACCOUNT, 5, HOUR), _limit(ADDRESS, 30, HOUR)),

@@ -1,4 +1,4 @@
-"""Access to the admin: operators use the one login, with a second factor where one is required.
+"""Access to the admin: operators use the one login, with a second factor outside `local`.
 
 Rule operator.rights.
 """
@@ -32,8 +32,8 @@ ANY = "portal.view_user"
 class Site(AdminSite):
     """Django's admin behind the one login. Everybody but operators gets 403.
 
-    Each change there, by an action or a form, requires proof of identity from the last five minutes: a code of
-    the operator's second factor, or the password of one who has none. Logging out requires none.
+    Each change there, by an action or a form, requires proof of identity from the last five minutes: the
+    operator's second factor, or the password of one who has none. Logging out requires none.
     """
 
     login = method_decorator(secure_admin_login)(AdminSite.login)
@@ -63,7 +63,7 @@ class Site(AdminSite):
             if not self.has_permission(request):
                 return shown(request, *args, **kwargs)
             if second_factor.is_missing(request.user):
-                return redirect("mfa_activate_totp")
+                return redirect(second_factor.SET_UP)
             if _changes_something(request) and not access.is_fresh(request):
                 return _asked_for_proof(request)
             return _answer(partial(shown, request, *args, **kwargs), request)

@@ -20,6 +20,7 @@ MAXIMUM = 128
 SHORTEST_BREACHED = 10  # characters of the shortest password in the list of breached ones
 SHORTEST_WORD = 4  # characters of the shortest word that a password may not contain
 SERVICE_WORDS = ("merchant", "checkout", "operator", *Role.values)  # docs/security-asvs.md lists them
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
 MERCHANTS_READ = 100  # a person's merchants whose names are compared
 
 
@@ -133,7 +134,7 @@ def _context_words(user: User | None) -> Iterator[str]:
         return
     local_part, _, domain = user.email.partition("@")
     for name in (local_part, domain.rpartition(".")[0], *_merchants(user)):
-        for word in (name, *re.split(r"[\W_]+", name)):
+        for word in (name, *_BETWEEN_WORDS.split(name)):
             plain = _letters_and_digits(word)
             if len(plain) >= SHORTEST_WORD:
                 yield plain

@@ -1,8 +1,10 @@
-"""The second factor: a code of an authenticator app or a recovery code, each accepted once.
+"""The second factor: an authenticator app or a passkey, and recovery codes; a code is accepted once.
 
 Rule portal.second_factor.
 """
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from allauth.core.internal.cryptokit import compare_user_code
@@ -11,17 +13,45 @@ from allauth.mfa.totp.internal import auth as totp
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.db import transaction
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
 
 from config.lib import crypto
 from portal.models import User
 
+FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 CODES = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
+SET_UP = "mfa_activate_totp"  # the page where a missing one is set up
 LAST = "last_counter"  # in an authenticator's data: the half minute of the latest accepted code
 
 
 def is_missing(person: Any) -> bool:
-    """Return whether second factors are required here and the person has none."""
-    return bool(settings.TOTP_REQUIRED and not is_mfa_enabled(person))
+    """Return whether second factors are required here and the person has none.
+
+    Recovery codes are no factor: they only replace one (MfaAdapter.is_mfa_enabled).
+    """
+    return bool(settings.SECOND_FACTOR_REQUIRED and not is_mfa_enabled(person))
+
+
+def delete_codes_of_none(user: Any) -> None:
+    """Delete the recovery codes of a person without a second factor: the next one comes with new codes.
+
+    An operator who deletes a lost factor leaves the codes, and the finder of the phone might have them.
+    """
+    if not is_mfa_enabled(user):
+        Authenticator.objects.filter(user=user).delete()
+
+
+def comes_first(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Decorate a page of a person's account: a missing second factor is set up before it opens."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.user.is_authenticated and is_missing(request.user):
+            return redirect(SET_UP)
+        return view(request, *args, **kwargs)
+
+    return guarded
 
 
 def take(user: User, code: str) -> Authenticator | None:

@@ -147,7 +147,7 @@ def _message(email: OutboundEmail) -> EmailMessage | None:
         return None
     context |= {
         "merchant": email.merchant,
-        "portal": f"{settings.BASE_URL}/portal",
+        "portal": f"{settings.PORTAL_URL}/portal",
         "support": settings.SUPPORT_EMAIL,
         "test_mode": settings.SANDBOX,
     }
@@ -177,7 +177,7 @@ def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
         }
     if email.kind == "invitation":
         invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
-        link = settings.BASE_URL + crypto.decrypt(email.facts["link"])
+        link = settings.PORTAL_URL + crypto.decrypt(email.facts["link"])
         return {"invitation": invitation, "link": link, "shop": naming.shop(merchant)}
     if email.kind in DAILY:
         if count := DAILY[email.kind](merchant).count():

@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import conditional_escape, escape
 from django.utils.safestring import SafeString, mark_safe
 
-from config.lib.web import units
+from config.lib.web import origins, units
 from payments import money
 
 _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
@@ -25,6 +26,14 @@ FITS_A_LINE = 24  # letters of an id
 register = template.Library()
 register.filter("amount", money.display)
 register.filter(units.whole_ids)
+
+
+@register.simple_tag(takes_context=True)
+def passkeys_elsewhere(context: dict[str, Any]) -> str:
+    """Return the page's address at the host that passkeys belong to, "" if the page is there already."""
+    request = context["request"]
+    is_there = origins.host_of(f"//{request.get_host()}") == origins.host_of(settings.PORTAL_URL)
+    return "" if is_there else f"{settings.PORTAL_URL}{request.path}"
 
 
 @register.filter

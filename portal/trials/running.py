@@ -192,7 +192,7 @@ def _cause(trial: Trial) -> Cause:
 
 
 def _order(trial: Trial, case: Case) -> Order:
-    page = f"{settings.BASE_URL}/portal/checklist"
+    page = f"{settings.PORTAL_URL}/portal/checklist"
     item = {
         "item_ref": f"trial-{case.name}",
         "name": "Standing ticket",

@@ -1,4 +1,4 @@
-"""The pages of a person's own security: password, authenticator app, recovery codes, sessions."""
+"""The pages of a person's own security: password, passkeys, authenticator app, recovery codes, sessions."""
 
 from typing import Any
 
@@ -68,13 +68,11 @@ class ActivateTotp(totp_views.ActivateTOTPView):
     """Sets up an authenticator app, and uses up the code that proves it."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        membership = access.current(self.request)
-        is_wanted = membership is not None and access.wants_second_factor(membership)
-        is_operators = self.request.user.is_staff and second_factor.is_missing(self.request.user)
         facts: dict[str, Any] = super().get_context_data(**kwargs)
-        return facts | {"is_required": is_wanted or is_operators}
+        return facts | {"is_required": second_factor.is_missing(self.request.user)}
 
     def form_valid(self, form: Any) -> HttpResponseBase:
+        second_factor.delete_codes_of_none(self.request.user)
         response: HttpResponseBase = super().form_valid(form)
         second_factor.take(self.request.user, form.cleaned_data["code"])
         return response
@@ -87,10 +85,12 @@ def _person(request: HttpRequest) -> User:
 
 
 def _facts(request: HttpRequest, user: User) -> dict[str, Any]:
-    factors = {row.type: row for row in Authenticator.objects.filter(user=user)}
+    rows = list(Authenticator.objects.filter(user=user).order_by("created_at"))
+    factors = {row.type: row for row in rows}
     codes = factors.get(Authenticator.Type.RECOVERY_CODES)
     return {
         "person": user,
+        "passkeys": [row for row in rows if row.type == Authenticator.Type.WEBAUTHN],
         "app": factors.get(Authenticator.Type.TOTP),
         "codes_left": len(codes.wrap().get_unused_codes()) if codes else None,
         "sessions": sessions.of(request, user),

@@ -14,6 +14,7 @@ from config.lib import clock
 from payments.models import Merchant
 from portal import access, audit, keys, pages, team
 from portal.access import requires
+from portal.accounts import second_factor
 from portal.models import Invitation, Membership, Role
 from portal.pages import Question
 
@@ -78,11 +79,15 @@ def _table() -> list[dict[str, Any]]:
 def _members(merchant: Merchant) -> list[dict[str, Any]]:
     rows = Membership.objects.filter(merchant=merchant).select_related("user").order_by("created_at")
     members = list(rows)
-    of_members = Authenticator.objects.filter(user__in=[member.user_id for member in members], type="totp")
-    secured = set(of_members.values_list("user_id", flat=True))
+    of_members = Authenticator.objects.filter(user__in=[member.user_id for member in members])
+    secured = set(of_members.filter(type__in=second_factor.FACTORS).values_list("user_id", flat=True))
     owners = [member for member in members if member.role == Role.OWNER and member.user.is_active]
     return [
-        {"member": member, "has_totp": member.user_id in secured, "is_last_owner": owners == [member]}
+        {
+            "member": member,
+            "has_second_factor": member.user_id in secured,
+            "is_last_owner": owners == [member],
+        }
         for member in members
     ]
 

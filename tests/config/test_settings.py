@@ -86,6 +86,10 @@ class TestTheEnvironmentTable:
                 PRODUCTION | {"REDIS_URL": "rediss://redis.example?ssl_cert_reqs=none"},
                 "ssl_cert_reqs=required",
             ),
+            (
+                PRODUCTION | {"SECOND_FACTOR_REQUIRED": "false"},
+                "SECOND_FACTOR_REQUIRED can only be false in local",
+            ),
             (PRODUCTION | {"API_CALL_RETENTION_DAYS": "6"}, "at least 7"),
             (PRODUCTION | {"WEBHOOK_RETENTION_DAYS": "6"}, "at least 7"),
             ({"ENVIRONMENT": "staging"}, "must be one of"),
@@ -129,6 +133,23 @@ class TestStripe:
 
     def test_never_says_a_key(self) -> None:
         assert "sk_test_0aZ" not in starting.refusal(PRODUCTION | {"STRIPE_SECRET_KEY": "sk_test_0aZ"})
+
+
+@pytest.mark.rule("portal.second_factor")
+def test_a_second_factor_is_required_outside_local() -> None:
+    for hosted in (PRODUCTION, {"ENVIRONMENT": "sandbox", "BASE_URL": "https://sandbox.example"}):
+        assert starting.read(hosted)["SECOND_FACTOR_REQUIRED"] is True
+    assert starting.read({"ENVIRONMENT": "local"})["SECOND_FACTOR_REQUIRED"] is False
+    required = {"ENVIRONMENT": "local", "SECOND_FACTOR_REQUIRED": "true"}
+    assert starting.read(required)["SECOND_FACTOR_REQUIRED"] is True
+
+
+@pytest.mark.rule("portal.passkeys")
+def test_people_log_in_where_passkeys_work() -> None:
+    local = starting.read({"ENVIRONMENT": "local", "BASE_URL": "http://127.0.0.1:9000"})
+    assert local["PORTAL_URL"] == "http://localhost:9000" and local["BASE_URL"] == "http://127.0.0.1:9000"
+    assert "localhost" in local["ALLOWED_HOSTS"]
+    assert starting.read(PRODUCTION)["PORTAL_URL"] == "https://checkout.example"
 
 
 @pytest.mark.rule("secret.cookies")

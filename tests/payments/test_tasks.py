@@ -60,7 +60,7 @@ class TestTheMail:
             f"subject:  {operation.pk}\n",
             f"since:    {left.created_at:%Y-%m-%d %H:%M}",
             "to do:    The provider does not know",
-            f"see:      {settings.BASE_URL}/admin/payments/discrepancy/{left.pk}/change/\n",
+            f"see:      {settings.PORTAL_URL}/admin/payments/discrepancy/{left.pk}/change/\n",
         ):
             assert told in sent.body
         assert captured.lead is not None and captured.lead.phone

@@ -4,6 +4,7 @@ WALKED is the environment, sandbox or production, and WALK_FOLDER where its file
 """
 
 import itertools
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser import chromium
+from tests.browser.accounts.device import Device
 from tests.browser.deployed import installation
 from tests.browser.deployed.installation import Installation
 from tests.journeys import polling
@@ -134,6 +136,31 @@ def heading(page: Page, text: str) -> None:
 
 def test_nothing_is_missing_at_the_provider(walk: Walk) -> None:
     assert walk.all.service.command("check_provider") == "Nothing is missing: money can be taken.\n"
+
+
+@pytest.mark.rule("portal.second_factor", "portal.passkeys")
+def test_a_person_adds_a_passkey_before_anything_else_and_logs_in_with_it(walk: Walk) -> None:
+    service, email = walk.all.service, "max@ferries.example"
+    made = json.loads(service.command("create_merchant", "Day Ferries", "--email", email, "--json"))
+    with walk.visit() as page:
+        Device(page)
+        page.goto(f"{service.base_url}/accounts/login/")
+        page.fill("#login", email)
+        page.fill("#password", made["portal_password"])
+        page.click("main button:text-is('Log in')")
+        for path in ("/portal", "/portal/keys", "/portal/security", "/accounts/password/change/"):
+            page.goto(f"{service.base_url}{path}")
+            heading(page, "Set up your authenticator app")
+        walk.picture(page, "second-factor")
+        page.click("text=Add a passkey instead")
+        walk.picture(page, "passkey")
+        page.click("main button:has-text('Add a passkey')")
+        heading(page, "Your recovery codes")
+        page.context.clear_cookies()
+        page.goto(f"{service.base_url}/accounts/login/?next=/portal/security")
+        page.click("main button:has-text('Log in with a passkey')")
+        heading(page, "Your security")
+        walk.picture(page, "security")
 
 
 def test_a_split_order_is_paid_captured_and_refunded(walk: Walk) -> None:

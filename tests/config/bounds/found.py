@@ -16,7 +16,7 @@ from rest_framework import serializers
 
 from config.lib.fields import List
 from payments import admin as merchants_admin
-from portal.accounts import login_forms
+from portal.accounts import login_forms, passkey_forms
 from tests.config import addresses
 
 PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
@@ -28,7 +28,7 @@ OURS = (
 )
 NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)
 # Modules whose forms look up who it is, or are of a row: their fields alone are fed.
-WITH_A_ROW = (login_forms.__name__, merchants_admin.__name__)
+WITH_A_ROW = (login_forms.__name__, passkey_forms.__name__, merchants_admin.__name__)
 
 PARSES = re.compile(
     r"\b(?:urlsplit|urlparse|parse_qsl?|unquote\w*|\w+\.loads|\w*b64decode|ip_address|ip_network|fromisoformat"

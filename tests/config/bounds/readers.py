@@ -10,7 +10,12 @@ from zoneinfo import ZoneInfo
 import aiohttp
 from aiohttp.http import HttpProcessingError
 from django.contrib.staticfiles import finders
-from django.core.exceptions import DisallowedHost, SuspiciousOperation, TooManyFieldsSent
+from django.core.exceptions import (
+    DisallowedHost,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+    ValidationError,
+)
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.multipartparser import MultiPartParserError
 from django.middleware.csrf import CsrfViewMiddleware
@@ -35,7 +40,7 @@ from payments.models import Merchant
 from payments.provider import ForgedNotification
 from payments.providers.sandbox import notifications
 from portal import access, files, token_endpoint
-from portal.accounts import sessions
+from portal.accounts import passkey_forms, passwords, sessions
 from portal.deliveries import log
 from portal.orders import search, timeline
 from portal.views import deliveries, frame
@@ -101,6 +106,12 @@ def _basic(text: str) -> None:
         token_endpoint._basic(_asked(authorization=f"Basic {encoded}"))
     with contextlib.suppress(token_endpoint.InvalidRequest):
         token_endpoint._basic(_asked(authorization=f"Basic {text}"))
+
+
+def _password(text: str) -> None:
+    for validator in (passwords.CommonPasswordValidator(), passwords.ContextWordsValidator()):
+        with contextlib.suppress(ValidationError):
+            validator.validate(text)
 
 
 def _static(text: str) -> None:
@@ -205,6 +216,11 @@ def _json(text: str) -> None:
         strict_json.parse(text.encode())
 
 
+def _credential(text: str) -> None:
+    with contextlib.suppress(ValidationError):
+        passkey_forms.CredentialField().clean(text)
+
+
 def _in_the_log(text: str) -> None:
     delivery = Delivery(event=Event(body=text.encode()))
     log._pretty(text.encode())
@@ -218,6 +234,7 @@ READERS = {
         lambda text: payer.customer_of(_asked(cookie=f"payer_{NOBODY.hex}={text}"), NOBODY)
     ),
     "a way to stop": Reader(_stop),
+    "a password": Reader(_password),
     "a split's cookie": Reader(
         lambda text: typed_split.of(_asked(cookie=f"payer_typed={text}"), Checkout(lead=None))
     ),
@@ -239,6 +256,7 @@ READERS = {
     "a query": Reader(_query, LINE),
     "a form": Reader(_query, FORM),
     "a form of parts": Reader(_parts, FORM, PARTS),
+    "a credential": Reader(_credential, passkey_forms.LONGEST, DOCUMENTS),
     "an id": Reader(ApiUuid().to_python),
     "a typed id": Reader(search.parse_uuid),
     "a typed moment": Reader(deliveries._moment),
@@ -275,6 +293,7 @@ PARSED = {
     "config/lib/web/origins.py": "an origin",
     "config/lib/strict_json.py": "JSON",
     "config/merchant_api.py": "JSON",
+    "portal/accounts/passwords.py": "a password",
     "hosted_page/steps/card.py": "a payer's cookie",
     "hosted_page/known.py": "a payer's cookie",
     "hosted_page/steps/typed_split.py": "a split's cookie",
@@ -289,6 +308,7 @@ PARSED = {
     "payments/readable.py": "a provider's words",
     "portal/files.py": "a cell of a file",
     "portal/deliveries/log.py": "an event in the portal's log",
+    "portal/accounts/passkey_forms.py": "a credential",
     "portal/token_endpoint.py": "Basic",
     "portal/orders/timeline.py": "a timeline's cursor",
     "portal/views/deliveries.py": "a typed moment",

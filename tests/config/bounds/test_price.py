@@ -33,6 +33,7 @@ MAXIMUM = 50  # times the CPU of a plain refusal
 NEED_A_LOGIN = (
     *("/api/merchant/v1/", "/api/sandbox/v1/", "/portal", "/admin/", "/accounts/2fa/", "/accounts/logout/"),
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
+    "/accounts/login/passkey/",
 )
 # Open, and there is nothing: the bank's line for who has no key, mails that nobody was sent, and what is not there.
 NOTHING_THERE = [

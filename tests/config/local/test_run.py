@@ -89,6 +89,8 @@ class TestRun:
             known = json.loads(sandbox.read_text())
             assert set(known) == KEYS
             assert known["base_url"] == f"http://127.0.0.1:{ports[0]}"
+            assert known["portal_url"] == f"http://localhost:{ports[0]}/portal"
+            assert known["admin_url"] == f"http://localhost:{ports[0]}/admin/"
             assert known["shop_url"] == f"http://127.0.0.1:{ports[1]}"
             assert sandbox.stat().st_mode & 0o777 == 0o600
             process.send_signal(how)

@@ -8,6 +8,7 @@ import requests
 
 from tests.journeys.merchant import PATIENCE
 from tests.journeys.service import Service
+from tests.portal import people
 
 _PORT = re.compile(r"(?<=localhost):\d+")  # the proxy hands on the host without it: its own is 443
 
@@ -56,6 +57,12 @@ class Person:
         """Log in to the portal."""
         self.open("/accounts/login/")
         self.send("/login/", login=email, password=password)
+
+    def set_up_app(self) -> None:
+        """Set up an authenticator app, as a person without one is asked to outside `local`."""
+        self.open("/portal")
+        (secret,) = re.findall(r'id="setup-key">([A-Z2-7]+)<', self.page.text)
+        self.send("/activate/", code=people.code(secret))
 
     def refund(self, checkout_uuid: str) -> None:
         """Refund an order in the portal, in its two steps."""

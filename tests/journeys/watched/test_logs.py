@@ -20,7 +20,7 @@ from tests.journeys.watched import proxied
 from tests.journeys.watched.person import Person
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-SANDBOX = {"ENVIRONMENT": "sandbox", "TOTP_REQUIRED": "false"}
+SANDBOX = {"ENVIRONMENT": "sandbox"}
 ADDRESS = "api/merchant/v1/checkouts"
 # Outside local nobody may name an address of this machine. An attempt that is refused there has its line too.
 SUBSCRIBE = """
@@ -78,6 +78,7 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Order]:
         uuid = merchant.captured()
         owner = Person(service)
         owner.log_in(*merchant.owner)
+        owner.set_up_app()
         owner.open(f"/portal/checkouts/{uuid}")
         owner.refund(uuid)
         merchant.awaited(uuid, "refunded", within=30)

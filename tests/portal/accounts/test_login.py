@@ -200,7 +200,7 @@ class TestAddresses:
         for pattern in accounts:
             if "uidb36" in str(pattern.pattern):
                 continue
-            answer = client.get(f"/accounts/{pattern.pattern}")
+            answer = client.get(f"/accounts/{pattern.pattern}".replace("<int:pk>", "1"))
             assert answer.status_code in (200, 302, 403, 405), pattern
 
     def test_no_page_of_lea_fails_or_is_kept(self, client: Client, lea: User) -> None:
@@ -211,7 +211,7 @@ class TestAddresses:
         for pattern in accounts:
             if "uidb36" in str(pattern.pattern):
                 continue
-            answer = client.get(f"/accounts/{pattern.pattern}")
+            answer = client.get(f"/accounts/{pattern.pattern}".replace("<int:pk>", "1"))
             assert answer.status_code in (200, 302, 404, 405), pattern
             if answer.status_code == 200 and "/done/" not in str(pattern.pattern):
                 assert "no-store" in answer["Cache-Control"], pattern

@@ -1,20 +1,40 @@
 """The authenticator app and its recovery codes: set up, asked for, required, removed."""
 
 import json
+from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
+from django.contrib import admin
 from django.contrib.sessions.models import Session
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from payments.models import Merchant
+from portal import urls
 from portal.models import AuditEntry, Role, User
+from tests.config import addresses
 from tests.portal import people
+from tests.portal.accounts.device import Device
 
 pytestmark = pytest.mark.django_db
 SET_UP = "/accounts/2fa/totp/activate/"
 ASKED = "/accounts/2fa/authenticate/"
+PASSKEY = "/accounts/2fa/passkeys/add/"
+# What opens for a person without a second factor: the ways to one, the proof that they want, and what strangers may do.
+OPEN = {
+    *(SET_UP, "/accounts/2fa/totp/qr.svg", PASSKEY),
+    *("/accounts/reauthenticate/", "/accounts/2fa/reauthenticate/", "/accounts/2fa/passkeys/reauthenticate/"),
+    *(
+        "/accounts/login/",
+        "/accounts/login/code/",
+        "/accounts/login/code/confirm/",
+        "/accounts/2fa/authenticate/",
+    ),
+    *("/accounts/login/passkey/", "/accounts/logout/", "/accounts/inactive/", "/accounts/password/set/"),
+    *("/accounts/password/reset/", "/accounts/password/reset/done/", "/accounts/password/reset/key/done/"),
+    *("/accounts/password/reset/key/1-1/", "/admin/login/"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +53,17 @@ def prove_long_ago(client: Client) -> None:
     for record in session["account_authentication_methods"]:
         record["at"] -= 360
     session.save()
+
+
+def pages() -> list[str]:
+    """Return every address of the portal and of people's accounts, and each list and tool of the admin, once."""
+    tools = [route for route, _ in addresses.below(list(admin.site.get_urls()), "admin/") if "<" not in route]
+    routes = [*(route for route, _ in addresses.below(urls.urlpatterns)), *tools]
+    return list(dict.fromkeys(map(addresses.path, routes)))
+
+
+def is_open(answer: Any) -> bool:
+    return bool(answer.status_code != 405 and answer.headers.get("Location") != SET_UP)
 
 
 class TestSettingUp:
@@ -140,24 +171,74 @@ class TestLogin:
 class TestRequired:
     @pytest.fixture(autouse=True)
     def _required(self, settings: Settings) -> None:
-        settings.TOTP_REQUIRED = True
+        settings.SECOND_FACTOR_REQUIRED = True
 
     @pytest.mark.rule("portal.second_factor")
-    @pytest.mark.parametrize("role", [Role.OWNER, Role.ADMIN])
-    def test_of_owners_and_admins_before_anything_else(
-        self, client: Client, acme: Merchant, role: Role
-    ) -> None:
+    @pytest.mark.parametrize("role", Role)
+    def test_of_every_role_before_anything_else(self, client: Client, acme: Merchant, role: Role) -> None:
         user = people.join(acme, role)
         people.log_in(client)
         for path in ("/portal", "/portal/security", "/portal/keys"):
-            assert client.get(path)["Location"] == SET_UP
+            answer = client.get(path)
+            assert answer.status_code == 403 or answer["Location"] == SET_UP
         page = client.get(SET_UP).content.decode()
-        assert "Your role needs one" in page and "Back to your security" not in page
+        assert "You need a second factor" in page and "Back to your security" not in page
+        assert PASSKEY in page
         people.set_up_app(user)
         assert people.is_in(client)
 
-    def test_of_nobody_else(self, client: Client, acme: Merchant) -> None:
-        people.join(acme, Role.VIEWER)
+    @pytest.mark.rule("portal.second_factor")
+    def test_of_a_person_without_a_merchant(self, client: Client) -> None:
+        User.objects.create_user("left@acme.example", people.PASSWORD)
+        people.log_in(client, email="left@acme.example")
+        assert client.get("/accounts/2fa/")["Location"] == SET_UP
+
+    @pytest.mark.rule("portal.second_factor")
+    def test_opens_nothing_but_the_way_to_one(self, client: Client, acme: Merchant) -> None:
+        person = people.join(acme)
+        person.is_staff = person.is_superuser = True
+        person.save()
+        opened = set()
+        for page in pages():
+            methods = ["get"] if page.startswith("/admin/") else ["get", "post"]
+            for method in methods:
+                if "_auth_user_id" not in client.session:
+                    client.force_login(person)
+                    people.prove(client, person)
+                if is_open(getattr(client, method)(page)):
+                    opened.add(page)
+        assert opened == OPEN
+
+    def test_is_asked_for_again_after_the_last_was_removed(self, client: Client, lea: User) -> None:
+        secret = people.set_up_app(lea)
+        people.log_in(client)
+        client.post(ASKED, {"code": people.code(secret)})
+        page = client.post("/accounts/2fa/totp/deactivate/", follow=True)
+        assert page.redirect_chain[-1][0] == SET_UP
+
+    def test_recovery_codes_on_their_own_are_none(self, client: Client, lea: User) -> None:
+        people.set_up_app(lea)
+        Authenticator.objects.filter(type="totp").delete()  # as an operator does
+        assert people.log_in(client)["Location"] == "/portal"
+        assert client.get("/portal")["Location"] == SET_UP
+
+    @pytest.mark.parametrize("factor", ["app", "passkey"])
+    def test_recovery_codes_of_a_lost_one_end_with_the_next(
+        self, client: Client, lea: User, factor: str
+    ) -> None:
+        people.set_up_app(lea)
+        codes = people.recovery_codes(lea)
+        Authenticator.objects.filter(type="totp").delete()  # as an operator does
+        people.log_in(client)
+        if factor == "passkey":
+            answer = Device().add(client)
+        else:
+            answer = client.post(SET_UP, {"code": people.code(client.get(SET_UP).context["form"].secret)})
+        assert answer["Location"] == "/accounts/2fa/codes/"
+        assert not set(codes) & set(people.recovery_codes(lea))
+
+    def test_of_nobody_in_local(self, client: Client, lea: User, settings: Settings) -> None:
+        settings.SECOND_FACTOR_REQUIRED = False
         people.log_in(client)
         assert people.is_in(client)
 
@@ -240,7 +321,7 @@ class TestOperators:
     def test_set_up_an_app_first_where_it_is_required(
         self, client: Client, olga: User, settings: Settings
     ) -> None:
-        settings.TOTP_REQUIRED = True
+        settings.SECOND_FACTOR_REQUIRED = True
         self.log_in(client)
         for path in ("/admin/", "/admin/portal/user/"):
             assert client.get(path)["Location"] == SET_UP

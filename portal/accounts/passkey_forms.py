@@ -1,0 +1,182 @@
+"""The forms of passkeys: allauth's, with bounds on the size of credentials and limits on attempts.
+
+Rule portal.passkeys.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from allauth.core import context
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn import forms as webauthn
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from django import forms
+from django.conf import settings
+from fido2.cose import CoseKey
+from fido2.utils import websafe_encode
+from fido2.webauthn import (
+    AttestedCredentialData,
+    AuthenticationResponse,
+    CollectedClientData,
+    RegistrationResponse,
+)
+
+from config.lib import strict_json
+from config.lib.web import address, origins
+from portal import audit
+from portal.accounts import login_limits
+from portal.models import LoginAttempt, User
+
+LONGEST = 8 * 1024  # characters of a credential: a few hundred, with an attestation a few thousand
+LONGEST_NAME = 60
+MAX_PASSKEYS = 10  # of a person
+REFUSED = "This passkey did not work. Try again, or use another way to prove who you are."
+TOO_MANY_ATTEMPTS = "Too many attempts have failed. Try again later."
+# The errors that fido2 raises for bytes that no authenticator has made.
+_MALFORMED = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    UnsupportedAlgorithm,
+    ValueError,
+    struct.error,
+)
+
+
+class CredentialField(forms.CharField):
+    """The answer of the authenticator as JSON; its value is a dictionary."""
+
+    widget = forms.HiddenInput
+
+    def __init__(self) -> None:
+        super().__init__(max_length=LONGEST)
+
+    def clean(self, value: Any) -> dict[str, Any]:
+        try:
+            text: str = super().clean(value)
+            credential = strict_json.parse(text.encode())
+        except (forms.ValidationError, strict_json.InvalidJson):
+            raise forms.ValidationError(REFUSED) from None
+        if not isinstance(credential, dict):
+            raise forms.ValidationError(REFUSED)
+        return credential
+
+
+class AddPasskeyForm(webauthn.AddWebAuthnForm):
+    """A new passkey and its name."""
+
+    name = forms.CharField(
+        max_length=LONGEST_NAME,
+        required=False,
+        error_messages={"max_length": f"Use at most {LONGEST_NAME} characters."},
+    )
+    credential = CredentialField()
+    passwordless = None  # every passkey is
+
+    def clean_credential(self) -> dict[str, Any]:
+        """Return only those parts of the credential that logins need, in their canonical form."""
+        if (
+            Authenticator.objects.filter(user=self.user, type=Authenticator.Type.WEBAUTHN).count()
+            >= MAX_PASSKEYS
+        ):
+            raise forms.ValidationError(
+                f"You have {MAX_PASSKEYS} passkeys, the most there can be. Remove one first."
+            )
+        with _refused_alike():
+            parsed = RegistrationResponse.from_dict(self.cleaned_data["credential"])
+            _check_origin(parsed.response.client_data)
+            _check_key(parsed.response.attestation_object.auth_data.credential_data)
+        sent = {
+            "clientDataJSON": websafe_encode(parsed.response.client_data),
+            "attestationObject": websafe_encode(parsed.response.attestation_object),
+        }
+        return {"id": parsed.id, "rawId": parsed.id, "type": "public-key", "response": sent}
+
+    def clean(self) -> dict[str, Any]:
+        with _refused_alike():
+            cleaned: dict[str, Any] = super().clean()
+        return cleaned
+
+
+class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
+    """A passkey after the password, counted as a code is."""
+
+    credential = CredentialField()
+
+    def clean_credential(self) -> Authenticator:
+        attempt = _spend("second_factor", self.user.email)
+        try:
+            authenticator = _proven(self.cleaned_data["credential"], super().clean_credential)
+        except forms.ValidationError:
+            if login_limits.is_spent(attempt):
+                audit.record_of_person(context.request, self.user, "second_factor_locked")
+            raise
+        login_limits.forgive(attempt)
+        return authenticator
+
+
+class PasskeyAgainForm(PasskeyForm, webauthn.ReauthenticateWebAuthnForm):
+    """The same for a person who is logged in: it counts as fresh proof of identity."""
+
+
+class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
+    """A passkey in the place of e-mail and password; the answer is the same for a person who does not exist."""
+
+    credential = CredentialField()
+
+    def clean_credential(self) -> Authenticator:
+        attempt = spend_login()
+        authenticator = _proven(self.cleaned_data["credential"], super().clean_credential)
+        login_limits.forgive(attempt)
+        return authenticator
+
+
+def spend_login() -> LoginAttempt:
+    """Count an attempt to log in by passkey from the caller's address. Raises ValidationError."""
+    return _spend("passkey", address.of(context.request))
+
+
+def lock(user_id: Any) -> None:
+    """Let the person's passkeys be added one at a time, until the end of the transaction."""
+    User.objects.select_for_update().get(pk=user_id)
+
+
+def _spend(kind: str, account: str) -> LoginAttempt:
+    try:
+        return login_limits.spend(kind, account=account, address=address.of(context.request))
+    except login_limits.TooMany:
+        raise forms.ValidationError(TOO_MANY_ATTEMPTS, code="too_many") from None
+
+
+def _proven(credential: dict[str, Any], check: Callable[[], Authenticator]) -> Authenticator:
+    with _refused_alike():
+        _check_origin(AuthenticationResponse.from_dict(credential).response.client_data)
+        return check()
+
+
+def _check_origin(client_data: CollectedClientData) -> None:
+    """Raise ValueError if a page of another origin, such as a subdomain, asked for the passkey."""
+    if client_data.origin != origins.of(settings.PORTAL_URL):
+        raise ValueError("another origin")
+
+
+def _check_key(made: AttestedCredentialData | None) -> None:
+    """Raise an error of _MALFORMED if no signature could ever be verified with the key."""
+    if made is None or made.public_key.ALGORITHM not in CoseKey.supported_algorithms():
+        raise ValueError("no public key, or one of an algorithm that we have not offered")
+    with suppress(InvalidSignature):
+        made.public_key.verify(b"", b"")
+
+
+@contextmanager
+def _refused_alike() -> Iterator[None]:
+    """Raise the same ValidationError for every fault of the answer of an authenticator."""
+    try:
+        yield
+    except (forms.ValidationError, *_MALFORMED):
+        raise forms.ValidationError(REFUSED, code="refused") from None

@@ -1,0 +1,79 @@
+"""The pages of passkeys: add, log in, prove your identity, remove (rule portal.passkeys)."""
+
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from allauth.mfa.webauthn import views as webauthn
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse_lazy
+
+from portal.accounts import passkey_forms, second_factor
+
+SECURITY = reverse_lazy("mfa_index")
+
+
+class Add(webauthn.AddWebAuthnView):
+    """Adds a passkey that also logs in on its own."""
+
+    form_class = passkey_forms.AddPasskeyForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        facts: dict[str, Any] = super().get_context_data(**kwargs)
+        selection = facts["js_data"]["creation_options"]["publicKey"]["authenticatorSelection"]
+        selection |= {"residentKey": "required", "requireResidentKey": True}
+        return facts | {"is_required": second_factor.is_missing(self.request.user)} | kwargs
+
+    @transaction.atomic
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        passkey_forms.lock(request.user.pk)
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        second_factor.delete_codes_of_none(self.request.user)
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+class LogIn(webauthn.LoginWebAuthnView):
+    """Logs in by passkey only."""
+
+    form_class = passkey_forms.PasskeyLoginForm
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Return a challenge as JSON and store it in the session; redirect to the login if no script asks."""
+        if get_adapter().is_ajax(request):
+            try:
+                passkey_forms.spend_login()
+            except ValidationError as refused:
+                return JsonResponse({"error": refused.message}, status=429)
+        response: HttpResponse = super().get(request, *args, **kwargs)
+        return response
+
+
+class Reauthenticate(webauthn.ReauthenticateWebAuthnView):
+    """Takes a passkey as fresh proof."""
+
+    form_class = passkey_forms.PasskeyAgainForm
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        facts: dict[str, Any] = super().get_context_data(**kwargs)
+        return facts | kwargs
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        """Show the page again with the error."""
+        shown: HttpResponse = self.render_to_response(self.get_context_data(form=form))
+        return shown
+
+
+class Remove(webauthn.RemoveWebAuthnView):
+    """Removes a passkey, and the recovery codes with the last second factor."""
+
+    success_url = SECURITY
+
+    @transaction.atomic
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return response
