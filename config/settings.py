@@ -238,7 +238,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["django.templatetags.i18n"],
+            "builtins": ["django.templatetags.i18n", "config.lib.web.static_tags"],
             "context_processors": [
                 "django.template.context_processors.request",
                 _EVERY_PAGE,
@@ -256,7 +256,7 @@ CONTENT_SECURITY_POLICY = {  # rule secret.csp
     "DIRECTIVES": {
         **{name: [NONE] for name in ("default-src", "base-uri", "object-src", "frame-ancestors")},
         **{f"{kind}-src": [SELF] for kind in ("script", "style", "img", "font", "connect")},
-        "form-action": [SELF],
+        **{"form-action": [SELF], "report-uri": ["/csp-reports"], "report-to": None if LOCAL else ["csp"]},
     }
 }
 SECURE_SSL_REDIRECT = not LOCAL
@@ -433,6 +433,7 @@ LIMITS = {  # rules limit.buckets, limit.test_events, token.failures
     "verbs": env.text("LIMIT_VERBS", "100/second"),  # capture and cancel
     "url_checks": env.text("LIMIT_URL_CHECKS", "30/minute"),  # of a merchant's webhook address
     "test_events": "60/hour",  # of a merchant: each is a POST to wherever its endpoint leads
+    "csp_reports": "30/minute",  # of a network: each is a request of a browser, with up to 20 reports
     "refusals_listed": "10/minute",  # of a key with one code, in the portal's log of requests
     "token_failures": env.text("LIMIT_TOKEN_FAILURES", "20/minute"),
 }

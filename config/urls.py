@@ -12,6 +12,7 @@ from django.views.generic import RedirectView
 
 from checkout.outside import notifications
 from config import errors
+from config.lib.web import security_txt
 from config.openapi import downloads, front, page, postman, schema
 from config.operators import acts
 from config.operators import views as operators
@@ -50,6 +51,8 @@ merchant_api = [
 urlpatterns = [
     path("", front.front, name="front"),
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),  # beside JSON
+    path(".well-known/security.txt", security_txt.security_txt, name="security_txt"),
+    path("security", security_txt.policy, name="security_policy"),
     path("oauth/token", token_endpoint.token),
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.page, name="api_docs"),

@@ -7,6 +7,7 @@ from django.contrib import admin
 from config.lib.admin.readonly import ReadOnlyAdmin, UnloggedAdmin
 from hosted_page.models import (
     CardTry,
+    CspReport,
     KnownBrowser,
     OptIn,
     OptInText,
@@ -99,6 +100,16 @@ class ShareTakeAdmin(ReadOnlyAdmin):
     list_display = ("id", "created_at")
     search_fields = ("id",)
     secret = ("address_digest",)
+
+
+@admin.register(CspReport)
+class CspReportAdmin(ReadOnlyAdmin):
+    is_small = True
+    listed_as = "Last reported first"
+    ordering = ("-last_seen",)
+    list_display = ("page", "directive", "blocked", "count", "first_seen", "last_seen")
+    list_filter = ("page", "directive")
+    search_fields = ("blocked",)
 
 
 @admin.register(OptIn)

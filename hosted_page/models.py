@@ -1,4 +1,4 @@
-"""The hosted page's models: sign-in codes, sign-ins, known browsers, SMS messages, tries of cards, the opt-in."""
+"""The hosted page's models: sign-in codes and sign-ins, SMS messages, tries of cards, CSP reports, the opt-in."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -230,6 +230,27 @@ class ShareTake(PreparedModel):
 
     def __str__(self) -> str:
         return f"share taken at {self.created_at}"
+
+
+class CspReport(models.Model):
+    """How often browsers reported that a kind of page tried what its policy forbids (rule card_page.reports)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    page = models.CharField(max_length=20, help_text="The kind of page.")
+    directive = models.CharField(max_length=20, help_text="The directive of the policy.")
+    blocked = models.CharField(max_length=100, help_text="The host that was blocked, or a keyword.")
+    first_seen = models.DateTimeField()
+    last_seen = models.DateTimeField()
+    count = models.PositiveBigIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["page", "directive", "blocked"], name="a_violation_has_one_row")
+        ]
+        verbose_name = "CSP report"
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.directive} {self.blocked}"
 
 
 class OptInText(models.Model):

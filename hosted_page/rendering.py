@@ -1,5 +1,6 @@
 """Renders the payer's pages, with their CSP (rule secret.csp)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -65,8 +66,15 @@ def show_card_page(
     request: HttpRequest, target: PaymentTarget, page: CardPage, around: dict[str, Any]
 ) -> HttpResponse:
     """Return the provider's card page under our host, with what its CSP allows (rule provider.card_page)."""
+    return card_page(request, page, around, _ends_of_forms(target))
+
+
+def card_page(
+    request: HttpRequest, page: CardPage, around: dict[str, Any], ends_of_forms: Sequence[str]
+) -> HttpResponse:
+    """Return the same page about any payment, also a sample; `ends_of_forms` are addresses to which its forms lead."""
     response = render(request, page.template, around | page.context)
-    csp.allow_forms_to(response, *_ends_of_forms(target))
+    csp.allow_forms_to(response, *ends_of_forms)
     csp.allow(response, page.allows)
     return response
 

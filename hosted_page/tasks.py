@@ -6,6 +6,7 @@ from celery import shared_task, signals
 
 from hosted_page import known, payer
 from hosted_page.group import takes
+from hosted_page.page_security import daily_check, reports
 from hosted_page.privacy import retention
 from hosted_page.sms import budgets, outbox, sending, told
 from hosted_page.steps import declines
@@ -21,6 +22,7 @@ erase_old_people = shared_task(retention.erase_old, name="hosted_page.tasks.eras
 delete_old_card_tries = shared_task(declines.delete_old, name="hosted_page.tasks.delete_old_card_tries")
 
 delete_old_sign_ins = shared_task(payer.delete_old, name="hosted_page.tasks.delete_old_sign_ins")
+delete_old_csp_reports = shared_task(reports.delete_old, name="hosted_page.tasks.delete_old_csp_reports")
 delete_old_takes = shared_task(takes.delete_old, name="hosted_page.tasks.delete_old_takes")
 
 
@@ -29,6 +31,12 @@ def watch_sms_budgets() -> None:
     """Stop counting SMS messages of what was paid, and warn the operators of budgets that are nearly used up."""
     budgets.give_back()
     budgets.warn()
+
+
+@shared_task
+def check_card_page() -> None:
+    """Compare the live payment pages with this release (rule card_page.daily_check)."""
+    daily_check.run()
 
 
 @signals.worker_shutdown.connect

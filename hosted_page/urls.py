@@ -4,6 +4,7 @@ from hosted_page import language, views
 from hosted_page.group import acts, mate, table
 from hosted_page.logo import views as logo
 from hosted_page.opt_in import link
+from hosted_page.page_security import check_page, reports
 from hosted_page.sms import receipts, stops
 from hosted_page.steps import card, known_browser, prefilled, sign_in, split, stay
 
@@ -33,6 +34,7 @@ urlpatterns = [
     path("pay/remind", acts.remind, name="pay_remind"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("pay/language", language.choose, name="pay_language"),
+    path("pay/check", check_page.page, name="pay_check"),
     path("pay/stop/<str:token>", stops.page, name="sms_stop"),
     path("pay/offers/<str:token>", link.page, name="opt_in_link"),
     path("pay/share/<str:token>", mate.page, name="share"),
@@ -73,6 +75,7 @@ urlpatterns = [
     path("pay/g/<str:token>/<int:position>/decline", mate.decline, name="group_share_decline"),
     path("pay/g/<str:token>/<int:position>/reconsider", mate.reconsider, name="group_share_reconsider"),
     path("pay/g/<str:token>/<int:position>/release", mate.release, name="group_share_release"),
+    path("csp-reports", reports.take, name="csp_reports"),
     path("sms/twilio/<uuid:message_uuid>", receipts.take_from_twilio, name="twilio_receipt"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),
     path("brand/<slug:colour>.css", views.colour_css, name="colour_css"),

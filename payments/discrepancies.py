@@ -57,7 +57,7 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
     return found
 
 
-def close_resolved(kind: str, subject: UUID, *, note: str, now: datetime) -> None:
+def close_resolved(kind: str, subject: UUID | None, *, note: str, now: datetime) -> None:
     """Close the open discrepancy of a kind about a subject, since its cause is gone (rule money.settled).
 
     The note is appended to what a person has noted there.

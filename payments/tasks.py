@@ -68,6 +68,10 @@ WHAT_TO_DO = {
     " misused.",
     "sms_of_all_nearly_used_up": "Most SMS messages of today led to no payment. See whose they are, and who asks for"
     " them.",
+    "card_page_changed": "Browsers get another payment page than this release delivers. The facts name each difference."
+    " Compare proxies, content network and servers with the release. Stop all payments until you know the cause.",
+    "card_page_unchecked": "The daily check of the payment page got no answer. Run `manage.py check_card_page` again."
+    " This closes automatically after a check with all answers.",
     "missing_there": "The provider does not know what we hold for done. Ask it, before anything is fulfilled.",
 }
 

@@ -54,6 +54,8 @@ SENTENCES = {
     "missing_here": "The provider has moved money that we know nothing of",
     "missing_there": "The provider does not know what we hold for done",
     "unknown_order": "A charge for an order that was lost in a restore",
+    "card_page_changed": "Browsers get another payment page than this release delivers",
+    "card_page_unchecked": "The payment page could not be checked",
     "restored_refund": "A refund that was lost in a restore",
 }
 # What to do where the verbs lie right below; the mail (payments.tasks) says on which page they are.
@@ -238,6 +240,8 @@ def _why(row: Any) -> str:
         return _spoken_of(row)
     if row.kind == "disputed":
         return f"Answer by {_hour(row.respond_by)}." if row.respond_by else ""
+    if row.kind == "card_page_changed":
+        return " ".join(row.facts.get("changes", ()))
     has_failed = row.operation is not None and row.operation.state in REFUSED
     return reasons.said(row.operation.reason) if has_failed else ""
 

@@ -48,6 +48,7 @@ RECORDS: dict[str, Sequence[tuple[str, str]]] = {
         ("Texts", "hosted_page.smsmessage"),
         ("Opt-ins", "hosted_page.optin"),
     ),
+    "Security": (("CSP reports", "hosted_page.cspreport"),),
 }
 MENU = (
     ("checkout.checkout", "payments.payment", "checkout.refund", "payments.dispute", "payments.discrepancy"),

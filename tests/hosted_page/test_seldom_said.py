@@ -220,7 +220,7 @@ class TestTheCard:
     ) -> None:
         lea.sign_in()
         lea.post("/split", split="all")
-        facts = ("script", "publishable_key", "account", "amount", "currency", "return_url")
+        facts = ("stripe_script", "publishable_key", "account", "amount", "currency", "return_url")
         form = CardPage("stripe/card.html", dict.fromkeys(facts, "x") | {"methods": ["card"]}, {})
         monkeypatch.setattr(safe_answers, "card_page", lambda _form: form)
         page = lea.get("/card")

@@ -72,6 +72,7 @@ SHOWN_BY = {
     "config/openapi/recipes.py": "journeys/documented/test_recipes.py",
     "config/openapi/field_table.py": "config/openapi/test_schema.py",
     "hosted_page/payment_target.py": "hosted_page/group/test_mate.py",
+    "hosted_page/rendering.py": "hosted_page/test_views.py",
     "hosted_page/steps/split_form.py": "hosted_page/steps/test_split.py",
     "payments/outside/bookings.py": "checkout/remedies/test_booking.py",
     "payments/provider.py": "payments/providers/conformance/test_verbs.py",

@@ -24,6 +24,7 @@ from config.lib.admin import columns, lists
 from hosted_page import payer
 from hosted_page.models import (
     CardTry,
+    CspReport,
     KnownBrowser,
     ShareTake,
     SignInCode,
@@ -171,6 +172,14 @@ def _people(acme: Merchant, shared: Checkout) -> None:
         created_at=now,
     )
     ShareTake.objects.create(address_digest="unspoken", created_at=now)
+    CspReport.objects.create(
+        page="card form",
+        directive="img-src",
+        blocked="x.example",
+        first_seen=now,
+        last_seen=now,
+        count=1,
+    )
     Prefill.objects.create(checkout=shared, phone="+447700900123", name="unspoken")
     SmsDay.objects.create(day=now.date(), merchant=acme, count=1)
     Group.objects.create(name="Support")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -38,26 +38,48 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -
     return request("POST", url, body, headers, seconds=seconds)
 
 
-def request(method: str, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Response:
-    """Send a request, and return the response if all of it comes within `seconds`. Raises NoAnswer."""
+def request(
+    method: str,
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    seconds: float,
+    largest: int | None = None,
+) -> Response:
+    """Send a request, and return the response if all of it comes within `seconds`. Redirects are not followed.
+
+    Raises NoAnswer, also for a body of more than `largest` bytes.
+    """
     if seconds <= 0:
         raise NoAnswer("no time left")
-    return asyncio.run(_request(method, url, body, headers, seconds))
+    sent = {"method": method, "url": url, "data": body, "headers": headers}
+    return asyncio.run(_request(sent, seconds, largest))
 
 
-async def _request(
-    method: str, url: str, body: bytes, headers: Mapping[str, str], seconds: float
-) -> Response:
+async def _request(sent: dict[str, Any], seconds: float, largest: int | None) -> Response:
     names = resolver()
     try:
         async with (
             aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(resolver=names), timeout=aiohttp.ClientTimeout(total=seconds)
             ) as session,
-            session.request(method, url, data=body, headers=headers, allow_redirects=False) as response,
+            session.request(**sent, allow_redirects=False) as response,
         ):
-            return Response(response.status, await response.read(), response.headers)
+            return Response(response.status, await _read(response, largest), response.headers)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise NoAnswer(type(error).__name__) from error
     finally:
         await names.close()
+
+
+async def _read(response: aiohttp.ClientResponse, largest: int | None) -> bytes:
+    """Return the body. Raises NoAnswer once more than `largest` bytes of it have come."""
+    if largest is None:
+        return await response.read()
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > largest:
+            raise NoAnswer(f"more than {largest} bytes")
+    return bytes(body)

@@ -1,22 +1,21 @@
 """Jinja2 for the pages that payers see, compiled to Python: Django's language took half of such a page's CPU."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.template.backends.utils import csrf_input
-from django.templatetags import static as static_files
+from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
-from django_htmx.jinja import htmx_script
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from jinja2.runtime import Macro
 from markupsafe import Markup
 
-from config.lib.web import units
+from config.lib.web import static_files, units
 
 FOLDERS = ("hosted_page", "bank", "stripe")  # of templates/; every other one is in Django's language
 PARTS = "hosted_page/_parts.html"
@@ -33,10 +32,12 @@ def environment(**given: Any) -> Environment:
     )
     found.globals |= {
         "_": said,
-        "static": cache(static_files.static),
+        "static": cache(static),
+        "script": static_files.script,
+        "stylesheet": static_files.stylesheet,
         "url": cache(reverse),
         "get_language": translation.get_language,
-        "htmx_script": cache(htmx_script),
+        "htmx_script": partial(static_files.script, static_files.HTMX),
     }
     parts = _macros(found, PARTS)
     found.globals |= parts | {"icon": cache(parts["icon"])}  # a page has thirty, each the same to everybody

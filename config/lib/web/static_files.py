@@ -1,8 +1,24 @@
-"""Static files outside local: compressed, and named by their contents, so that browsers may keep them for good."""
+"""Static files: compressed and named by their contents outside local, and loaded only as this release delivers them.
 
-from typing import Any
+A page names each script and style sheet with the digest of its bytes (subresource integrity). A browser runs no file
+whose bytes differ. Rule card_page.integrity.
+"""
 
+import base64
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+HTMX = "django_htmx/htmx-2.min.js"
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):
@@ -16,3 +32,51 @@ class HashedStaticFiles(CompressedManifestStaticFilesStorage):
         except ValueError:
             return name
         return hashed
+
+
+@cache
+def script(name: str) -> SafeString:
+    """Return the element that loads one of our scripts, with its integrity."""
+    return format_html('<script src="{}"{} defer></script>', static(name), _attribute(name))
+
+
+@cache
+def stylesheet(name: str) -> SafeString:
+    """Return the element that loads one of our style sheets, with its integrity."""
+    return format_html('<link rel="stylesheet" href="{}"{}>', static(name), _attribute(name))
+
+
+def _attribute(name: str) -> SafeString:
+    """Return the attribute; empty for a missing file, which no browser loads anyway."""
+    content = delivered(name)
+    return SafeString("") if content is None else format_html(' integrity="{}"', integrity(content))
+
+
+def integrity(content: bytes) -> str:
+    """Return the digest of a file as subresource integrity writes it."""
+    return f"sha384-{base64.b64encode(hashlib.sha384(content).digest()).decode()}"
+
+
+def delivered(name: str) -> bytes | None:
+    """Return the bytes of a static file as browsers get it; None if there is no such file.
+
+    `make static` writes other addresses into style sheets, so that their bytes differ from the source.
+    """
+    path = _source(name) if settings.STATIC_ROOT is None else _gathered(name)
+    return path.read_bytes() if path is not None and path.is_file() else None
+
+
+def released(name: str) -> bytes | None:
+    """Return the bytes of a static file's source, which `make static` copies; None if there is no such file."""
+    path = _source(name)
+    return path.read_bytes() if path is not None else None
+
+
+def _source(name: str) -> Path | None:
+    found = finders.find(name)
+    return Path(found) if found else None
+
+
+def _gathered(name: str) -> Path:
+    storage = cast(HashedStaticFiles, staticfiles_storage)
+    return Path(storage.path(storage.stored_name(name)))

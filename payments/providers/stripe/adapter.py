@@ -60,7 +60,7 @@ class StripeProvider:
 
     def open_card_form(self, form: CardForm) -> CardPage:
         context = {
-            "script": settings.STRIPE_SCRIPT,
+            "stripe_script": settings.STRIPE_SCRIPT,
             "publishable_key": settings.STRIPE_PUBLISHABLE_KEY,
             "account": form.account,
             "amount": amounts.theirs(form.amount, form.currency),

@@ -31,6 +31,7 @@ from config.lib.web.cookies import CookieMiddleware
 from config.urls import ApiUuid
 from hosted_page import payer, summary
 from hosted_page.opt_in import consent, link
+from hosted_page.page_security import check_page, reports
 from hosted_page.sms import naming, stops
 from hosted_page.steps import typed_split
 from hosted_page.steps.phone import InvalidPhone, parse_phone
@@ -221,6 +222,16 @@ def _credential(text: str) -> None:
         passkey_forms.CredentialField().clean(text)
 
 
+def _report(text: str) -> None:
+    for report in ((text, text, text, text), (f"http://testserver/{text}", text, f"https://{text}", "")):
+        reports._violation(report, "testserver")
+
+
+def _check(text: str) -> None:
+    with contextlib.suppress(Http404):
+        check_page._named(text)
+
+
 def _in_the_log(text: str) -> None:
     delivery = Delivery(event=Event(body=text.encode()))
     log._pretty(text.encode())
@@ -283,6 +294,8 @@ READERS = {
     "a ticket's day": Reader(
         lambda text: summary._when(factories.line(custom_data={"event_start": text}), UTC)
     ),
+    "a browser's report": Reader(_report, texts=TEXTS + ADDRESSES),
+    "a check's address": Reader(_check, LINE),
     "a line of the log": Reader(redaction.blank),
 }
 # Which of them stands for each module that has a parser of others' texts.
@@ -301,6 +314,8 @@ PARSED = {
     "hosted_page/sms/naming.py": "a name in a text message",
     "hosted_page/opt_in/consent.py": "an e-mail",
     "hosted_page/opt_in/link.py": "an opt-in link",
+    "hosted_page/page_security/check_page.py": "a check's address",
+    "hosted_page/page_security/reports.py": "a browser's report",
     "hosted_page/payer.py": "a payer's cookie",
     "checkout/customers/numbers.py": "a phone",
     "hosted_page/summary.py": "a ticket's day",
@@ -321,6 +336,7 @@ PARSED = {
 WRITTEN_BY_US = {
     "checkout/api/presentation.py",
     "config/operators/lists.py",
+    "hosted_page/page_security/daily_check.py",
     "hosted_page/privacy/erasing.py",
     "hosted_page/sms/countries.py",
     "hosted_page/steps/codes.py",

@@ -35,9 +35,11 @@ NEED_A_LOGIN = (
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
     "/accounts/login/passkey/",
 )
-# Open, and there is nothing: the bank's line for who has no key, mails that nobody was sent, and what is not there.
+# Open, and there is nothing: the bank's line for who has no key, mails that nobody was sent, the daily check's pages
+# for who has no signature, and what is not there.
 NOTHING_THERE = [
     *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "api", "oauth", "(?:api|oauth)/"),
+    "pay/check",
 ]
 # Here the resolver is not asked, or knows nothing.
 ELSEWHERE = ("/livez", "/readyz", "/static/css/tokens.css", "/nothing")

@@ -1,0 +1,20 @@
+"""`manage.py check_card_page`: runs the daily check of the payment pages now (rule card_page.daily_check)."""
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from hosted_page.page_security import daily_check
+
+
+class Command(BaseCommand):
+    help = "Compare the live payment pages, their headers and their scripts with this release; exits 1 if they differ."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = daily_check.run()
+        for sentence in (*found.changes, *found.unanswered):
+            self.stdout.write(sentence)
+        if found.changes or found.unanswered:
+            sys.exit(1)
+        self.stdout.write(f"{len(found.looked_at)} addresses answer as this release does.")

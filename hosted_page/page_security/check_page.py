@@ -1,0 +1,133 @@
+"""Payment pages of no order, for the daily check: they have the scripts and the headers of an order's pages.
+
+Only an address that this service has signed within the last minute shows them.
+"""
+
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.conf import settings
+from django.core import signing
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import translation
+from django.views.decorators.http import require_safe
+
+from config.lib.web import csp
+from hosted_page import brand, payer, rendering
+from hosted_page.summary import Line, Summary
+from payments import money, provider, safe_answers
+from payments.provider import CardForm, CardPage
+
+FIRST_STEP, CARD = "first_step", "card"
+SECONDS = 60  # for which a signed address is good
+AMOUNT, CURRENCY = 1000, "GBP"
+_NOBODY = UUID(int=0)
+_SALT = "card_page_check"
+
+
+def address(step: str) -> str:
+    """Return the signed address of a page: FIRST_STEP, the phone step, or CARD, a card page under our host."""
+    query = urlencode({"step": signing.dumps(step, salt=_SALT)})
+    return f"{settings.CHECKOUT_PAGE_URL}/check?{query}"
+
+
+def card_page() -> str | CardPage:
+    """Return the provider's card page for the sample, or its address. Raises ProviderUnreachable."""
+    back = f"{settings.CHECKOUT_PAGE_URL}/paid"
+    with translation.override(settings.LANGUAGE_CODE):
+        return safe_answers.card_page(CardForm(_NOBODY, back, AMOUNT, CURRENCY, page=around()))
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Show the page that the address names. Raises Http404 unless this service signed the address lately."""
+    step = _named(request.GET.get("step", ""))
+    with translation.override(settings.LANGUAGE_CODE):
+        return _card(request) if step == CARD else _first_step(request)
+
+
+def _named(signed: str) -> object:
+    try:
+        return signing.loads(signed, salt=_SALT, max_age=SECONDS)
+    except signing.BadSignature:
+        raise Http404 from None
+
+
+def _first_step(request: HttpRequest) -> HttpResponse:
+    context = {
+        **_every_page(),
+        "action": request.path,
+        "value": "",
+        "error": "",
+        "phone_hint": "",
+        "may_remember": True,
+        "is_ticked": False,
+        "signed_out": None,
+    }
+    response = render(request, "hosted_page/phone.html", context)
+    csp.allow_forms_to(response, *_ends_of_forms())
+    return response
+
+
+def _card(request: HttpRequest) -> HttpResponse:
+    found = card_page()
+    if not isinstance(found, CardPage):
+        raise Http404
+    return rendering.card_page(request, found, around(), _ends_of_forms())
+
+
+def around() -> dict[str, Any]:
+    """Return what a card page shows around its fields, as steps.card_page.around, of an order that does not exist."""
+    amount = money.for_payer(AMOUNT, CURRENCY)
+    return {
+        **_every_page(),
+        "order": asdict(_order(amount)),
+        "lead": "",
+        "change_split_url": "",
+        "decline_action": "",
+        "pay_label": f"Pay {amount}",
+        "held_rows": [],
+        "held_note": "",
+        "language": settings.LANGUAGE_CODE,
+        "stay": {"action": "", "seconds": payer.LIFE, "until": "", "is_last": False},
+        "leave": {"action": "", "is_paying": True},
+        "notice": None,
+        "leads_to": [settings.CHECKOUT_PAGE_URL],
+    }
+
+
+def _every_page() -> dict[str, Any]:
+    return {
+        "order": _order(money.for_payer(AMOUNT, CURRENCY)),
+        "is_share": False,
+        "languages": [],
+        "here": "",
+        "cancel_url_path": "",
+    }
+
+
+def _ends_of_forms() -> tuple[str, ...]:
+    return (settings.BASE_URL, *provider.current().page_origins)
+
+
+def _order(amount: str) -> Summary:
+    colour = brand.PAPER.removeprefix("#")
+    return Summary(
+        merchant_name="Daily check",
+        merchant_initial="D",
+        brand_css=f"{reverse('colour_css', args=[colour])}?{brand.TOKENS_VERSION}",
+        logo=None,
+        order_id="check",
+        order_label="Order",
+        due=amount,
+        title="Daily check",
+        subtitle="",
+        lines=[Line("Daily check", "", amount)],
+        total_label="Total",
+        total=amount,
+        **dict.fromkeys(("support_url", "terms_url", "privacy_url", "shop_url"), ""),
+    )

@@ -1,0 +1,203 @@
+"""The daily check: browsers get the payment pages, their headers and their scripts as this release delivers them.
+
+The check fetches the live pages through everything between us and a payer: proxies, a content network, the host of the
+static files. It compares them with the application's own answer in this process, with the inventory of scripts, and
+with the scripts' source files. Rule card_page.daily_check.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+from wsgiref.util import setup_testing_defaults
+
+import structlog
+from django.conf import settings
+from django.core.handlers.base import BaseHandler
+from django.core.handlers.wsgi import WSGIRequest
+from django.templatetags.static import static
+
+from config.lib import clock
+from config.lib.deadline import Deadline
+from config.lib.web import http, origins, static_files
+from hosted_page.page_security import check_page, inventory, page_content
+from hosted_page.page_security.inventory import PageScript
+from payments import discrepancies
+from payments.provider import CardPage, ProviderUnreachable
+
+log = structlog.get_logger("hosted_page.page_security.daily_check")
+CHANGED, UNCHECKED = "card_page_changed", "card_page_unchecked"
+SECONDS, SECONDS_EACH = 60.0, 10.0
+LARGEST = 256 * 1024  # bytes of an answer
+MAX_CHANGES, MAX_LENGTH = 20, 300  # of what a discrepancy names
+# The headers that decide what code a page runs and who may embed or read it. One that we do not send has to be missing.
+HEADERS = (
+    "Content-Security-Policy",
+    "Content-Security-Policy-Report-Only",
+    "Reporting-Endpoints",
+    "Strict-Transport-Security",
+    "X-Content-Type-Options",
+    "X-Frame-Options",
+    "Referrer-Policy",
+    "Permissions-Policy",
+    "Cross-Origin-Opener-Policy",
+    "Access-Control-Allow-Origin",
+    "Cache-Control",
+    "Content-Type",
+    "Link",
+    "Refresh",
+)
+SENT = {"Accept-Encoding": "identity", "Accept-Language": "en-GB", "User-Agent": "card-page-check"}
+
+
+@dataclass
+class Findings:
+    """The result of a check: the addresses that it read, the differences from this release, and missing answers."""
+
+    looked_at: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+    unanswered: list[str] = field(default_factory=list)
+
+
+def run() -> Findings:
+    """Check the live pages, and report a discrepancy about what changed and about what did not answer."""
+    found = check()
+    log.info("card page checked", addresses=len(found.looked_at), changes=len(found.changes))
+    if found.changes:
+        named = [change[:MAX_LENGTH] for change in sorted(found.changes)[:MAX_CHANGES]]
+        # Other changes are another discrepancy, also while the first one is open.
+        discrepancies.report(CHANGED, uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(named)), changes=named)
+    if found.unanswered:
+        discrepancies.report(UNCHECKED, None, unanswered=found.unanswered[:MAX_CHANGES])
+    else:
+        discrepancies.close_resolved(UNCHECKED, None, note="A later check got all answers.", now=clock.now())
+    return found
+
+
+def check() -> Findings:
+    """Compare the live pages with this release."""
+    check = _Check(Deadline.after(SECONDS))
+    check.page("hosted_page/phone.html", check_page.address(check_page.FIRST_STEP))
+    try:
+        card = check_page.card_page()
+    except ProviderUnreachable:
+        check.found.unanswered.append("The provider gave no card page.")
+    else:
+        check.card_page(card)
+    for script in inventory.SCRIPTS:
+        if script.is_ours:
+            check.script(script)
+    return check.found
+
+
+class _Check:
+    """One check, which ends in time whatever the peers do."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self.found = Findings()
+        self._deadline = deadline
+
+    def card_page(self, card: str | CardPage) -> None:
+        """Check a card page under our host. One at the provider's is the provider's to check."""
+        if isinstance(card, CardPage):
+            self.page(card.template, check_page.address(check_page.CARD))
+        elif origins.of(card) == origins.of(settings.BASE_URL):
+            self.page("bank/card.html", card)
+
+    def page(self, template: str, address: str) -> None:
+        """Check one page: its headers, and what can run code in it."""
+        live = self._get(address)
+        if live is None:
+            return
+        name = inventory.PAGES[template]
+        self._add(_headers_changed(name, live.headers, _own_answer(address)))
+        self._add(_code_changed(name, template, live.body.decode(errors="replace")))
+
+    def script(self, script: PageScript) -> None:
+        """Check that a script is delivered with the bytes of its source file."""
+        live = self._get(urljoin(settings.CHECKOUT_PAGE_URL, static(script.name)))
+        if live is not None and live.body != static_files.released(script.name):
+            digest = static_files.integrity(live.body)
+            self._add([f"{script.name} is delivered with other contents: {digest}."])
+
+    def _get(self, address: str) -> http.Response | None:
+        """Return an answer of 200; None after noting what came instead. No redirect is followed."""
+        shown = urlsplit(address).path
+        self.found.looked_at.append(shown)
+        try:
+            seconds = self._deadline.left(SECONDS_EACH)
+            live = http.request("GET", address, b"", SENT, seconds=seconds, largest=LARGEST)
+        except http.NoAnswer as error:
+            self.found.unanswered.append(f"{shown}: {error}.")
+            return None
+        if live.status == HTTPStatus.OK:
+            return live
+        is_broken = live.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        (self.found.unanswered if is_broken else self.found.changes).append(
+            f"{shown} answers {live.status} instead of 200."
+        )
+        return None
+
+    def _add(self, changes: Iterator[str] | list[str]) -> None:
+        self.found.changes.extend(changes)
+
+
+def _headers_changed(page: str, live: Mapping[str, str], own: Mapping[str, str]) -> Iterator[str]:
+    for name in HEADERS:
+        got, expected = _values(live, name), _values(own, name)
+        if got != expected:
+            yield f"{page}: {name} is {got or 'missing'}, not {expected or 'missing'}."
+
+
+def _values(headers: Mapping[str, str], name: str) -> str:
+    """Return a header's value; of a header that is sent twice, both."""
+    return ", ".join(value for given, value in headers.items() if given.lower() == name.lower())
+
+
+def _code_changed(page: str, template: str, text: str) -> Iterator[str]:
+    content = page_content.read(text)
+    yield from (f"{page} has {other}." for other in content.other)
+    expected = {_address(script): _integrity(script) for script in inventory.scripts_of(template)}
+    for loaded in content.scripts:
+        if loaded.address not in expected:
+            yield f"{page} loads {loaded.address}, which is not in the inventory."
+        elif loaded.integrity != expected[loaded.address]:
+            yield f"{page} loads {loaded.address} with the integrity {loaded.integrity or 'missing'}."
+    for missing in sorted(expected.keys() - {loaded.address for loaded in content.scripts}):
+        yield f"{page} does not load {missing}."
+
+
+def _address(script: PageScript) -> str:
+    return static(script.name) if script.is_ours else settings.STRIPE_SCRIPT
+
+
+def _integrity(script: PageScript) -> str:
+    content = static_files.released(script.name) if script.is_ours else None
+    return "" if content is None else static_files.integrity(content)
+
+
+def _own_answer(address: str) -> Mapping[str, str]:
+    """Return the headers with which the application in this process answers the address, without any network."""
+    parts = urlsplit(address)
+    environ: dict[str, Any] = {
+        "PATH_INFO": parts.path,
+        "QUERY_STRING": parts.query,
+        "HTTP_HOST": parts.netloc,
+        "HTTP_X_FORWARDED_PROTO": parts.scheme,
+        "wsgi.url_scheme": parts.scheme,
+        "REMOTE_ADDR": "127.0.0.1",
+        **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in SENT.items()},
+    }
+    setup_testing_defaults(environ)  # the standard library's words for a plain GET
+    return _application().get_response(WSGIRequest(environ)).headers
+
+
+@cache
+def _application() -> BaseHandler:
+    """Return the application with its middlewares, without what a server adds: signals would close our connection."""
+    handler = BaseHandler()
+    handler.load_middleware()
+    return handler

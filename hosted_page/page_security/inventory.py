@@ -1,0 +1,147 @@
+"""The inventory of scripts on the payment pages: each script with its owner, its reason and its pages.
+
+No payment page loads a script that is missing here, and no row is without a page. Rule card_page.inventory.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from config.lib.web.static_files import HTMX
+
+OURS = "this service"
+# The payment pages by their template: all pages that a payer sees from the shop's link to the receipt.
+PAGES = {
+    "hosted_page/phone.html": "Phone number",
+    "hosted_page/prefilled.html": "Phone number from the shop",
+    "hosted_page/known.html": "Remembered phone number",
+    "hosted_page/returning.html": "Sign in again",
+    "hosted_page/code.html": "Code",
+    "hosted_page/split.html": "Split",
+    "hosted_page/share.html": "A mate's share",
+    "hosted_page/group.html": "Group link",
+    "hosted_page/group_qr.html": "QR code of the group link",
+    "hosted_page/bill.html": "Group bill",
+    "hosted_page/status.html": "Status and receipt",
+    "hosted_page/message.html": "Message",
+    "hosted_page/opt_in.html": "Marketing box",
+    "hosted_page/stop.html": "Stop text messages",
+    "bank/card.html": "Card form of the sandbox bank",
+    "bank/challenge.html": "Question of the sandbox bank",
+    "stripe/card.html": "Card form of Stripe",
+}
+CARD_PAGES = ("bank/card.html", "stripe/card.html")
+STRIPE = "Stripe.js"
+
+
+@dataclass(frozen=True)
+class PageScript:
+    """A script of the payment pages. `name` is its static file; STRIPE is loaded from Stripe instead."""
+
+    name: str
+    owner: str
+    reason: str
+    pages: tuple[str, ...]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this service delivers the script, so that the page states its integrity."""
+        return self.name != STRIPE
+
+
+SCRIPTS = (
+    PageScript(
+        "js/zone.js",
+        OURS,
+        "Names the time zone of each time for a payer who is in another zone.",
+        tuple(PAGES),
+    ),
+    PageScript(
+        "js/code.js",
+        OURS,
+        "Fills in the code from the text message, and counts the seconds until another one can be sent.",
+        ("hosted_page/code.html", "hosted_page/prefilled.html"),
+    ),
+    PageScript(
+        "js/split.js",
+        OURS,
+        "Shows what each person pays while the lead changes the split.",
+        ("hosted_page/split.html",),
+    ),
+    PageScript(
+        "js/session.js",
+        OURS,
+        "Warns the payer before the sign-in ends, and extends it when the payer asks for that.",
+        ("hosted_page/split.html", "hosted_page/bill.html", "hosted_page/status.html", *CARD_PAGES),
+    ),
+    PageScript(
+        "js/card.js",
+        OURS,
+        "Groups the digits of a test card, shows its brand and mistakes, and prevents a second submission.",
+        ("bank/card.html",),
+    ),
+    PageScript(
+        STRIPE,
+        "Stripe",
+        "Draws Stripe's card fields in Stripe's own frame, so that card data goes to Stripe only.",
+        ("stripe/card.html",),
+    ),
+    PageScript(
+        "js/stripe_card.js",
+        OURS,
+        "Starts Stripe's card fields, and sends the browser back with the token that Stripe returns.",
+        ("stripe/card.html",),
+    ),
+    PageScript(
+        HTMX,
+        "htmx, a copy in the package django-htmx",
+        "Replaces the changing part of the status page.",
+        ("hosted_page/status.html",),
+    ),
+    PageScript(
+        "js/status.js",
+        OURS,
+        "Counts down the hold, reads changes aloud, and sends the browser back to the shop.",
+        ("hosted_page/status.html",),
+    ),
+    PageScript(
+        "js/bill.js",
+        OURS,
+        "Updates the group bill while the lead looks at it.",
+        ("hosted_page/bill.html",),
+    ),
+    PageScript(
+        "js/links.js",
+        OURS,
+        "Shares or copies the pay links of the group bill.",
+        ("hosted_page/bill.html",),
+    ),
+    PageScript(
+        "js/table.js",
+        OURS,
+        "Keeps the screen on while mates scan the QR code, and shows who has scanned it.",
+        ("hosted_page/group_qr.html",),
+    ),
+)
+
+
+def scripts_of(page: str) -> list[PageScript]:
+    """Return the scripts that a page, named by its template, can load."""
+    return [script for script in SCRIPTS if page in script.pages]
+
+
+def source(script: PageScript) -> str:
+    """Return where a script comes from, for people."""
+    return f"`/static/{script.name}`" if script.is_ours else f"`{settings.STRIPE_SCRIPT}`"
+
+
+def table() -> Iterable[str]:
+    """Return the inventory as the lines of a Markdown table, which docs/security.md shows."""
+    yield "| Script | Owner | Why it is there | Pages | Integrity |"
+    yield "|---|---|---|---|---|"
+    for script in SCRIPTS:
+        named = (PAGES[page] for page in script.pages)
+        pages = "all" if len(script.pages) == len(PAGES) else ", ".join(named)
+        integrity = "`sha384`" if script.is_ours else "none: Stripe changes this script without notice"
+        yield f"| {source(script)} | {script.owner} | {script.reason} | {pages} | {integrity} |"

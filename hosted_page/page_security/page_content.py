@@ -1,0 +1,51 @@
+"""Reads from a page's HTML what can run code in it: scripts, frames, inline code."""
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+# Elements that can load or redirect code, and are on none of our pages.
+OTHER_CODE = ("iframe", "frame", "object", "embed", "base", "portal")
+
+
+@dataclass(frozen=True)
+class LoadedScript:
+    """A script element that loads its code from an address."""
+
+    address: str
+    integrity: str
+
+
+@dataclass
+class PageContent:
+    """What can run code in a page; `other` has each other element or attribute that could, in a few words."""
+
+    scripts: list[LoadedScript] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)
+
+
+def read(page: str) -> PageContent:
+    """Return what can run code in a page. Any text is read, also one that is no HTML."""
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    return reader.found
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = PageContent()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "script" and given.get("src"):
+            self.found.scripts.append(LoadedScript(given["src"], given.get("integrity", "")))
+        elif tag == "script":
+            self.found.other.append("an inline script")
+        elif tag in OTHER_CODE:
+            self.found.other.append(f"an element {tag}")
+        for name, value in given.items():
+            if name.startswith("on"):
+                self.found.other.append(f"inline code in {tag}, {name}")
+            elif value.strip().lower().startswith("javascript:"):
+                self.found.other.append(f"an address of inline code in {tag}, {name}")

@@ -1,0 +1,189 @@
+"""Collects the reports in which browsers say that a page tried to load or run what its policy forbids.
+
+Anybody can send a report, also a false one. Reports are therefore counted in few rows, which hold no
+text of the sender except a host. Rule card_page.reports.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from config.lib import batches, limits, quota, strict_json
+from config.lib.strict_json import InvalidJson
+from config.lib.web import address, bodies, origins
+from hosted_page.models import CspReport
+
+KEPT = timedelta(days=30)  # after the last report of a row
+LARGEST = 16 * 1024  # bytes of a body
+MAX_REPORTS = 20  # of a body; the rest is ignored
+MAX_ROWS = 200  # with a host; further hosts are counted as OTHER, by page and directive
+OTHER, OURSELVES = "other", "this service"
+_CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
+_PORTAL = re.compile(r"/(?:portal|accounts|join)(?:/|$)")
+# The kinds of pages, and the paths of the other ones.
+CARD_FORM, PORTAL = "card form", "portal"
+PAGES = {"/bank/challenge": "bank's question", "/pay": "hosted page", "/admin": "operators"}
+DIRECTIVES = frozenset(
+    (
+        *("default-src", "script-src", "script-src-elem", "script-src-attr", "style-src", "style-src-elem"),
+        *("style-src-attr", "img-src", "font-src", "connect-src", "frame-src", "child-src", "worker-src"),
+        *("media-src", "object-src", "manifest-src", "base-uri", "form-action", "frame-ancestors"),
+    )
+)
+KEYWORDS = frozenset(("inline", "eval", "wasm-eval", "data", "blob", "self", "trusted-types-policy"))
+_EXTENSION = re.compile(r"[a-z-]*extension\b|about\b|chrome\b|resource\b|safari\b|moz\b", re.IGNORECASE)
+MAX_HOST = 100  # characters
+_HOST = re.compile(r"[a-z0-9._:-]+")
+LONG_LABEL = 12  # characters from which a part of a host with a digit can name a person or be a secret
+
+
+class Violation(NamedTuple):
+    """A violation as its row counts it: a kind of page, a directive, and the host or keyword that was blocked."""
+
+    page: str
+    directive: str
+    blocked: str
+
+
+class NotReports(Exception):
+    """The body is no report in a form that browsers send."""
+
+
+@csrf_exempt  # browsers send reports without any token
+@require_POST
+def take(request: HttpRequest) -> HttpResponse:
+    """Count the reports of a body; 204 for every well-formed one."""
+    if bodies.length(request.META) > LARGEST:
+        return _refusal(413, f"Send at most {LARGEST} bytes.")
+    if request.content_type not in READERS:
+        return _refusal(415, f"Send {' or '.join(READERS)}.")
+    if not limits.spend("csp_reports", address.network(address.of(request))):
+        return _refusal(429, "Send reports again in a minute.", {"Retry-After": "60"})
+    try:
+        found = _read(request)
+    except NotReports as refused:
+        return _refusal(400, str(refused))
+    record(found, timezone.now())
+    return HttpResponse(status=204)
+
+
+def _refusal(status: int, words: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    return HttpResponse(words, status=status, headers=headers, content_type="text/plain; charset=utf-8")
+
+
+def _read(request: HttpRequest) -> list[Violation]:
+    """Return the violations of a body on pages of ours, those by extensions left out. Raises NotReports."""
+    try:
+        reported = READERS[request.content_type or ""](strict_json.parse(request.body))
+    except InvalidJson as invalid:
+        raise NotReports(f"The body is no JSON: {invalid}.") from None
+    found = (_violation(report, request.get_host()) for report in reported)
+    return [violation for violation in found if violation is not None]
+
+
+def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
+    """Yield page, directive, blocked address and source of what `report-to` sends: a list of reports of any type."""
+    if not isinstance(body, list):
+        raise NotReports("application/reports+json is a list of reports.")
+    for report in body[:MAX_REPORTS]:
+        if not isinstance(report, dict) or not isinstance(report.get("body"), dict):
+            raise NotReports("Each report is an object with a body.")
+        if report.get("type") == "csp-violation":
+            yield _texts(report["body"], "documentURL", "effectiveDirective", "blockedURL", "sourceFile")
+
+
+def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the same of what `report-uri` sends: one report."""
+    report = body.get("csp-report") if isinstance(body, dict) else None
+    if not isinstance(report, dict):
+        raise NotReports("application/csp-report is an object with csp-report.")
+    names = ("document-uri", "effective-directive", "blocked-uri", "source-file")
+    page, directive, blocked, source = _texts(report, *names)
+    yield page, directive or _texts(report, "violated-directive")[0], blocked, source
+
+
+READERS = {"application/reports+json": _of_reporting_api, "application/csp-report": _of_report_uri}
+
+
+def _texts(report: Mapping[str, Any], *names: str) -> Any:
+    return tuple(value if isinstance(value := report.get(name), str) else "" for name in names)
+
+
+def _violation(report: tuple[str, str, str, str], host: str) -> Violation | None:
+    """Return what is counted of a report; None if it is about another site's page, or about an extension."""
+    page, directive, blocked, source = report
+    if _EXTENSION.match(blocked) or _EXTENSION.match(source):
+        return None
+    try:
+        parts = origins.split(page)
+    except ValueError:
+        return None
+    if parts.netloc != host:
+        return None
+    name = directive.partition(" ")[0]
+    return Violation(_page(parts.path), name if name in DIRECTIVES else OTHER, _blocked(blocked, host))
+
+
+def _page(path: str) -> str:
+    """Return the kind of page at a path."""
+    if _CARD_FORM.match(path):
+        return CARD_FORM
+    if _PORTAL.match(path):
+        return PORTAL
+    return next((name for begun, name in PAGES.items() if f"{path}/".startswith(f"{begun}/")), OTHER)
+
+
+def _blocked(blocked: str, host: str) -> str:
+    """Return the blocked keyword, or the host of the blocked address without parts that look random."""
+    if blocked in KEYWORDS:
+        return blocked
+    found = origins.host_of(blocked)
+    if found and found == origins.host_of(f"//{host}"):
+        return OURSELVES
+    labels = ("*" if _looks_random(label) else label for label in found.split("."))
+    return ".".join(labels)[:MAX_HOST] if _HOST.fullmatch(found) else OTHER
+
+
+def _looks_random(label: str) -> bool:
+    return len(label) >= LONG_LABEL and any(character.isdigit() for character in label)
+
+
+def record(violations: Iterable[Violation], now: datetime) -> None:
+    """Count violations, each in its row; in the row of OTHER hosts if there are too many rows."""
+    counts = Counter(violations)
+    for violation in sorted(counts):
+        if not _count(violation, counts[violation], now):
+            _add(violation, counts[violation], now)
+
+
+def _count(violation: Violation, count: int, now: datetime) -> bool:
+    """Count in the row of a violation; return whether there is one."""
+    rows = CspReport.objects.filter(**violation._asdict())
+    return bool(rows.update(count=F("count") + count, last_seen=now))
+
+
+@transaction.atomic
+def _add(violation: Violation, count: int, now: datetime) -> None:
+    quota.lock("csp_reports")
+    if _hosts().count() >= MAX_ROWS:
+        violation = violation._replace(blocked=OTHER)
+    if not _count(violation, count, now):
+        CspReport.objects.create(**violation._asdict(), first_seen=now, last_seen=now, count=count)
+
+
+def _hosts() -> QuerySet[CspReport]:
+    return CspReport.objects.exclude(blocked=OTHER)
+
+
+def delete_old() -> None:
+    """Delete the rows that no browser has reported for thirty days."""
+    batches.delete(CspReport.objects.filter(last_seen__lt=timezone.now() - KEPT))

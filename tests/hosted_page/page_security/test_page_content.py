@@ -1,0 +1,37 @@
+import pytest
+
+from hosted_page.page_security import page_content
+from hosted_page.page_security.page_content import LoadedScript
+
+
+def test_scripts_are_listed_with_their_integrity() -> None:
+    text = (
+        '<script src="/a.js" integrity="sha384-x" defer></script><SCRIPT SRC=https://b.example/b.js></SCRIPT>'
+    )
+    found = page_content.read(text)
+    assert found.scripts == [LoadedScript("/a.js", "sha384-x"), LoadedScript("https://b.example/b.js", "")]
+    assert found.other == []
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("<script>alert(1)</script>", "an inline script"),
+        ("<script src>alert(1)</script>", "an inline script"),
+        ("<iframe src='https://x.example'></iframe>", "an element iframe"),
+        ("<base href='https://x.example'>", "an element base"),
+        ("<object data='x'></object>", "an element object"),
+        ("<button onclick='go()'>Pay</button>", "inline code in button, onclick"),
+        ("<a href=' JavaScript:go()'>Pay</a>", "an address of inline code in a, href"),
+        ("<form action='javascript:go()'></form>", "an address of inline code in form, action"),
+    ],
+)
+def test_everything_else_that_can_run_code_is_named(text: str, other: str) -> None:
+    assert page_content.read(f"<p>{text}").other == [other]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\x00", "<", "<script src='x", "<!--<script>alert(1)</script>-->", "<p hidden>"]
+)
+def test_any_text_is_read(text: str) -> None:
+    assert page_content.read(text).other == []
