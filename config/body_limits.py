@@ -7,7 +7,7 @@ from django.utils.deprecation import MiddlewareMixin
 from config import errors
 from config.lib.web import bodies, error_pages
 from config.lib.web.page_middleware import CALLS, PAYERS
-from portal import token_endpoint
+from portal.oauth import client_requests
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
 TOO_LARGE_LOGO = "This file is too large. Go back and use a PNG or JPEG of at most 256 KB."
@@ -67,8 +67,8 @@ def _largest(path: str) -> int:
 
 def _too_large(request: HttpRequest) -> HttpResponse:
     path = request.path_info
-    if path == "/oauth/token":
-        return token_endpoint.too_large()
+    if path in bodies.OAUTH:
+        return client_requests.too_large()
     if errors.is_api(path):
         return errors.json_answer("payload_too_large")
     return _page(request, 413, TOO_LARGE_LOGO if path in UPLOADS else TOO_LARGE)

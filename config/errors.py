@@ -23,6 +23,7 @@ from hosted_page.sandbox.paying import CardDeclined
 from payments import switches
 from payments.cause import caller_of
 from payments.provider import ProviderUnreachable
+from portal.oauth import metadata
 from webhooks import subscriptions
 from webhooks.checks import TooManyChecks
 
@@ -298,8 +299,8 @@ def _other_host() -> HttpResponse:
 
 
 def is_api(path: str) -> bool:
-    """Return whether this address answers machines: the documentation's page does not, but its files do."""
-    return f"{path}/".startswith(("/api/", "/oauth/")) and path != "/api/docs"
+    """Return whether programs call this address. The documentation's page is for people, its files are not."""
+    return f"{path}/".startswith(("/api/", "/oauth/", f"{metadata.PATH}/")) and path != "/api/docs"
 
 
 def json_answer(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:

@@ -22,6 +22,7 @@ from payments.cause import Caller, caller_of
 from payments.models import Merchant
 from portal import keys
 
+MERCHANT_FACTOR = 2  # all clients of a merchant together have so many times the limits of one
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
 
@@ -117,14 +118,18 @@ class HasScope(BasePermission):
 
 
 class ClientLimits(BaseThrottle):
-    """Counts each API client's calls in buckets; a hold's first capture, and one at its end, always pass.
+    """Counts the calls of each API client, and those of all clients of its merchant, in buckets.
 
-    Rules limit.buckets, limit.last_capture.
+    The first capture of a hold, and any capture at its end, always pass.
+
+    Rules limit.buckets, limit.merchant, limit.last_capture.
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
         bucket = "reads" if methods.asked(request) == "GET" else getattr(view, "limit", "creates")
-        if limits.spend(bucket, str(caller_of(request).client_uuid)):
+        caller = caller_of(request)
+        merchants = limits.Shared((str(caller.merchant.pk),), MERCHANT_FACTOR)
+        if limits.spend(bucket, str(caller.client_uuid), shared=merchants):
             return True
         is_urgent = getattr(view, "is_urgent", None)
         return is_urgent is not None and is_urgent(request, **view.kwargs)

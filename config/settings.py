@@ -145,6 +145,7 @@ SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
 PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)
 CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)
 PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)
+PASSWORD_SLOTS = env.integer("PASSWORD_SLOTS", 1)  # passwords that a process hashes at a time
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
 API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
@@ -222,6 +223,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.sessions.SessionMiddleware",
+    "portal.accounts.password_slots.PasswordSlotMiddleware",
     "config.lib.web.page_middleware.views",
 ]
 _EVERY_PAGE = "config.lib.web.error_pages.environment"
@@ -327,7 +329,6 @@ LANGUAGES = [
     *[("fr", "Français"), ("it", "Italiano"), ("nl", "Nederlands")],
 ]
 LANGUAGE_COOKIE_NAME = f"{COOKIE_PREFIX}language"
-USE_I18N = True
 
 # --- People ----------------------------------------------------------------------------------------------
 
@@ -341,7 +342,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "portal.accounts.passwords.ContextWordsValidator"},
     {"NAME": "portal.accounts.passwords.PreviousPasswordsValidator"},
 ]
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher", "portal.keys.ClientSecretHasher"]
+PASSWORD_HASHERS = ["portal.accounts.password_slots.PasswordHasher", "portal.keys.ClientSecretHasher"]
 PASSWORD_RESET_TIMEOUT = 3600  # seconds for which a mailed link to a new password works
 ACCOUNT_ADAPTER = "portal.accounts.login.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -412,9 +413,9 @@ OAUTH2_PROVIDER = {
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
     "SCOPES": SCOPES,
     "DEFAULT_SCOPES": list(SCOPES),
-    "OAUTH2_BACKEND_CLASS": "portal.token_endpoint.Core",
-    "OAUTH2_VALIDATOR_CLASS": "portal.token_endpoint.Validator",
-    "SCOPES_BACKEND_CLASS": "portal.token_endpoint.ClientScopes",
+    "OAUTH2_BACKEND_CLASS": "portal.oauth.library.Core",
+    "OAUTH2_VALIDATOR_CLASS": "portal.oauth.library.Validator",
+    "SCOPES_BACKEND_CLASS": "portal.oauth.library.ClientScopes",
     "CLIENT_SECRET_HASHER": "client_secret",
     "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,

@@ -17,7 +17,7 @@ from config.openapi import downloads, front, page, postman, schema
 from config.operators import acts
 from config.operators import views as operators
 from payments import provider
-from portal import token_endpoint
+from portal.oauth import metadata, revocation, token
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -53,7 +53,9 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),  # beside JSON
     path(".well-known/security.txt", security_txt.security_txt, name="security_txt"),
     path("security", security_txt.policy, name="security_policy"),
-    path("oauth/token", token_endpoint.token),
+    path("oauth/token", token.token, name="oauth_token"),
+    path("oauth/revoke", revocation.revoke, name="oauth_revoke"),
+    path(".well-known/oauth-authorization-server", metadata.metadata),
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.page, name="api_docs"),
     path("api/docs/postman.json", postman.collection, name="api_postman"),

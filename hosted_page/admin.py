@@ -69,7 +69,7 @@ class SmsMessageAdmin(PhoneAdmin, UnloggedAdmin):
     list_filter = ("kind", "receipt")
     search_fields = ("id", "checkout_uuid")
     references = {"checkout_uuid": "checkout.checkout"}
-    secret = ("phone", "body", "phone_digest", "range_digest", "address_digest")
+    secret = ("phone", "body", "phone_digest", "range_digest", "address_digest", "site_digest")
 
 
 @admin.register(SmsDay)
@@ -92,14 +92,14 @@ class CardTryAdmin(UnloggedAdmin):
     list_display = ("id", "subject", "is_counted", "created_at")
     list_filter = ("is_counted",)
     search_fields = ("id",)
-    secret = ("card_token", "phone_digest", "address_digest")
+    secret = ("card_token", "phone_digest", "address_digest", "site_digest")
 
 
 @admin.register(ShareTake)
 class ShareTakeAdmin(ReadOnlyAdmin):
     list_display = ("id", "created_at")
     search_fields = ("id",)
-    secret = ("address_digest",)
+    secret = ("address_digest", "site_digest")
 
 
 @admin.register(CspReport)

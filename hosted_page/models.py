@@ -8,6 +8,7 @@ from django.db.models.functions import Left
 from uuid_utils.compat import uuid7
 
 from checkout.models import MerchantCustomer
+from config.lib import quota
 from config.lib.crypto import DIGEST_LETTERS, KEY_MARK_LETTERS, EncryptedTextField, FindableTextField
 from config.lib.prepared import PreparedModel
 from payments.models import Merchant
@@ -15,6 +16,7 @@ from payments.models import Merchant
 UNLOGGED = (
     "{table}_unlogged"  # the table beside another of which a crash leaves nothing: 0012_codes_are_not_logged
 )
+_COUNTED = models.Q(is_counted=True)
 
 
 class SignInCode(PreparedModel):
@@ -103,6 +105,7 @@ class SmsMessage(PreparedModel):
     phone_digest = models.CharField(max_length=64, blank=True, help_text="Empty: it goes to nobody.")
     range_digest = models.CharField(max_length=64, blank=True)
     address_digest = models.CharField(max_length=64)
+    site_digest = quota.site_digest()
     created_at = models.DateTimeField()
     is_counted = models.BooleanField(
         default=True,
@@ -129,11 +132,10 @@ class SmsMessage(PreparedModel):
     class Meta:
         indexes: ClassVar = [
             models.Index(fields=["phone_digest", "created_at"]),
-            models.Index(
-                "address_digest", "created_at", name="sms_address", condition=models.Q(is_counted=True)
-            ),
-            models.Index("range_digest", "created_at", name="sms_range", condition=models.Q(is_counted=True)),
-            models.Index("created_at", name="sms_counted", condition=models.Q(is_counted=True)),
+            models.Index("address_digest", "created_at", name="sms_address", condition=_COUNTED),
+            models.Index("site_digest", "created_at", name="sms_site", condition=_COUNTED & quota.HAS_SITE),
+            models.Index("range_digest", "created_at", name="sms_range", condition=_COUNTED),
+            models.Index("created_at", name="sms_counted", condition=_COUNTED),
             models.Index(fields=["checkout_uuid"]),
             # Claims read it too: with an index on `due_at` a claim would be one more entry in each of the others.
             models.Index("ends_at", name="sms_open", condition=models.Q(ended_at=None)),
@@ -197,16 +199,16 @@ class CardTry(PreparedModel):
     card_token = models.CharField(max_length=255, blank=True)
     phone_digest = models.CharField(max_length=64)
     address_digest = models.CharField(max_length=64)
+    site_digest = quota.site_digest()
     is_counted = models.BooleanField(default=True)
     created_at = models.DateTimeField()
 
     class Meta:
         indexes: ClassVar = [
+            models.Index("phone_digest", "created_at", name="card_try_phone", condition=_COUNTED),
+            models.Index("address_digest", "created_at", name="card_try_address", condition=_COUNTED),
             models.Index(
-                "phone_digest", "created_at", name="card_try_phone", condition=models.Q(is_counted=True)
-            ),
-            models.Index(
-                "address_digest", "created_at", name="card_try_address", condition=models.Q(is_counted=True)
+                "site_digest", "created_at", name="card_try_site", condition=_COUNTED & quota.HAS_SITE
             ),
         ]
         verbose_name_plural = "card tries"
@@ -223,10 +225,14 @@ class ShareTake(PreparedModel):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     address_digest = models.CharField(max_length=64)
+    site_digest = quota.site_digest()
     created_at = models.DateTimeField()
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["address_digest", "created_at"], name="share_take_address")]
+        indexes: ClassVar = [
+            models.Index(fields=["address_digest", "created_at"], name="share_take_address"),
+            models.Index("site_digest", "created_at", name="share_take_site", condition=quota.HAS_SITE),
+        ]
 
     def __str__(self) -> str:
         return f"share taken at {self.created_at}"

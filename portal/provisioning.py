@@ -31,11 +31,12 @@ def create_merchant(name: str, *, email: str) -> NewMerchant:
     Outside production its marketing opt-in is enabled.
     """
     password = secrets.token_urlsafe(16)
+    owner = User.objects.new_user(email, password)
     with transaction.atomic():
         if User.objects.filter(email__iexact=email).exists():
             raise EmailTaken
         merchant = Merchant.objects.create(name=name, opt_in_enabled=settings.SANDBOX)
-        owner = User.objects.create_user(email, password)
+        owner.save(force_insert=True)
         Membership.objects.create(merchant=merchant, user=owner, role=Role.OWNER)
         client, client_secret = keys.create_client(merchant, "First key", holder=owner)
     return NewMerchant(merchant, client.client_id, client_secret, email, password)

@@ -59,14 +59,16 @@ def write(call: ApiCall, statement: str = INSERT, **of_the_key: Any) -> None:
 def note_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
     """Write the row of a call that was refused before it was carried out: for its scope, a limit, an address, a query.
 
-    Of each key and code ten a minute are written, so that a flood of refusals is no flood of rows. A row that cannot
-    be written changes no answer. Only a POST belongs to its checkout: no timeline tells of reads.
+    At most ten rows a minute are written for each key and code, and twenty for each merchant and code, so that a flood
+    of refusals is no flood of rows. A row that cannot be written changes no answer. Only a POST belongs to its
+    checkout: a timeline shows no reads.
     """
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(request.auth, Caller):
         return
     call = begun(request, checkout_uuid if request.method == "POST" else None)
     answered(call, response)
-    if not limits.spend("refusals_listed", str(call.client_uuid), call.error_code):
+    of_merchant = limits.Shared((str(call.merchant_id), call.error_code), 2)
+    if not limits.spend("refusals_listed", str(call.client_uuid), call.error_code, shared=of_merchant):
         return
     try:
         write(call)

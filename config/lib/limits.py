@@ -5,42 +5,93 @@ Rule limit.no_redis.
 
 import threading
 import time
+from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import structlog
 from django.conf import settings
 from limits import RateLimitItem, parse
-from limits.storage import MemoryStorage, storage_from_string
+from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter
+from redis import Redis
+from redis.commands.core import Script
 from redis.exceptions import RedisError
 
 log = structlog.get_logger("limits")
 PAUSE = 5.0  # seconds in which a Redis that failed is not asked again
 _out_until = 0.0
 _counting = threading.Lock()  # the library's own counts are not made for several threads
+# One round trip for all counts of a call. A call that one count refuses is not in the next ones, so that a client that
+# is refused uses up nothing of its merchant.
+_SPEND = """
+for place, key in ipairs(KEYS) do
+    local used = redis.call('INCR', key)
+    if used == 1 then redis.call('EXPIRE', key, ARGV[2 * place]) end
+    if used > tonumber(ARGV[2 * place - 1]) then return 0 end
+end
+return 1
+"""
 
 
-def spend(name: str, *key: str) -> bool:
-    """Count one call against settings.LIMITS[name] for this key; return whether it was within the limit."""
-    return _ask("hit", name, key)
+class Shared(NamedTuple):
+    """A second count of the same calls, such as that of a client's merchant: its key and its part of the limit."""
+
+    key: tuple[str, ...]
+    factor: int  # how many times the limit of the first count
 
 
-def has_left(name: str, *key: str) -> bool:
-    """Return whether a further call would be within the limit, without counting one."""
-    return _ask("test", name, key)
+class _Count(NamedTuple):
+    rate: RateLimitItem
+    identifiers: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return self.rate.key_for(*self.identifiers)
 
 
-def _ask(question: str, name: str, key: tuple[str, ...]) -> bool:
-    global _out_until
+def spend(name: str, *key: str, shared: Shared | None = None) -> bool:
+    """Count one call against settings.LIMITS[name]; return whether it was within each limit."""
+    return _ask(_spend, lambda count: _own().hit(count.rate, *count.identifiers), _counts(name, key, shared))
+
+
+def has_left(name: str, *key: str, shared: Shared | None = None) -> bool:
+    """Return whether a further call would be within each limit, without counting one."""
+    counts = _counts(name, key, shared)
+    return _ask(_have_left, lambda count: _own().test(count.rate, *count.identifiers), counts)
+
+
+def _counts(name: str, key: tuple[str, ...], shared: Shared | None) -> list[_Count]:
     rate = _rate(settings.LIMITS[name])
+    counts = [_Count(rate, (name, *key))]
+    if shared is not None:
+        larger = type(rate)(rate.amount * shared.factor, rate.multiples)
+        counts.append(_Count(larger, (name, "shared", *shared.key)))
+    return counts
+
+
+def _ask(
+    in_redis: Callable[[list[_Count]], bool], in_process: Callable[[_Count], bool], counts: list[_Count]
+) -> bool:
+    global _out_until
     if time.monotonic() >= _out_until:
         try:
-            return bool(getattr(_shared(), question)(rate, name, *key))
+            return in_redis(counts)
         except RedisError as error:
             _out_until = time.monotonic() + PAUSE
             log.warning("limits are counted per process", error=type(error).__name__)
     with _counting:
-        return bool(getattr(_own(), question)(rate, name, *key))
+        return all(in_process(count) for count in counts)
+
+
+def _spend(counts: list[_Count]) -> bool:
+    arguments = [number for rate, _ in counts for number in (rate.amount, rate.get_expiry())]
+    return bool(_script()([count.key for count in counts], arguments))
+
+
+def _have_left(counts: list[_Count]) -> bool:
+    used = _redis().mget([count.key for count in counts])
+    return all(int(number or 0) < count.rate.amount for number, count in zip(used, counts, strict=True))
 
 
 @cache
@@ -49,10 +100,13 @@ def _rate(text: str) -> RateLimitItem:
 
 
 @cache
-def _shared() -> FixedWindowRateLimiter:
-    uri = settings.REDIS_URL.replace("unix://", "redis+unix://", 1)
-    storage = storage_from_string(uri, socket_timeout=0.2, socket_connect_timeout=0.2)
-    return FixedWindowRateLimiter(storage)
+def _redis() -> Redis:
+    return Redis.from_url(settings.REDIS_URL, socket_timeout=0.2, socket_connect_timeout=0.2)
+
+
+@cache
+def _script() -> Script:
+    return _redis().register_script(_SPEND)
 
 
 @cache

@@ -5,7 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import CharField, Q, QuerySet
+
+SITE_FACTOR = 10  # an IPv6 /48 has so many times the limit of a /64 (rule limit.address)
+HAS_SITE = ~Q(site_digest="")  # the rows of IPv6 callers: an index by the site has no others
 
 
 class Limit(NamedTuple):
@@ -13,6 +16,21 @@ class Limit(NamedTuple):
 
     maximum: int
     within: timedelta
+
+    def of_site(self) -> "Limit":
+        """Return the limit of a /48 if this is the limit of an address."""
+        return self._replace(maximum=self.maximum * SITE_FACTOR)
+
+
+def site_digest() -> "CharField[str, str]":
+    """Return the column of rows counted by address that has the caller's /48; address.digests fills it."""
+    return CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of an IPv6 address's /48; empty for IPv4.",
+    )
 
 
 def lock(*keys: str) -> None:
@@ -35,6 +53,11 @@ def parameters(name: str, digests: Sequence[str | None]) -> dict[str, str | None
     A list of one costs what `=` does. PostgreSQL does not read an array (`= ANY`) in the order of an index.
     """
     return {f"{name}_{place}": digest for place, digest in enumerate(digests)}
+
+
+def lock_digests(purpose: str, *digests: str) -> None:
+    """Serialize the transactions that count rows with these digests; an empty digest counts no rows."""
+    lock(*(f"{purpose}:{digest}" for digest in digests if digest))
 
 
 def locked_until(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:

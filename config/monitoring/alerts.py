@@ -96,7 +96,10 @@ ALERTS = (
         PAGE,
         60,
         "Payers or captures find no slot at the provider in two seconds, and are told to come again.",
-        lambda pace: f"sum by (bulkhead) (rate(checkout_slots_refused_total[{pace.span(120)}])) > 0",
+        # Any stranger can use up the slots of passwords: that is no reason to page anyone.
+        lambda pace: (
+            f'sum by (bulkhead) (rate(checkout_slots_refused_total{{bulkhead!="passwords"}}[{pace.span(120)}])) > 0'
+        ),
     ),
     Alert(
         "QueueStuck",

@@ -152,7 +152,7 @@ CAUSES = {
         "request with the very bytes of the first.",
     ),
     "rate_limited": Cause(
-        "Your key calls more often than its limits allow; see Limits.",
+        "Your key, or all your keys together, call more often than the limits allow; see Limits.",
         "Wait for `Retry-After` seconds. Read a checkout when an event tells of it instead of asking all the time.",
     ),
     "internal_error": Cause(

@@ -76,6 +76,7 @@ def _list(item: Schema, **limits: int) -> Schema:
 
 _TIME, _UUID = written_time(), {"type": "string", "format": "uuid"}
 _STRING, _URL = {"type": "string"}, {"type": "string", "format": "uri"}
+_SENT = _STRING | {"maxLength": 2048}
 _WANTED_SCOPE = Field("Scopes separated by spaces; without it, all that the key has.")
 _TICKED, _SUM = {"type": "boolean"}, {"type": "integer", "format": "int64"}
 _FEE = Field("Reserved. Always 0 today.", _whole(0))
@@ -304,12 +305,8 @@ FIELDS = {
     "seconds": Field("How much time passes."),
     # The token
     "grant_type": Field("Always this.", _always("client_credentials")),
-    "client_id": Field(
-        "Given to you with your account. Here or in HTTP Basic.", _STRING | {"maxLength": 2048}
-    ),
-    "client_secret": Field(
-        "Shown once when the key is made. Beside `client_id`.", _STRING | {"maxLength": 2048}
-    ),
+    "client_id": Field("Given to you with your account. Here or in HTTP Basic.", _SENT),
+    "client_secret": Field("Shown once when the key is made. Next to `client_id`.", _SENT),
     "TokenRequest.scope": _WANTED_SCOPE,
     "TokenForm.scope": _WANTED_SCOPE,
     "access_token": Field("Send it as `Authorization: Bearer <ACCESS_TOKEN>`.", _STRING),
@@ -329,6 +326,20 @@ FIELDS = {
         ),
     ),
     "error_description": Field("What to change, where that helps.", _STRING),
+    "RevocationRequest.token": Field("The access token that is to end.", _SENT),
+    "RevocationForm.token": Field("The access token that is to end.", _SENT),
+    "token_type_hint": Field("`access_token`. Any other hint is ignored: there are no other tokens.", _SENT),
+    "issuer": Field("The authorization server.", _URL),
+    "token_endpoint": Field("Where a client gets a token.", _URL),
+    "revocation_endpoint": Field("Where a client ends a token.", _URL),
+    "scopes_supported": Field("Each scope that a key can have.", _list(_STRING)),
+    "response_types_supported": Field("Empty: there is no authorization endpoint.", _list(_STRING)),
+    "grant_types_supported": Field("`client_credentials`.", _list(_STRING)),
+    "token_endpoint_auth_methods_supported": Field(
+        "The client by HTTP Basic or in the body.", _list(_STRING)
+    ),
+    "revocation_endpoint_auth_methods_supported": Field("As at the token endpoint.", _list(_STRING)),
+    "service_documentation": Field("The page of the documentation.", _URL),
     # Errors
     "error": Field("What went wrong.", refer("ApiErrorBody")),
     "code": Field(

@@ -15,7 +15,7 @@ from webhooks import outbox, retries
 from webhooks.models import EventType
 
 TAGS = {
-    "Token": "The one call without a token. Its answers follow RFC 6749, not the envelopes of the merchant API.",
+    "Token": "Calls without a token. Their answers follow the RFCs of OAuth, not the envelopes of the merchant API.",
     "Checkouts": "From the order to the money, and back.",
     "Webhooks": "Where your events go, and how they fared.",
     "Marketing": "Ask the customers of an order whether they want to hear from you.",

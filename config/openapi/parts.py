@@ -1,4 +1,4 @@
-"""What the API's document holds beside the merchant API: headers, the token endpoint, events."""
+"""The parts of the API's document outside the merchant API: headers, the OAuth endpoints, events."""
 
 import re
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from checkout.api.schema import shapes
 from config.openapi import examples, fields
 from config.openapi.fields import refer
+from portal.oauth import metadata
 from webhooks.models import EventType
 from webhooks.outbox import API_VERSION
 
@@ -42,6 +43,7 @@ PARAMETERS: Schema = {
     },
 }
 TOKEN_REQUEST = "grant_type [client_id] [client_secret] [scope]"
+REVOCATION_REQUEST = "token [token_type_hint] [client_id] [client_secret]"
 SHAPES = {
     "ApiError": "error",
     "ApiErrorBody": "code message param? details request_id doc_url",
@@ -51,6 +53,11 @@ SHAPES = {
     "TokenForm": TOKEN_REQUEST,  # one name for two media types would make generators send the first as the second
     "Token": "access_token token_type expires_in scope",
     "TokenError": "error [error_description]",
+    "RevocationRequest": REVOCATION_REQUEST,
+    "RevocationForm": REVOCATION_REQUEST,
+    "ServerMetadata": "issuer token_endpoint revocation_endpoint scopes_supported response_types_supported"
+    " grant_types_supported token_endpoint_auth_methods_supported revocation_endpoint_auth_methods_supported"
+    " service_documentation",
 }
 TOKEN_REFUSALS = {
     "400": "The request cannot be used: `invalid_request`, `invalid_scope`, `unsupported_grant_type`.",
@@ -63,41 +70,92 @@ TOKEN_REFUSALS = {
 }
 
 
-def token_path() -> Schema:
-    """Return the token endpoint (rule token.answer)."""
-    sent = {"schema": refer("TokenRequest")} | _example(examples.request("get_token"))
+REVOCATION_REFUSALS = TOKEN_REFUSALS | {"400": "The request cannot be used: `invalid_request`."}
+
+
+def oauth_paths() -> Schema:
+    """Return the OAuth endpoints (rules token.answer, token.revocation, token.metadata)."""
+    return {
+        "/oauth/token": {"post": _token()},
+        "/oauth/revoke": {"post": _revocation()},
+        metadata.PATH: {"get": _metadata()},
+    }
+
+
+def _token() -> Schema:
     token = {"schema": refer("Token")} | _example(examples.answer("get_token", 200))
-    operation = {
+    return {
         "operationId": "get_token",
         "summary": "Get an access token",
         "description": "Client credentials (RFC 6749), as JSON or form; the client may stand in HTTP Basic "
         "instead. The answer has no `data`. Keep the token until it ends instead of asking again for each call.",
-        "tags": ["Token"],
-        "security": [],
-        "parameters": [{"$ref": "#/components/parameters/RequestId"}],
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": sent,
-                "application/x-www-form-urlencoded": {"schema": refer("TokenForm")},
-            },
-        },
+        **_OF_CLIENTS,
+        "requestBody": _sent("TokenRequest", "TokenForm", examples.request("get_token")),
         "responses": {
             "200": {"description": "A token.", "headers": _request_id(), "content": _content(token)},
-            **_token_refusals(),
+            **_refusals(TOKEN_REFUSALS),
         },
     }
-    return {"/oauth/token": {"post": operation}}
 
 
-def _token_refusals() -> dict[str, Schema]:
+def _revocation() -> Schema:
+    return {
+        "operationId": "revoke_token",
+        "summary": "Revoke an access token",
+        "description": "Ends a token of the client at once (RFC 7009). Authenticate as at `/oauth/token`. "
+        "The answer is the same for an unknown token and for a token of another client, which stays valid.",
+        **_OF_CLIENTS,
+        "requestBody": _sent("RevocationRequest", "RevocationForm", examples.request("revoke_token")),
+        "responses": {
+            "200": {"description": "The client has no such token any more.", "headers": _request_id()},
+            **_refusals(REVOCATION_REFUSALS),
+        },
+    }
+
+
+def _metadata() -> Schema:
+    described = {"schema": refer("ServerMetadata"), "example": metadata.describe()}
+    return {
+        "operationId": "read_server_metadata",
+        "summary": "Read the authorization server's metadata",
+        "description": "From it OAuth clients configure themselves (RFC 8414). The answer has no `data`.",
+        **_OF_CLIENTS,
+        "responses": {
+            "200": {"description": "The metadata.", "headers": _request_id(), "content": _content(described)},
+            "405": {
+                "description": "Use GET.",
+                "headers": _request_id(),
+                "content": _content({"schema": refer("ApiError")}),
+            },
+        },
+    }
+
+
+_OF_CLIENTS: Schema = {
+    "tags": ["Token"],
+    "security": [],
+    "parameters": [{"$ref": "#/components/parameters/RequestId"}],
+}
+
+
+def _sent(body: str, form: str, example: Any) -> Schema:
+    return {
+        "required": True,
+        "content": {
+            "application/json": {"schema": refer(body)} | _example(example),
+            "application/x-www-form-urlencoded": {"schema": refer(form)},
+        },
+    }
+
+
+def _refusals(sentences: dict[str, str]) -> dict[str, Schema]:
     refusals: dict[str, Schema] = {
         status: {
             "description": description,
             "headers": _request_id(),
             "content": _content({"schema": refer("TokenError")}),
         }
-        for status, description in TOKEN_REFUSALS.items()
+        for status, description in sentences.items()
     }
     for later in ("429", "503"):
         refusals[later]["headers"]["Retry-After"] = {"$ref": "#/components/headers/Retry-After"}

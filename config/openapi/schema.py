@@ -149,8 +149,8 @@ def described(endpoints: list[Any]) -> list[Any]:
 
 
 def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
-    """Add the token endpoint, the events, what goes out, and a sentence on every field. Postprocessing hook."""
-    result["paths"] = parts.token_path() | result["paths"]
+    """Add the OAuth endpoints, the events, what goes out, and a sentence on every field. Postprocessing hook."""
+    result["paths"] = parts.oauth_paths() | result["paths"]
     result["webhooks"] = parts.webhooks()
     components = generator.registry.build({})
     requests = _without_defaults(components["schemas"])

@@ -1,8 +1,10 @@
-"""How many shares a network may take by groups' links, so that nobody keeps one table after another from paying."""
+"""Rate limit for claiming shares through group links, per network."""
 
 from datetime import datetime, timedelta
 
-from config.lib import batches, clock, crypto, quota
+from django.db.models import QuerySet
+
+from config.lib import batches, clock, quota
 from config.lib.quota import Limit
 from config.lib.web import address as network
 from hosted_page.models import ShareTake
@@ -22,17 +24,24 @@ class TooManyTakes(Exception):
 def admit(address: str) -> None:
     """Count a share that is about to be taken, in the transaction that takes it. Raises TooManyTakes.
 
-    Rule group.takes.
+    Rules group.takes, limit.address.
     """
-    digests = crypto.keyed_digests("take address", network.network(address))
-    quota.lock(*(f"take:{digest}" for digest in digests))
+    alike = network.digests("take address", address)
+    quota.lock_digests("take", *alike["address_digest"], *alike["site_digest"])
     now = clock.now()
-    taken = ShareTake.objects.filter(address_digest__in=digests, created_at__gt=now - PER_ADDRESS.within)
-    times = taken.order_by("-created_at").values_list("created_at", flat=True)
-    deciding = times[PER_ADDRESS.maximum - 1 : PER_ADDRESS.maximum].first()
+    _check(ShareTake.objects.filter(address_digest__in=alike["address_digest"]), PER_ADDRESS, now)
+    of_site = ShareTake.objects.filter(quota.HAS_SITE, site_digest__in=alike["site_digest"])
+    if any(alike["site_digest"]):
+        _check(of_site, PER_ADDRESS.of_site(), now)
+    ShareTake.objects.create(created_at=now, **network.first(alike))
+
+
+def _check(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
+    """Raise TooManyTakes if the limit is reached."""
+    times = taken.filter(created_at__gt=now - limit.within).order_by("-created_at")
+    deciding = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()
     if deciding is not None:
-        raise TooManyTakes(deciding + PER_ADDRESS.within, now)
-    ShareTake.objects.create(address_digest=digests[0], created_at=now)
+        raise TooManyTakes(deciding + limit.within, now)
 
 
 def delete_old() -> None:

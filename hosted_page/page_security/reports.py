@@ -66,7 +66,9 @@ def take(request: HttpRequest) -> HttpResponse:
         return _refusal(413, f"Send at most {LARGEST} bytes.")
     if request.content_type not in READERS:
         return _refusal(415, f"Send {' or '.join(READERS)}.")
-    if not limits.spend("csp_reports", address.network(address.of(request))):
+    networks = address.networks_of(address.of(request))
+    site = limits.Shared((networks.site,), quota.SITE_FACTOR) if networks.site else None
+    if not limits.spend("csp_reports", networks.network, shared=site):
         return _refusal(429, "Send reports again in a minute.", {"Retry-After": "60"})
     try:
         found = _read(request)

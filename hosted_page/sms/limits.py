@@ -66,18 +66,21 @@ class Found(NamedTuple):
     hour: datetime | None
     day: datetime | None
     address: datetime | None
+    site: datetime | None
     range: datetime | None
 
 
 def look(row: SmsMessage) -> Found:
     """Return how the limits stand for a message, which is not among what they count yet."""
     limits = {"code": Limit(1, GAP), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
-    limits |= {"address": PER_ADDRESS, "range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
+    limits |= {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
+    limits |= {"range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
     keys = len(row.alike["phone_digest"])
     ranges: Sequence[str | None] = row.alike["range_digest"] or [None] * keys  # None matches no row
     counted: dict[str, Any] = {
         **quota.parameters("phone_digest", row.alike["phone_digest"]),
         **quota.parameters("address_digest", row.alike["address_digest"]),
+        **quota.parameters("site_digest", row.alike["site_digest"]),
         **quota.parameters("range_digest", ranges),
         **{f"{name}_within": limit.within for name, limit in limits.items()},
         **{f"{name}_before": max(0, limit.maximum - 1) for name, limit in limits.items()},
@@ -103,6 +106,7 @@ _COUNTED = {
     "hour": "phone_digest IN ({phone_digest})",
     "day": "phone_digest IN ({phone_digest})",
     "address": "address_digest IN ({address_digest}) AND is_counted",
+    "site": "site_digest IN ({site_digest}) AND NOT site_digest = '' AND is_counted",
     "range": "range_digest IN ({range_digest}) AND is_counted",
 }
 
@@ -110,9 +114,8 @@ _COUNTED = {
 @cache
 def _deciding(keys: int) -> str:
     """Return the statement for as many digests of each value as there are keys."""
-    digests = {
-        name: quota.placeholders(name, keys) for name in ("phone_digest", "address_digest", "range_digest")
-    }
+    names = ("phone_digest", "address_digest", "site_digest", "range_digest")
+    digests = {name: quota.placeholders(name, keys) for name in names}
     deciding = (_DECIDES.format(name=name, counted=of.format(**digests)) for name, of in _COUNTED.items())
     return f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {", ".join(deciding)} FROM clock
@@ -139,6 +142,7 @@ def number_free_at(found: Found) -> datetime | None:
 def check_address(row: SmsMessage, found: Found) -> None:
     """Raise TooManySmsMessages if the caller's network has asked for enough."""
     free_at = found.address and _free_at("address_digest", row, PER_ADDRESS, found.now)
+    free_at = free_at or (found.site and _free_at("site_digest", row, PER_ADDRESS.of_site(), found.now))
     if free_at is not None:
         words = _("Too many texts were asked for from your network. Try again {when}.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))

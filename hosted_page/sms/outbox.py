@@ -75,7 +75,7 @@ def _row(asked: Asked, key: UUID | None) -> SmsMessage:
     alike = {
         "phone_digest": digests(asked.phone),
         "range_digest": crypto.keyed_digests("sms range", asked.phone[: -limits.RANGE_DIGITS]),
-        "address_digest": crypto.keyed_digests("address", network.network(asked.address)),
+        **network.digests("address", asked.address),
     }
     row = SmsMessage(
         kind=asked.kind,
@@ -85,7 +85,7 @@ def _row(asked: Asked, key: UUID | None) -> SmsMessage:
         phone=asked.phone,
         body=asked.body.translate(PLAIN),
         ends_at=asked.ends_at,
-        **{name: found[0] for name, found in alike.items()},
+        **network.first(alike),
     )
     row.alike = alike
     row.pk = key or row.pk
@@ -103,7 +103,7 @@ def digests(phone: str) -> list[str]:
 
 
 def _lock(row: SmsMessage) -> None:
-    quota.lock(*(f"sms:{part}" for parts in row.alike.values() for part in parts))
+    quota.lock_digests("sms", *(part for parts in row.alike.values() for part in parts))
 
 
 def withdraw(keys: list[UUID], now: datetime) -> None:

@@ -50,7 +50,7 @@ def check(target: PaymentTarget, person: Customer, address: str) -> None:
 def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
     """Count a card that is about to be tried, in the transaction that begins its operation. Raises TooManyDeclines."""
     given = _given(target, person, token, address)
-    quota.lock(*(f"card:{digest}" for digest in (*given.phones, *given.addresses)))
+    quota.lock_digests("card", *given.phones, *given.addresses, *given.sites)
     _decide(_ADMITTING, given)
 
 
@@ -77,11 +77,13 @@ class _Given(NamedTuple):
     token: str
     phones: list[str]
     addresses: list[str]
+    sites: list[str]
 
 
 def _given(target: PaymentTarget, person: Customer, token: str, address: str) -> _Given:
-    addresses = crypto.keyed_digests("card address", network.network(address))
-    return _Given(target.subject, token, digests(person.phone or ""), addresses)
+    found = network.digests("card address", address)
+    phones = digests(person.phone or "")
+    return _Given(target.subject, token, phones, found["address_digest"], found["site_digest"])
 
 
 def _decide(template: str, given: _Given) -> None:
@@ -89,35 +91,40 @@ def _decide(template: str, given: _Given) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_statement(template, len(given.phones)), _asked(given))
         now, *deciding = cursor.fetchone()
-    limits = (PER_ORDER, PER_PHONE, PER_ADDRESS)
-    of_order, of_phone, of_address = (
-        at and at + limit.within for at, limit in zip(deciding, limits, strict=True)
+    of_order, of_phone, of_address, of_site = (
+        at and at + limit.within for at, limit in zip(deciding, _limits().values(), strict=True)
     )
     if of_order is not None:
         raise TooManyOfOrder(of_order, now)
-    if until := of_phone or of_address:
+    if until := of_phone or of_address or of_site:
         raise TooManyDeclines(until, now)
 
 
 @cache
 def _statement(template: str, keys: int) -> str:
     """Return a statement below for as many digests of each value as there are keys."""
-    phones, addresses = quota.placeholders("phone", keys), quota.placeholders("address", keys)
-    return template.replace("{phones}", phones).replace("{addresses}", addresses)
+    for name in ("phone", "address", "site"):
+        template = template.replace(f"{{{name} digests}}", quota.placeholders(name, keys))
+    return template
+
+
+def _limits() -> dict[str, Limit]:
+    """Return the limits by their names in the statements below, in the order of the columns."""
+    return {"order": PER_ORDER, "phone": PER_PHONE, "address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
 
 
 def _asked(given: _Given) -> dict[str, Any]:
     """Return the parameters of the statements below, in which a limit is its length and how many may be before."""
-    limits = {"order": PER_ORDER, "phone": PER_PHONE, "address": PER_ADDRESS}
     return {
         "id": CardTry().pk,
         "subject": given.subject,
         "token": given.token,
         **quota.parameters("phone", given.phones),
         **quota.parameters("address", given.addresses),
+        **quota.parameters("site", given.sites),
         "no_refusal": [*UNTOLD, *SAME_CARD_MAY_DO],
-        **{f"{name}_within": limit.within for name, limit in limits.items()},
-        **{f"{name}_before": limit.maximum - 1 for name, limit in limits.items()},
+        **{f"{name}_within": limit.within for name, limit in _limits().items()},
+        **{f"{name}_before": limit.maximum - 1 for name, limit in _limits().items()},
     }
 
 
@@ -126,6 +133,10 @@ def _asked(given: _Given) -> dict[str, Any]:
 _GOOD = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
+# Of a whole site, only cards that paid end: a neighbour's declined card is still shown to its owner (`was_tried_by`).
+_PAID = """EXISTS (
+    SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
+    AND p.status NOT IN ('authorizing', 'declined'))"""
 # The row that decides: the oldest of as many as there may be, None if there are fewer.
 _LIMITS = """
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now){more}
@@ -136,12 +147,17 @@ SELECT now, (
     ORDER BY created_at DESC OFFSET %(order_before)s LIMIT 1
 ), (
     SELECT created_at FROM hosted_page_cardtry t
-    WHERE is_counted AND phone_digest IN ({phones}) AND created_at > now - %(phone_within)s AND NOT {good}
+    WHERE is_counted AND phone_digest IN ({phone digests}) AND created_at > now - %(phone_within)s AND NOT {good}
     ORDER BY created_at DESC OFFSET %(phone_before)s LIMIT 1
 ), (
     SELECT created_at FROM hosted_page_cardtry t
-    WHERE is_counted AND address_digest IN ({addresses}) AND created_at > now - %(address_within)s AND NOT {good}
+    WHERE is_counted AND address_digest IN ({address digests}) AND created_at > now - %(address_within)s AND NOT {good}
     ORDER BY created_at DESC OFFSET %(address_before)s LIMIT 1
+), (
+    SELECT created_at FROM hosted_page_cardtry t
+    WHERE is_counted AND site_digest IN ({site digests}) AND NOT site_digest = '' AND created_at > now - %(site_within)s
+        AND NOT {good}
+    ORDER BY created_at DESC OFFSET %(site_before)s LIMIT 1
 ) FROM clock
 """.replace("{good}", _GOOD.replace("{more}", ""))
 _LOOKING = _LIMITS.replace("{more}", "")
@@ -152,11 +168,12 @@ _ADMITTING = _LIMITS.replace(
     f""", ended AS (
     UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
         SELECT id FROM hosted_page_cardtry t
-        WHERE is_counted AND (phone_digest IN ({{phones}}) OR address_digest IN ({{addresses}})) AND {_GOOD}
+        WHERE is_counted AND (phone_digest IN ({{phone digests}}) OR address_digest IN ({{address digests}})
+            OR (site_digest IN ({{site digests}}) AND NOT site_digest = '' AND {_PAID})) AND {_GOOD}
         FOR UPDATE SKIP LOCKED)
 ), made AS (
     INSERT INTO {CardTry().table_of_new()}
-        (id, subject, card_token, phone_digest, address_digest, is_counted, created_at)
-    SELECT %(id)s, %(subject)s, %(token)s, %(phone_0)s, %(address_0)s, true, now FROM clock
+        (id, subject, card_token, phone_digest, address_digest, site_digest, is_counted, created_at)
+    SELECT %(id)s, %(subject)s, %(token)s, %(phone_0)s, %(address_0)s, %(site_0)s, true, now FROM clock
 )""".replace("{more}", " AND p.status <> 'authorizing'"),  # noqa: S608 - of our own constants alone
 )

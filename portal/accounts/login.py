@@ -13,6 +13,7 @@ from config.lib import crypto
 from config.lib.web import address, origins, qr_codes
 from portal import access, audit
 from portal.accounts import login_limits, second_factor, sessions, unused_accounts
+from portal.accounts.password_slots import TooManyLogins
 from portal.mail import outbox
 from portal.models import User
 
@@ -44,10 +45,10 @@ class AccountAdapter(DefaultAccountAdapter):
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "email_password_mismatch": "This e-mail and password do not belong together.",
-        "password_locked": "Ten wrong passwords. Wait 15 minutes, or reset your password.",
+        "password_locked": "Ten wrong passwords. Wait 30 minutes, or reset your password.",
         "address_locked": "Too many wrong passwords from your network. Try again in an hour.",
         "code_by_mail": "Somebody has tried many wrong passwords. Log in with a code by e-mail.",
-        "password_again_locked": "Ten wrong passwords. Wait 15 minutes.",
+        "password_again_locked": "Ten wrong passwords. Wait 30 minutes.",
         "enter_current_password": "This is not your password.",
         "incorrect_password": "This is not your password.",
         "incorrect_code": "This code is not right.",
@@ -67,15 +68,25 @@ class AccountAdapter(DefaultAccountAdapter):
         self._attempt = self._spend("password", credentials["email"], request)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        user: User | None = super().authenticate(request, **credentials)
+        """Return the person whose e-mail and password these are. Raises ValidationError, TooManyLogins."""
+        try:
+            user: User | None = super().authenticate(request, **credentials)
+        except TooManyLogins:
+            self._attempt.delete()  # nothing was compared
+            raise
         if user is not None:
             login_limits.forgive(self._attempt)
         return user
 
     def reauthenticate(self, user: User, password: str) -> bool:
-        """Return whether the password is the person's. Raises ValidationError."""
+        """Return whether the password is the person's. Raises ValidationError, TooManyLogins."""
         attempt = self._spend("password_again", user.email, context.request)
-        if not user.check_password(password):
+        try:
+            is_right = user.check_password(password)
+        except TooManyLogins:
+            attempt.delete()
+            raise
+        if not is_right:
             return False
         login_limits.forgive(attempt)
         return True

@@ -1,5 +1,6 @@
 """Limits on login attempts and on login mails, counted in PostgreSQL (rule portal.login)."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -26,12 +27,12 @@ def _limit(per: tuple[str, ...], maximum: int, within: timedelta) -> Limit:
     return Limit(per, quota.Limit(maximum, within))
 
 
-QUARTER, HOUR, DAY = timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
-# The first limit that is reached decides what the person is told.
+HALF_HOUR, HOUR, DAY = timedelta(minutes=30), timedelta(hours=1), timedelta(days=1)
+# The first limit that is reached decides which message the person sees.
 LIMITS: dict[str, tuple[Limit, ...]] = {
-    "password": (_limit(ACCOUNT, 50, HOUR), _limit(PAIR, 10, QUARTER), _limit(ADDRESS, 100, HOUR)),
-    "password_again": (_limit(ACCOUNT, 10, QUARTER),),  # of people logged in: no stranger can use it up
-    "second_factor": (_limit(PAIR, 10, QUARTER), _limit(ACCOUNT, 50, DAY)),
+    "password": (_limit(ACCOUNT, 50, HOUR), _limit(PAIR, 10, HALF_HOUR), _limit(ADDRESS, 100, HOUR)),
+    "password_again": (_limit(ACCOUNT, 10, HALF_HOUR),),  # of people logged in: no stranger can use it up
+    "second_factor": (_limit(PAIR, 10, HALF_HOUR), _limit(ACCOUNT, 50, DAY)),
     "passkey": (_limit(ADDRESS, 100, HOUR),),  # logins by passkey only: nobody knows the account before
     "mailed_code": (_limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
     "code_mail": (_limit(PAIR, 5, HOUR), _limit(ACCOUNT, 20, HOUR), _limit(ADDRESS, 30, HOUR)),
@@ -55,14 +56,11 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
 
     `account` is what was typed, whether or not it exists; the work is the same for both.
     """
-    alike = {
-        "account_digest": _account_digests(account),
-        "address_digest": crypto.keyed_digests("login address", network.network(address)),
-    }
-    attempt = LoginAttempt(kind=kind, **{name: digests[0] for name, digests in alike.items()})
+    alike = {"account_digest": _account_digests(account), **network.digests("login address", address)}
+    attempt = LoginAttempt(kind=kind, **network.first(alike))
     attempt.alike = alike
     with transaction.atomic():
-        quota.lock(*(f"login:{digest}" for digests in alike.values() for digest in digests))
+        quota.lock_digests("login", *(digest for digests in alike.values() for digest in digests))
         attempt.created_at = clock.now()
         for limit in LIMITS[kind]:
             if _is_reached(limit, attempt) and not _is_spared(limit, kind, account, address):
@@ -93,8 +91,18 @@ def delete_old() -> None:
 
 
 def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
-    alike = _alike(attempt, limit.per)
-    return quota.locked_until(alike, limit.quota, attempt.created_at) is not None
+    return any(
+        quota.locked_until(alike, counted, attempt.created_at) is not None
+        for alike, counted in _counted(limit, attempt)
+    )
+
+
+def _counted(limit: Limit, attempt: LoginAttempt) -> Iterator[tuple[QuerySet[LoginAttempt], quota.Limit]]:
+    """Yield the attempts that a limit counts, with their quota: those of the address, then those of its /48."""
+    yield _alike(attempt, limit.per), limit.quota
+    if "address_digest" in limit.per and attempt.site_digest:
+        per = tuple(name.replace("address", "site") for name in limit.per)
+        yield _alike(attempt, per).filter(quota.HAS_SITE), limit.quota.of_site()
 
 
 def _alike(attempt: LoginAttempt, fields: tuple[str, ...]) -> QuerySet[LoginAttempt]:

@@ -57,9 +57,10 @@ def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> Http
     """Ask for a password of a new account. Raises Invitation.DoesNotExist."""
     form = PasswordForm(request.POST or None, initial={"email": invitation.email})
     if request.method == "POST" and form.is_valid():
+        person = User.objects.new_user(invitation.email, form.cleaned_data["password"])
         try:
             with transaction.atomic():
-                person = User.objects.create_user(invitation.email, form.cleaned_data["password"])
+                person.save(force_insert=True)
                 membership = _accept(request, token, person)
         except IntegrityError:  # a second tap: the first has made the person, who logs in now
             return redirect("account_login")

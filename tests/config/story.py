@@ -83,6 +83,7 @@ VOLATILE = (
 SECRETS = (
     (r"whsec_[A-Za-z0-9+/=]+", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
     (r'(?<="client_secret": ")[^"]+', "sk_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"),
+    (r'(?<="token": ")[^"]+', "AAECAwQFBgcICQoLDA0ODxAREhMUFR"),
     (r'(?<="access_token": ")[^"]+', "AAECAwQFBgcICQoLDA0ODxAREhMUFR"),
 )
 
@@ -153,6 +154,8 @@ class Story:
             "client_secret": key.client_secret,
         }
         self.call("get_token", "POST", "/oauth/token", body)
+        revoked = {name: value for name, value in body.items() if name != "grant_type"}
+        self.call("revoke_token", "POST", "/oauth/revoke", revoked | {"token": self.api.get_token()})
 
     def _register(self) -> None:
         self.call("read_subscription", "GET", "webhooks/subscription")

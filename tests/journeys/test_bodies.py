@@ -27,7 +27,8 @@ OPEN = [
     *("/pay", "/pay/phone", "/pay/language", "/pay/share/x/phone", "/pay/g/x/take", "/pay/offers/x", "/bank/card/x"),
     *("/accounts/login/", "/accounts/password/reset/", "/join/x", "/portal", "/admin/login/", "/mail"),
     "/portal/settings/save",
-    *("/oauth/token", "/api/merchant/v1/checkouts", "/api/sandbox/v1/checkouts/x/pay", "/api/docs", "/api/schema"),
+    *("/oauth/token", "/oauth/revoke", "/api/merchant/v1/checkouts", "/api/sandbox/v1/checkouts/x/pay"),
+    *("/api/docs", "/api/schema"),
     *("/provider/notifications", "/livez", "/readyz", "/static/css/tokens.css", "/nothing"),
 ]  # fmt: skip
 
@@ -94,7 +95,14 @@ class TestTooLarge:
 
     @pytest.mark.parametrize(
         "path",
-        ["/pay/phone", "/oauth/token", "/api/merchant/v1/checkouts", "/nothing", "/portal/settings/save"],
+        [
+            "/pay/phone",
+            "/oauth/token",
+            "/oauth/revoke",
+            "/api/merchant/v1/checkouts",
+            "/nothing",
+            "/portal/settings/save",
+        ],
     )
     def test_is_refused_when_it_comes_in_chunks(self, service: Service, path: str) -> None:
         before = kept()

@@ -1,9 +1,13 @@
 """The caller's IP address, and what limits count as one caller."""
 
 import ipaddress
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest
+
+from config.lib import crypto
 
 _LONGEST = 64  # characters of an address with brackets, zone and port
 
@@ -35,13 +39,38 @@ def _parsed(written: str) -> str:
     return str(mapped or found)
 
 
-def network(address: str) -> str:
-    """Return what limits count as one caller: an IPv4 address (also mapped into IPv6), or an IPv6 address's /64."""
+class Networks(NamedTuple):
+    """The networks that limits count as one caller (rule limit.address)."""
+
+    network: str
+    """An IPv4 address, also one mapped into IPv6, or the /64 of an IPv6 address."""
+    site: str
+    """The /48 around that /64; "" for IPv4."""
+
+
+def networks_of(address: str) -> Networks:
+    """Return the networks of an address; text that is no address is its own network."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return address
-    if isinstance(ip, ipaddress.IPv6Address):
-        mapped = ip.ipv4_mapped
-        return str(mapped or ipaddress.ip_network((ip, 64), strict=False))
-    return str(ip)
+        return Networks(address, "")
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is None:
+        network, site = (ipaddress.ip_network((ip, length), strict=False) for length in (64, 48))
+        return Networks(str(network), str(site))
+    return Networks(str(getattr(ip, "ipv4_mapped", None) or ip), "")
+
+
+def digests(purpose: str, address: str) -> dict[str, list[str]]:
+    """Return the digests by which a limit counts the rows of a caller, by their columns, the ones to write first.
+
+    There is a digest for each lookup key. Those of a caller without a /48 are empty.
+    """
+    found = networks_of(address)
+    networks = crypto.keyed_digests(purpose, found.network)
+    sites = crypto.keyed_digests(purpose, found.site) if found.site else [""] * len(networks)
+    return {"address_digest": networks, "site_digest": sites}
+
+
+def first(digests: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the digest to write into each column."""
+    return {column: found[0] for column, found in digests.items()}

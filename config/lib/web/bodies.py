@@ -23,6 +23,7 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 CLOSE = ("Connection", "close")
+OAUTH = ("/oauth/token", "/oauth/revoke")  # whose refusals are RFC 6749's
 SECONDS = 10.0  # within which the rest of a request must have come
 LONGEST_PARAMETERS = 256  # characters: a boundary has 70 at most
 TOO_SLOW = "The body did not come in time, or not whole. Send it again."
@@ -80,11 +81,11 @@ def length(environ: Environ) -> int:
 
 
 def _too_slow(environ: Environ, start: StartResponse) -> bytes:
-    """Begin the answer to a body that did not come; return its body, which is the token endpoint's own there."""
+    """Begin the answer to a body that did not come; return its body, in RFC 6749's words where OAuth clients ask."""
     number = request_id.kept(environ.get("HTTP_X_REQUEST_ID", ""))
     log.warning("slow_body", request_id=number)
     body = malformed.envelope("request_timeout", TOO_SLOW, number)
-    if environ.get("PATH_INFO") == "/oauth/token":
+    if environ.get("PATH_INFO") in OAUTH:
         body = json.dumps({"error": "invalid_request", "error_description": TOO_SLOW}).encode()
     start("408 Request Timeout", [*malformed.headers(body, number), CLOSE])
     return body

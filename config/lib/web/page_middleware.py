@@ -10,7 +10,9 @@ from collections.abc import Callable
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 
-CALLS = ("/api/merchant/", "/api/sandbox/", "/oauth/token")
+from config.lib.web import bodies
+
+CALLS = ("/api/merchant/", "/api/sandbox/", *bodies.OAUTH)
 PAYERS = ("/pay", "/bank/card/", "/bank/challenge/")
 Handler = Callable[[HttpRequest], HttpResponse]
 _views: list[Handler] = []

@@ -19,7 +19,19 @@ import psycopg
 from config.local import engines, environment
 from tests.bench.api import report
 
-SECTIONS = ("requests", "pages", "order", "capacity", "limit", "lag", "sale", "lapse", "size", "portal")
+SECTIONS = (
+    "requests",
+    "pages",
+    "order",
+    "capacity",
+    "limit",
+    "lag",
+    "logins",
+    "sale",
+    "lapse",
+    "size",
+    "portal",
+)
 SHELLS = {"PATH", "HOME", "TMPDIR", "LANG"}  # nothing else that is set may bend the figures
 FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "1000000/second")
 

@@ -40,9 +40,10 @@ from payments import money, safe_answers
 from payments.models import Merchant
 from payments.provider import ForgedNotification
 from payments.providers.sandbox import notifications
-from portal import access, files, token_endpoint
+from portal import access, files
 from portal.accounts import passkey_forms, passwords, sessions
 from portal.deliveries import log
+from portal.oauth import client_requests
 from portal.orders import search, timeline
 from portal.views import deliveries, frame
 from tests import factories
@@ -103,10 +104,10 @@ def _csrf(text: str) -> None:
 
 def _basic(text: str) -> None:
     encoded = base64.b64encode(text.encode(errors="replace")).decode()
-    with contextlib.suppress(token_endpoint.InvalidRequest):
-        token_endpoint._basic(_asked(authorization=f"Basic {encoded}"))
-    with contextlib.suppress(token_endpoint.InvalidRequest):
-        token_endpoint._basic(_asked(authorization=f"Basic {text}"))
+    with contextlib.suppress(client_requests.InvalidRequest):
+        client_requests._basic(_asked(authorization=f"Basic {encoded}"))
+    with contextlib.suppress(client_requests.InvalidRequest):
+        client_requests._basic(_asked(authorization=f"Basic {text}"))
 
 
 def _password(text: str) -> None:
@@ -255,7 +256,7 @@ READERS = {
     ),
     "Basic": Reader(_basic),
     "X-Forwarded-For": Reader(lambda text: address.of(_asked(x_forwarded_for=text))),
-    "an address": Reader(address.network),
+    "an address": Reader(address.networks_of),
     "User-Agent": Reader(sessions.browser),
     "Content-Length": Reader(lambda text: bodies.length({"CONTENT_LENGTH": text})),
     "Content-Type": Reader(_content_type, texts=TEXTS + QUOTED),
@@ -324,7 +325,7 @@ PARSED = {
     "portal/files.py": "a cell of a file",
     "portal/deliveries/log.py": "an event in the portal's log",
     "portal/accounts/passkey_forms.py": "a credential",
-    "portal/token_endpoint.py": "Basic",
+    "portal/oauth/client_requests.py": "Basic",
     "portal/orders/timeline.py": "a timeline's cursor",
     "portal/views/deliveries.py": "a typed moment",
     "portal/views/frame.py": "Referer",
@@ -340,6 +341,7 @@ WRITTEN_BY_US = {
     "hosted_page/privacy/erasing.py",
     "hosted_page/sms/countries.py",
     "hosted_page/steps/codes.py",
+    "portal/oauth/token.py",
     "portal/orders/outside.py",
     "portal/trials/shown.py",
     "webhooks/transport.py",

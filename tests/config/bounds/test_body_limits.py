@@ -29,7 +29,15 @@ class Unread:
 @pytest.mark.parametrize("content_type", ["application/json", "multipart/form-data; boundary=x", "", "x"])
 @pytest.mark.parametrize(
     "path",
-    ["/pay/phone", "/accounts/login/", "/livez", "/nothing", "/oauth/token", "/api/merchant/v1/checkouts"],
+    [
+        "/pay/phone",
+        "/accounts/login/",
+        "/livez",
+        "/nothing",
+        "/oauth/token",
+        "/oauth/revoke",
+        "/api/merchant/v1/checkouts",
+    ],
 )
 def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
     environ: dict[str, Any] = {
@@ -51,7 +59,9 @@ def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
 
 
 @pytest.mark.rule("api.body_size")
-@pytest.mark.parametrize("path", ["/pay/phone", "/oauth/token", "/accounts/login/", "/livez", "/api/docs"])
+@pytest.mark.parametrize(
+    "path", ["/pay/phone", "/oauth/token", "/oauth/revoke", "/accounts/login/", "/livez", "/api/docs"]
+)
 def test_of_a_form_may_be_shorter(path: str) -> None:
     headers: dict[str, Any] = {"CONTENT_LENGTH": str(body_limits.LARGEST_FORM + 1), "wsgi.input": Unread()}
     assert Client().post(path, **headers).status_code == 413

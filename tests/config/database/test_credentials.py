@@ -68,11 +68,14 @@ NAMED_ALIKE = {
     "hosted_page.CardTry.address_digest": _COUNTED,
     "hosted_page.CardTry.card_token": "used only with our key at the provider",
     "hosted_page.CardTry.phone_digest": _COUNTED,
+    "hosted_page.CardTry.site_digest": _COUNTED,
     "hosted_page.OptIn.email_digest": "finds the ticks of an address",
     "hosted_page.ShareTake.address_digest": _COUNTED,
+    "hosted_page.ShareTake.site_digest": _COUNTED,
     "hosted_page.SmsMessage.address_digest": _COUNTED,
     "hosted_page.SmsMessage.phone_digest": _COUNTED,
     "hosted_page.SmsMessage.range_digest": _COUNTED,
+    "hosted_page.SmsMessage.site_digest": _COUNTED,
     "hosted_page.SmsStop.key_mark": "names the lookup key of the row",
     "oauth2_provider.DeviceGrant.device_code": _OTHER_GRANT,
     "oauth2_provider.DeviceGrant.user_code": _OTHER_GRANT,
@@ -83,6 +86,7 @@ NAMED_ALIKE = {
     "payments.Payment.card_token": "used only with our key at the provider",
     "portal.LoginAttempt.account_digest": _COUNTED,
     "portal.LoginAttempt.address_digest": _COUNTED,
+    "portal.LoginAttempt.site_digest": _COUNTED,
     "portal.OutboundEmail.key": "makes a mail unique",
 }
 _NAMES = re.compile(

@@ -1,11 +1,14 @@
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import pytest
 from pytest_django.fixtures import Settings
+from redis import Redis
 
 from checkout.models import Checkout
 from config.lib import limits
@@ -13,9 +16,15 @@ from tests import factories
 from tests.conftest import Api
 from tests.factories import make_late
 from tests.outages import InDoubt
-from tests.portal.test_token_endpoint import ask, credentials
+from tests.portal.oauth.test_token import ask, credentials
 
 pytestmark = pytest.mark.django_db
+
+
+def read_redis_url_again() -> None:
+    """Let the next count read REDIS_URL again."""
+    limits._redis.cache_clear()
+    limits._script.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -58,13 +67,97 @@ class TestBuckets:
     def test_count_in_this_process_while_redis_is_out(
         self, api: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(limits, "_out_until", 0.0)  # also again after the test
         settings.REDIS_URL = "unix:///nowhere/valkey.sock"
-        limits._shared.cache_clear()
+        read_redis_url_again()
         try:
             assert [api.get("checkouts").status_code for _ in range(3)] == [200, 200, 429]
+            assert limits._out_until > 0
         finally:
-            limits._shared.cache_clear()
-            monkeypatch.setattr(limits, "_out_until", 0.0)
+            read_redis_url_again()
+
+
+def reached(call: Callable[..., Any], *arguments: Any) -> int:
+    """Return how many calls pass before the first that is refused."""
+    count = 0
+    while call(*arguments).status_code != 429:
+        count += 1
+    return count
+
+
+@pytest.fixture(params=["Redis", "no Redis"])
+def _counts_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count in Redis, and in the process while Redis is out."""
+    if request.param == "no Redis":
+        monkeypatch.setattr(limits, "_out_until", float("inf"))
+
+
+@pytest.mark.usefixtures("_counts_in")
+@pytest.mark.rule("limit.merchant")
+class TestMerchant:
+    def test_three_keys_together_have_twice_the_limit_of_one(self, api: Api) -> None:
+        others = [Api(api.merchant) for _ in range(2)]
+        passed = [reached(one.get, "checkouts") for one in (api, *others)]
+        assert passed == [2, 2, 0]
+
+    def test_has_buckets_of_its_own_for_creates_and_verbs(self, api: Api) -> None:
+        others = [Api(api.merchant) for _ in range(2)]
+        for one in (api, *others):
+            reached(one.get, "checkouts")
+        assert [reached(one.post, "checkouts", {}) for one in (api, *others)] == [2, 2, 0]
+        empty = f"checkouts/{UUID(int=1)}/cancel"
+        assert [reached(one.post, empty) for one in (api, *others)] == [2, 2, 0]
+
+    def test_calls_that_a_keys_own_limit_refuses_use_up_nothing_of_the_merchants(self, api: Api) -> None:
+        other = Api(api.merchant)
+        for _ in range(20):
+            api.get("checkouts")
+        assert reached(other.get, "checkouts") == 2
+
+    def test_is_no_limit_of_other_merchants(self, api: Api, rival_api: Api) -> None:
+        for one in (api, Api(api.merchant)):
+            reached(one.get, "checkouts")
+        assert reached(rival_api.get, "checkouts") == 2
+
+    @pytest.mark.rule("limit.last_capture")
+    def test_never_refuses_the_first_capture_of_a_hold(self, api: Api, held: Checkout) -> None:
+        empty = f"checkouts/{UUID(int=1)}/capture"
+        for one in (Api(api.merchant), Api(api.merchant)):
+            assert reached(one.post, empty) == 2
+        assert api.post(f"checkouts/{held.pk}/cancel").status_code == 429, "the merchant has no call left"
+        assert api.post(f"checkouts/{held.pk}/capture").status_code == 200
+
+
+class TestRoundTrips:
+    @pytest.fixture
+    def sent(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """Note the commands that are sent to Redis."""
+        limits.spend("reads", "the first use loads the script")
+        commands = list[str]()
+        execute: Any = Redis.execute_command
+
+        def noting(client: Redis, *arguments: Any, **options: Any) -> Any:
+            commands.append(arguments[0])
+            return execute(client, *arguments, **options)
+
+        monkeypatch.setattr(Redis, "execute_command", noting)
+        return commands
+
+    @pytest.mark.rule("limit.merchant")
+    def test_a_call_of_the_api_is_one(self, api: Api, sent: list[str]) -> None:
+        api.get("checkouts")
+        assert sent == ["EVALSHA"]
+
+    def test_a_question_is_one_too(self, sent: list[str]) -> None:
+        assert limits.has_left("reads", "one", shared=limits.Shared(("all",), 2))
+        assert sent == ["MGET"]
+
+
+class TestTime:
+    def test_each_count_ends(self) -> None:
+        limits.spend("reads", "one", shared=limits.Shared(("all",), 2))
+        counts = limits._counts("reads", ("one",), limits.Shared(("all",), 2))
+        assert [limits._redis().ttl(count.key) for count in counts] == [60, 60]
 
 
 @pytest.mark.rule("limit.buckets", "limit.last_capture")
@@ -93,6 +186,7 @@ class TestCapture:
         assert [api.post(path).status_code for _ in range(2)] == [200, 429]
 
 
+@pytest.mark.usefixtures("_counts_in")
 @pytest.mark.rule("token.failures")
 class TestTokenFailures:
     def test_are_limited_per_client_and_address(self, api: Api) -> None:

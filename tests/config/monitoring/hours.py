@@ -46,7 +46,10 @@ SERIES: dict[str, Series] = {
     ),
     "SlotsRefused": Series(
         {'checkout_slots_refused_total{bulkhead="payers"}': "0+1x20"},
-        {'checkout_slots_refused_total{bulkhead="payers"}': "7x20"},
+        {
+            'checkout_slots_refused_total{bulkhead="payers"}': "7x20",
+            'checkout_slots_refused_total{bulkhead="passwords"}': "0+1x20",
+        },
         120,
     ),
     "QueueStuck": Series(

@@ -18,6 +18,7 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config import errors
 from config.openapi import examples, page, schema
+from portal.oauth import metadata
 from tests.config import described, story
 from tests.conftest import Api
 from tests.factories import make_late, order
@@ -65,7 +66,8 @@ class TestDocument:
     @pytest.mark.rule("api.document")
     def test_has_every_address_of_the_api_and_no_other(self, document: dict[str, Any]) -> None:
         told = {(path, method) for path, method, _ in described.operations(document)}
-        assert told == {*described.routes(get_resolver().url_patterns), ("/oauth/token", "post")}
+        oauth = {("/oauth/token", "post"), ("/oauth/revoke", "post"), (metadata.PATH, "get")}
+        assert told == {*described.routes(get_resolver().url_patterns), *oauth}
 
     @pytest.mark.rule("api.error_codes")
     def test_names_every_error_code(self, document: dict[str, Any]) -> None:

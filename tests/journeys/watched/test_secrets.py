@@ -162,6 +162,7 @@ def _mistake(world: World, merchant: Merchant) -> None:
     )
     call.get(f"{base}/accounts/login/?login={email}&password={password}", timeout=PATIENCE)
     call.post(f"{base}/oauth/token", json={"grant_type": "x", "client_secret": secret}, timeout=PATIENCE)
+    call.post(f"{base}/oauth/revoke", json={"token": secret, "client_secret": secret}, timeout=PATIENCE)
 
 
 def _shapes(secret: str) -> Iterator[str]:

@@ -78,6 +78,14 @@ class TestRefusals:
         api.post("checkouts", {"currency": "gbp"})
         assert [row[2:] for row in self.calls()[3:]] == [(422, "validation_failed")], "of each code so many"
 
+    def test_by_a_limit_are_listed_twice_as_often_for_all_keys_of_a_merchant(
+        self, api: Api, settings: Settings
+    ) -> None:
+        settings.LIMITS = settings.LIMITS | {"refusals_listed": "2/hour"}
+        for one in (api, Api(api.merchant), Api(api.merchant)):
+            assert [one.get("checkouts?limit=x").status_code for _ in range(3)] == [422] * 3
+        assert len(self.calls()) == 4
+
     def test_leave_no_row_where_all_is_well_or_nobody_is_known(self, api: Api, held: Checkout) -> None:
         api.get(f"checkouts/{held.pk}")
         api.get("checkouts")

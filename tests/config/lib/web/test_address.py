@@ -72,19 +72,27 @@ def test_without_proxies_is_the_peer_and_the_header_says_nothing(settings: Setti
 
 @pytest.mark.rule("limit.address")
 @pytest.mark.parametrize(
-    ("given", "counted"),
+    ("given", "network", "site"),
     [
-        ("192.0.2.1", "192.0.2.1"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
-        ("::ffff:192.0.2.1", "192.0.2.1"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("unknown", "unknown"),
-        ("", ""),
+        ("192.0.2.1", "192.0.2.1", ""),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", "2001:db8:1::/48"),
+        ("2001:db8:1:2::1", "2001:db8:1:2::/64", "2001:db8:1::/48"),
+        ("::ffff:192.0.2.1", "192.0.2.1", ""),
+        ("fe80::1%eth0", "fe80::/64", "fe80::/48"),
+        ("unknown", "unknown", ""),
+        ("", "", ""),
     ],
 )
-def test_whoever_has_one_address_of_a_network_has_all_of_it(given: str, counted: str) -> None:
-    assert address.network(given) == counted
+def test_limits_count_an_ipv4_address_or_a_64_and_the_48_around_it(
+    given: str, network: str, site: str
+) -> None:
+    assert address.networks_of(given) == (network, site)
+
+
+def test_digests_show_no_address_and_are_none_of_the_site_for_ipv4() -> None:
+    made = address.digests("x", "192.0.2.1")
+    assert len(address.first(made)["address_digest"]) == 64 and made["site_digest"] == [""]
+    assert made != address.digests("y", "192.0.2.1")
 
 
 @pytest.mark.django_db

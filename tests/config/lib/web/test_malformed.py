@@ -56,8 +56,9 @@ class TestLate:
         assert headers["X-Request-Id"].startswith("req_")
 
     @pytest.mark.rule("token.errors")
-    def test_at_the_token_endpoint_is_an_rfc_6749_answer(self) -> None:
-        status, headers, content = late("/oauth/token", io.BytesIO())
+    @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
+    def test_at_an_oauth_endpoint_is_an_rfc_6749_answer(self, path: str) -> None:
+        status, headers, content = late(path, io.BytesIO())
         assert (status, content) == (
             "408 Request Timeout",
             {"error": "invalid_request", "error_description": TOO_SLOW},

@@ -24,7 +24,7 @@ class TestCalls:
         assert {"X-Request-Id", "Permissions-Policy", "X-Content-Type-Options"} <= set(answer.headers)
         assert not {"Content-Security-Policy", "Vary"} & set(answer.headers)
 
-    @pytest.mark.parametrize("path", ["/oauth/token", "/api/merchant/v1/checkouts"])
+    @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/api/merchant/v1/checkouts"])
     def test_of_a_host_that_is_not_ours_are_refused(self, client: Client, path: str) -> None:
         assert client.post(path, HTTP_HOST="evil.example").status_code == 400
 

@@ -1,4 +1,4 @@
-"""The token endpoint, asked wrongly."""
+"""Bad requests at the token endpoint, whose reading the revocation endpoint shares."""
 
 import base64
 import json
@@ -106,7 +106,7 @@ class TestTokenEndpoint:
                 {"client_secret": "x" * 5_000},
                 "client_secret is too long or holds a NUL character. Send it as",
             ),
-            ({"client_secret": ["x"]}, "client_secret is no string. Send it in quotes."),
+            ({"client_secret": ["x"]}, "client_secret is not a string. Send it in quotes."),
         ],
     )
     def test_says_what_to_do(self, caller: TokenCaller, changes: dict[str, Any], words: str) -> None:

@@ -1,0 +1,46 @@
+"""How many passwords a process hashes at a time, so that logins do not take the cores from API calls.
+
+Rule limit.passwords.
+"""
+
+from django.conf import settings
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
+
+from config.lib.bulkhead import Bulkhead, Busy
+
+# A hash takes a core for a quarter of a second. On two cores, 16 parallel logins raise the median of an API read from
+# 1.8 to 129 ms without this limit, and leave it at 1.8 ms with it (`make bench ARGS=logins` measures all three).
+QUEUE = 8  # waiters for each slot: about as many as get a turn in two seconds, and few of a process's threads
+RETRY_SECONDS = 3
+SLOTS = Bulkhead(settings.PASSWORD_SLOTS, queue=QUEUE * settings.PASSWORD_SLOTS, name="passwords")
+
+
+class TooManyLogins(Busy):
+    """No slot to hash a password was free within two seconds. No password was hashed or compared."""
+
+
+class PasswordHasher(PBKDF2PasswordHasher):
+    """Django's default hasher, which takes a slot for each hash. Its other methods all call `encode`."""
+
+    def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
+        """Return the hash. Raises TooManyLogins."""
+        with SLOTS.slot() as slot:
+            try:
+                slot.wait()
+            except Busy:
+                raise TooManyLogins from None
+            return super().encode(password, salt, iterations)
+
+
+class PasswordSlotMiddleware(MiddlewareMixin):
+    """Answers TooManyLogins, wherever it is raised, with a page that says when to try again."""
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, TooManyLogins):
+            return None
+        page = render(request, "account/many_logins.html", {"again": request.get_full_path()}, status=429)
+        page["Retry-After"] = str(RETRY_SECONDS)
+        return page

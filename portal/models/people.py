@@ -1,0 +1,156 @@
+"""The models of people: accounts, roles, invitations, previous passwords, login attempts."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+from uuid_utils.compat import uuid7
+
+from config.lib import quota
+from payments.models import Merchant
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **facts: Any) -> User:
+        """Make a person; one without a password can only reset it."""
+        user = self.new_user(email, password, **facts)
+        user.save(using=self._db)
+        return user
+
+    def new_user(self, email: str, password: str | None = None, **facts: Any) -> User:
+        """Return a person who is not saved yet. A hash waits for a slot: call this outside of a transaction."""
+        user = self.model(email=email.strip().lower(), **facts)
+        user.set_password(password)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **facts: Any) -> User:
+        """Make an operator with every right in the admin."""
+        return self.create_user(email, password, is_staff=True, is_superuser=True, **facts)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person who signs in by e-mail: a merchant's, or an operator (`is_staff`)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    email = models.EmailField(unique=True)
+    is_staff = models.BooleanField("operator", default=False)
+    is_active = models.BooleanField(default=True)
+    date_joined = models.DateTimeField(auto_now_add=True)
+    disuse_warned_at = models.DateTimeField(null=True, blank=True)
+    disabled_for_disuse_at = models.DateTimeField(
+        null=True, blank=True, help_text="After 90 days without a login; the person can enable it again."
+    )
+
+    objects = UserManager()
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(Lower("email"), name="one_person_per_email")]
+
+    def __str__(self) -> str:
+        return self.email
+
+    def clean(self) -> None:
+        """Put the e-mail into lower case, as logins look it up."""
+        super().clean()
+        self.email = self.email.lower()
+
+
+class PreviousPassword(models.Model):
+    """The hash of one of a person's last passwords, the current one included (rule portal.passwords)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="previous_passwords")
+    encoded = models.CharField(max_length=128, help_text="Hashed.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.user}\N{NO-BREAK SPACE}· {self.created_at:%Y-%m-%d}"
+
+
+class Role(models.TextChoices):
+    """A person's role at a merchant; portal.access says what it allows."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    DEVELOPER = "developer"
+    SUPPORT = "support"
+    VIEWER = "viewer"
+
+
+class Membership(models.Model):
+    """A person's belonging to a merchant, in a role."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("merchant", "user", name="one_role_per_person_and_merchant")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}\N{NO-BREAK SPACE}· {self.role}"
+
+
+class Invitation(models.Model):
+    """An offer of a role, mailed as a link. Only the hash of the link's token is kept."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=10, choices=Role)
+    token_digest = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(User, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="Accepted or taken back.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "merchant",
+                Lower("email"),
+                condition=Q(ended_at=None),
+                name="one_open_invitation_per_merchant_and_email",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email}\N{NO-BREAK SPACE}· {self.role}"
+
+
+class LoginAttempt(models.Model):
+    """An attempt that portal.accounts.login_limits counts; account and address are kept as digests alone."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    kind = models.CharField(max_length=20)
+    account_digest = models.CharField(max_length=64)
+    address_digest = models.CharField(max_length=64)
+    site_digest = quota.site_digest()
+    created_at = models.DateTimeField()
+    alike: dict[str, list[str]]  # of one that is made, by field: the digests by which it is counted
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["kind", "account_digest", "-created_at"], name="login_attempt_account"),
+            models.Index(fields=["kind", "address_digest", "-created_at"], name="login_attempt_address"),
+            models.Index(
+                fields=["kind", "site_digest", "-created_at"],
+                name="login_attempt_site",
+                condition=quota.HAS_SITE,
+            ),
+            models.Index(fields=["created_at"], name="login_attempt_old"),
+        ]
+
+    def __str__(self) -> str:
+        return self.kind

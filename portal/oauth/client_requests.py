@@ -1,0 +1,156 @@
+"""Requests with client credentials, by JSON, form or Basic: reading, limits on failures, refusals of RFC 6749.
+
+Rules token.ways, token.errors, token.failures.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from config.lib import limits, strict_json
+from config.lib.quota import SITE_FACTOR
+from config.lib.web import address
+
+Parameters = dict[str, str]
+LONGEST = 2048  # characters of a parameter
+LONGEST_BASIC = 8192  # characters of id and secret, encoded
+CLIENT = ("client_id", "client_secret")
+_BASIC = "Send Basic and the base64 of client_id:client_secret."
+
+
+class InvalidRequest(Exception):
+    """The request cannot be read, or asks for what there is not; the message says why, `error` in RFC 6749's word."""
+
+    def __init__(self, words: str, error: str = "invalid_request") -> None:
+        super().__init__(words)
+        self.error = error
+
+
+class Endpoint(NamedTuple):
+    """An endpoint: the parameters that it takes in addition to the client's, the required one first, and its act."""
+
+    taken: tuple[str, ...]
+    check: Callable[[Parameters], None]
+    """Raises InvalidRequest for parameters that the endpoint cannot use."""
+    act: Callable[[HttpRequest, Parameters], HttpResponse]
+    """Returns the answer, invalid_client's if the credentials are wrong."""
+
+    def answer(self, request: HttpRequest) -> HttpResponse:
+        """Read a request and return the answer to it."""
+        if request.method != "POST":
+            return refusal("invalid_request", 405, "Use POST.", Allow="POST")
+        try:
+            parameters = _parameters(request, self.taken)
+            self.check(parameters)
+        except InvalidRequest as invalid:
+            return refusal(invalid.error, 400, str(invalid))
+        try:
+            return self._limited(request, parameters)
+        except (OperationalError, InterfaceError):
+            return refusal("temporarily_unavailable", 503, "Ask again in a second.", Retry_After="1")
+
+    def _limited(self, request: HttpRequest, parameters: Parameters) -> HttpResponse:
+        """Act, unless this client has failed too often from this network."""
+        client_id, networks = parameters.get("client_id", ""), address.networks_of(address.of(request))
+        site = limits.Shared((client_id, networks.site), SITE_FACTOR) if networks.site else None
+        if not limits.has_left("token_failures", client_id, networks.network, shared=site):
+            words = "This client has failed too often. Check client_id and client_secret, and wait a minute."
+            return refusal("rate_limited", 429, words, Retry_After="60")
+        response = self.act(request, parameters)
+        if response.status_code == 401:
+            limits.spend("token_failures", client_id, networks.network, shared=site)
+        return response
+
+
+def invalid_client() -> HttpResponse:
+    """Return the same refusal for an unknown client and a wrong secret, so that guesses reveal nothing."""
+    here, other = ("test", "live") if settings.SANDBOX else ("live", "test")
+    words = (
+        "No client has this client_id and client_secret, or it is revoked. Copy both from the portal, under Keys. "
+        f"This is the {here} environment: the {other} one has other credentials, and another address."
+    )
+    return refusal("invalid_client", 401, words, WWW_Authenticate='Basic realm="token"')
+
+
+def refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
+    """Return an error of RFC 6749 with a sentence that says what to do, in the signs that 5.2 there allows."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    allowed = words.translate({ord('"'): "'", ord("\\"): "/"}).encode("ascii", "replace").decode()
+    content = {"error": error, "error_description": allowed}
+    return JsonResponse(content, status=status, headers=named)
+
+
+def too_large() -> HttpResponse:
+    """Return the answer to a body too large to be read."""
+    return refusal(
+        "invalid_request", 413, "The body is too large. Send only the parameters of this endpoint."
+    )
+
+
+def _parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
+    """Return the parameters of body and Basic header. Raises InvalidRequest."""
+    if request.META["QUERY_STRING"]:
+        raise InvalidRequest("Send the parameters in the body, not in the address.")
+    found = _body(request, taken)
+    for name, value in _basic(request).items():
+        if found.setdefault(name, value) != value:
+            raise InvalidRequest(
+                "Body and Authorization header name different clients. Send the client in one of them."
+            )
+    for name, value in found.items():
+        if len(value) > LONGEST or "\x00" in value:
+            raise InvalidRequest(f"{name} is too long or holds a NUL character. Send it as you received it.")
+    return found
+
+
+def _body(request: HttpRequest, taken: Sequence[str]) -> Parameters:
+    """Return the known parameters of the body; one without a value counts as omitted (RFC 6749, 3.2)."""
+    wanted = f"{taken[0]}, client_id and client_secret"
+    try:
+        if request.content_type == "application/json":
+            found = strict_json.parse(request.body or b"{}")
+        elif request.content_type == "application/x-www-form-urlencoded":
+            found = _single(request)
+        elif not request.body:
+            found = {}
+        else:
+            raise InvalidRequest("Send the body as application/json or application/x-www-form-urlencoded.")
+    except (RequestDataTooBig, TooManyFieldsSent):
+        raise InvalidRequest(f"The body is too large. Send {wanted}.") from None
+    except strict_json.InvalidJson as invalid:
+        raise InvalidRequest(f"The body is not valid JSON: {invalid}. Send one JSON object.") from None
+    if not isinstance(found, dict):
+        raise InvalidRequest(f"The body is not a JSON object. Send one with {wanted}.")
+    return _strings({name: value for name, value in found.items() if name in {*CLIENT, *taken}})
+
+
+def _single(request: HttpRequest) -> dict[str, Any]:
+    if any(len(values) > 1 for _, values in request.POST.lists()):
+        raise InvalidRequest("A parameter is repeated. Send each of them once.")
+    return dict(request.POST.items())
+
+
+def _strings(known: dict[str, Any]) -> Parameters:
+    for name, part in known.items():
+        if not isinstance(part, str):
+            raise InvalidRequest(f"{name} is not a string. Send it in quotes.")
+    return {name: part for name, part in known.items() if part}
+
+
+def _basic(request: HttpRequest) -> dict[str, str]:
+    scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return {}
+    if len(encoded) > LONGEST_BASIC:
+        raise InvalidRequest(f"The Basic Authorization header is too long. {_BASIC}")
+    try:
+        client_id, _, secret = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except ValueError:
+        raise InvalidRequest(f"The Basic Authorization header is malformed. {_BASIC}") from None
+    return {"client_id": unquote_plus(client_id), "client_secret": unquote_plus(secret)}

@@ -1,0 +1,116 @@
+"""The median of an API read while 16 people log in: with the limit on parallel hashes, and with Django's hasher.
+
+Measured in this process by the wall clock. A read without logins is the reference of the same run.
+"""
+
+import re
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+from django.db import connection
+from django.test import override_settings
+
+from portal.accounts.password_slots import RETRY_SECONDS
+from portal.models import User
+from tests.bench.api import app, report
+from tests.bench.api.app import Backend, Call
+
+PEOPLE = 16
+PASSWORD = "a bill on the table"
+SECONDS = 10.0
+BUDGET = 5.0  # of the reference: one hash takes one of two cores, and login pages run in the same process
+PAUSE = 0.01  # seconds between two reads
+FORM = "application/x-www-form-urlencoded"
+DJANGOS_OWN = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
+
+
+def run(folder: Path, scale: float) -> None:
+    """Print the medians of a read, and the number of logins during each."""
+    app.log_to(folder / "logins.log")
+    app.use("logins")
+    backend = Backend.of_new_merchant("Logins")
+    read = backend.get(f"checkouts/{_created(backend)}")
+    for number in range(PEOPLE):
+        User.objects.create_user(_email(number), PASSWORD)
+    seconds = max(1.0, SECONDS * scale)
+    alone = _median(read, seconds)
+    with _logging_in() as done:
+        limited = _median(read, seconds)
+    with override_settings(PASSWORD_HASHERS=DJANGOS_OWN), _logging_in() as unlimited_done:
+        unlimited = _median(read, seconds)
+    rows = [
+        ("no logins", f"{1000 * alone:.1f}", "", ""),
+        _row("one hash at a time", limited, alone, len(done), BUDGET),
+        _row("as many hashes as logins", unlimited, alone, len(unlimited_done), None),
+    ]
+    report.table(("16 people log in", "read, median ms", "ratio", "logins"), rows)
+
+
+def _row(name: str, median: float, alone: float, logins: int, budget: float | None) -> tuple[str, ...]:
+    ratio = report.judged("read while people log in, ratio", median / alone, budget)
+    return name, f"{1000 * median:.1f}", ratio, str(logins)
+
+
+def _created(backend: Backend) -> str:
+    (found,) = re.findall(r'"checkout_uuid":"([^"]+)"', backend.create().made().body.decode())
+    return str(found)
+
+
+def _email(number: int) -> str:
+    return f"person-{number}@acme.example"
+
+
+def _median(read: Call, seconds: float) -> float:
+    """Return the median of the seconds that a read takes."""
+    took, until = list[float](), time.monotonic() + seconds
+    while time.monotonic() < until:
+        started = time.perf_counter()
+        read.made()
+        took.append(time.perf_counter() - started)
+        time.sleep(PAUSE)
+    return statistics.median(took)
+
+
+@contextmanager
+def _logging_in() -> Iterator[list[int]]:
+    """Let each person log in again and again during the block; yield a list of the logins."""
+    done, stop = list[int](), threading.Event()
+    threads = [threading.Thread(target=_log_in, args=(number, done, stop)) for number in range(PEOPLE)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    try:
+        yield done
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def _log_in(number: int, done: list[int], stop: threading.Event) -> None:
+    try:
+        call = _login(number)
+        while not stop.is_set():
+            try:
+                call.made()
+                done.append(number)
+            except RuntimeError as refused:
+                if ": 429 " not in str(refused):
+                    raise
+                stop.wait(RETRY_SECONDS)
+    finally:
+        connection.close()
+
+
+def _login(number: int) -> Call:
+    """Return the login of a person who has opened the page."""
+    page = Call("GET", "/accounts/login/", content_type=FORM).made()
+    cookie = next(text.split(";")[0] for name, text in page.headers if name == "Set-Cookie")
+    token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.body.decode())[0]
+    sent = {"csrfmiddlewaretoken": token, "login": _email(number), "password": PASSWORD}
+    return Call("POST", "/accounts/login/", 302, urlencode(sent).encode(), cookie=cookie, content_type=FORM)

@@ -1,0 +1,18 @@
+"""Quotas lock what they count."""
+
+import pytest
+from django.db import connection, transaction
+
+from config.lib import quota
+
+
+@pytest.mark.django_db
+def test_an_empty_digest_locks_no_rows() -> None:
+    """Otherwise all callers with an IPv4 address, which have no site, would wait for each other."""
+    with transaction.atomic():
+        quota.lock_digests("card", "a", "", "b", "")
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+            )
+            assert cursor.fetchone() == (2,)
