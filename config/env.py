@@ -44,7 +44,7 @@ def words(name: str, default: str = "") -> list[str]:
 def former_lookup_keys(former_secret_keys: list[str]) -> list[str]:
     """Return LOOKUP_KEY_FALLBACKS, and the former SECRET_KEYs where SECRET_KEY is the LOOKUP_KEY too.
 
-    So a SECRET_KEY that is replaced by the documented steps never changes which rows are found.
+    A SECRET_KEY that is replaced by the documented steps therefore never changes which rows are found.
     """
     return words("LOOKUP_KEY_FALLBACKS") + ([] if optional("LOOKUP_KEY") else former_secret_keys)
 

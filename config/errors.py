@@ -299,7 +299,7 @@ def _other_host() -> HttpResponse:
 
 
 def is_api(path: str) -> bool:
-    """Return whether programs call this address. The documentation's page is for people, its files are not."""
+    """Return whether programs call this address. The documentation's page is for people, its files are for programs."""
     return f"{path}/".startswith(("/api/", "/oauth/", f"{metadata.PATH}/")) and path != "/api/docs"
 
 

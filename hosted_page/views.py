@@ -177,7 +177,7 @@ def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign out. A person who says that it is not them goes on to the field for another number."""
+    """Sign the person out. After "Not you?" the next page asks for another number."""
     is_other = "other" in request.POST and target.is_payable
     response = HttpResponseRedirect(sign_in.change_url(target) if is_other else target.address(), status=303)
     payer.sign_out(request, response, target.subject)

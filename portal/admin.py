@@ -283,5 +283,5 @@ class UserSessionAdmin(ReadOnlyAdmin):
         return may and may_touch(request, obj.user if obj else None)
 
     def delete_model(self, request: HttpRequest, obj: UserSession) -> None:
-        """End the session: its key is worth nothing afterwards."""
+        """End the session: its key no longer works."""
         obj.end()

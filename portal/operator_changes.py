@@ -72,7 +72,8 @@ def record_removed_factor(request: HttpRequest, authenticator: Authenticator) ->
     _mail(
         person.email,
         "A second factor was removed",
-        f"Our support removed a second factor of your account: {kind}. You set up another one at your next login.",
+        f"Our support removed a second factor of your account: {kind}. "
+        "If you have no other one, you set one up at your next login.",
         FACTOR_REMOVED,
     )
 

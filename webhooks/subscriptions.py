@@ -54,7 +54,7 @@ class Rotated(NamedTuple):
 def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str], is_approved: bool) -> Registered:
     """Create the merchant's subscription with a secret, or change it and keep its secret.
 
-    `is_approved`: the change is by an owner or admin, or by a key of theirs. A new address that is not approved gets
+    `is_approved`: the change is by an owner or admin, or by one of their keys. A new address that is not approved gets
     no personal data until `approve`; an unchanged address keeps its approval. Rule endpoint.approved.
     """
     wanted = list(dict.fromkeys(event_types))

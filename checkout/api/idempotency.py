@@ -114,9 +114,10 @@ class RecordedView(ApiView, ABC):
 
 
 def _digests(request: Request) -> list[str]:
-    """Return the digests of method, path and body, by which requests are the same, the one to write first.
+    """Return the digests that show whether two requests are the same, the one to write first.
 
-    A body may hold a number, and whoever reads the database must not find it by trying them all: so it needs our key.
+    They are of method, path and body. A body can hold a phone number, and a reader of the database must not find it
+    by trying all numbers. Therefore the digests need our key.
     """
     plain = hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
     return crypto.keyed_digests("request", plain) if b'"customer"' in request.body else [plain]

@@ -22,8 +22,8 @@ log = structlog.get_logger("limits")
 PAUSE = 5.0  # seconds in which a Redis that failed is not asked again
 _out_until = 0.0
 _counting = threading.Lock()  # the library's own counts are not made for several threads
-# One round trip for all counts of a call. A call that one count refuses is not in the next ones, so that a client that
-# is refused uses up nothing of its merchant.
+# One round trip for all counts of a call. A call that one count refuses is not in the next ones: a client that is
+# refused must not use up the limit of its merchant.
 _SPEND = """
 for place, key in ipairs(KEYS) do
     local used = redis.call('INCR', key)

@@ -149,7 +149,7 @@ def described(endpoints: list[Any]) -> list[Any]:
 
 
 def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
-    """Add the OAuth endpoints, the events, what goes out, and a sentence on every field. Postprocessing hook."""
+    """Add the OAuth endpoints, the webhooks, and a sentence on every field. Postprocessing hook."""
     result["paths"] = parts.oauth_paths() | result["paths"]
     result["webhooks"] = parts.webhooks()
     components = generator.registry.build({})

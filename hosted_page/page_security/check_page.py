@@ -1,4 +1,4 @@
-"""Payment pages of no order, for the daily check: they have the scripts and the headers of an order's pages.
+"""Payment pages without an order, for the daily check: they have the scripts and headers of an order's pages.
 
 Only an address that this service has signed within the last minute shows them.
 """

@@ -94,7 +94,7 @@ def check() -> Findings:
 
 
 class _Check:
-    """One check, which ends in time whatever the peers do."""
+    """One check. It ends by its deadline, even if an address does not answer."""
 
     def __init__(self, deadline: Deadline) -> None:
         self.found = Findings()

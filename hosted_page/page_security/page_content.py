@@ -24,7 +24,7 @@ class PageContent:
 
 
 def read(page: str) -> PageContent:
-    """Return what can run code in a page. Any text is read, also one that is no HTML."""
+    """Return what can run code in a page. Any text can be read, also one that is not HTML."""
     reader = _Reader()
     reader.feed(page)
     reader.close()

@@ -1,7 +1,7 @@
 """Collects the reports in which browsers say that a page tried to load or run what its policy forbids.
 
-Anybody can send a report, also a false one. Reports are therefore counted in few rows, which hold no
-text of the sender except a host. Rule card_page.reports.
+Anyone can send a report, also a false one. Reports are therefore counted in few rows. The only text of the sender
+in a row is a host. Rule card_page.reports.
 """
 
 import re
@@ -83,7 +83,7 @@ def _refusal(status: int, words: str, headers: Mapping[str, str] | None = None) 
 
 
 def _read(request: HttpRequest) -> list[Violation]:
-    """Return the violations of a body on pages of ours, those by extensions left out. Raises NotReports."""
+    """Return the violations on our pages that a body reports, except those of extensions. Raises NotReports."""
     try:
         reported = READERS[request.content_type or ""](strict_json.parse(request.body))
     except InvalidJson as invalid:
@@ -104,7 +104,7 @@ def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the same of what `report-uri` sends: one report."""
+    """Yield the same fields from what `report-uri` sends: one report."""
     report = body.get("csp-report") if isinstance(body, dict) else None
     if not isinstance(report, dict):
         raise NotReports("application/csp-report is an object with csp-report.")
@@ -121,7 +121,7 @@ def _texts(report: Mapping[str, Any], *names: str) -> Any:
 
 
 def _violation(report: tuple[str, str, str, str], host: str) -> Violation | None:
-    """Return what is counted of a report; None if it is about another site's page, or about an extension."""
+    """Return the violation to count; None if the report is about another site's page, or about an extension."""
     page, directive, blocked, source = report
     if _EXTENSION.match(blocked) or _EXTENSION.match(source):
         return None
@@ -168,7 +168,7 @@ def record(violations: Iterable[Violation], now: datetime) -> None:
 
 
 def _count(violation: Violation, count: int, now: datetime) -> bool:
-    """Count in the row of a violation; return whether there is one."""
+    """Add the count to the row of a violation; return whether it has a row."""
     rows = CspReport.objects.filter(**violation._asdict())
     return bool(rows.update(count=F("count") + count, last_seen=now))
 

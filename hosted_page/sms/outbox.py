@@ -58,7 +58,7 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
     """
     row = _row(asked, key)
     limits.check_country(asked.phone)
-    row.range_digest, row.alike["range_digest"] = "", []  # nobody pays an order to earn by SMS messages
+    row.range_digest, row.alike["range_digest"] = "", []  # SMS pumping does not pay for orders
     _lock(row)
     found = limits.look(row)
     row.created_at = row.due_at = found.now

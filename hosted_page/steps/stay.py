@@ -17,9 +17,9 @@ def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
 
 
 def beside(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the same for a page of an order or share that is paid or in progress, None if no one is signed in.
+    """Return the notice of a page of an order or share that is paid or in progress, None if no one is signed in.
 
-    A page that has reloaded itself does not prolong the sign-in: no person did that.
+    A page that has reloaded itself does not prolong the sign-in: no person has acted.
     """
     if not _is_in(request, target):
         return None

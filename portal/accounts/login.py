@@ -72,7 +72,7 @@ class AccountAdapter(DefaultAccountAdapter):
         try:
             user: User | None = super().authenticate(request, **credentials)
         except TooManyLogins:
-            self._attempt.delete()  # nothing was compared
+            self._attempt.delete()  # no password was compared
             raise
         if user is not None:
             login_limits.forgive(self._attempt)
@@ -98,7 +98,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
         """Return the ways to prove one's identity again, a passkey first.
 
-        The password is no way where a second factor is required.
+        The password is no such way for operators who have a second factor.
         """
         methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
         if methods and access.proves_by_code(user):
@@ -106,7 +106,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return sorted(methods, key=lambda method: method["id"] != "mfa_reauthenticate:webauthn")
 
     def pre_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse | None:
-        """Return where a login by a right password or code ends before its second factor, None if it goes on."""
+        """Return a response if a right password or code is not enough yet; None to continue to the second factor."""
         refusal: HttpResponse | None = super().pre_login(request, user, **facts)
         return refusal or unused_accounts.ask_for_proofs(request, user)
 

@@ -33,7 +33,7 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
     "password": (_limit(ACCOUNT, 50, HOUR), _limit(PAIR, 10, HALF_HOUR), _limit(ADDRESS, 100, HOUR)),
     "password_again": (_limit(ACCOUNT, 10, HALF_HOUR),),  # of people logged in: no stranger can use it up
     "second_factor": (_limit(PAIR, 10, HALF_HOUR), _limit(ACCOUNT, 50, DAY)),
-    "passkey": (_limit(ADDRESS, 100, HOUR),),  # logins by passkey only: nobody knows the account before
+    "passkey": (_limit(ADDRESS, 100, HOUR),),  # logins by passkey only: the account is unknown before
     "mailed_code": (_limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
     "code_mail": (_limit(PAIR, 5, HOUR), _limit(ACCOUNT, 20, HOUR), _limit(ADDRESS, 30, HOUR)),
     "reset_mail": (_limit(ACCOUNT, 5, HOUR), _limit(ADDRESS, 30, HOUR)),
@@ -106,7 +106,7 @@ def _counted(limit: Limit, attempt: LoginAttempt) -> Iterator[tuple[QuerySet[Log
 
 
 def _alike(attempt: LoginAttempt, fields: tuple[str, ...]) -> QuerySet[LoginAttempt]:
-    """Return the attempts of the same kind that share these fields, under whichever key they were counted."""
+    """Return the attempts of the same kind that share these fields, under any of the lookup keys."""
     shared = {f"{name}__in": attempt.alike[name] for name in fields}
     return LoginAttempt.objects.filter(kind=attempt.kind, **shared)
 

@@ -76,7 +76,7 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
         error_messages={"max_length": f"Use at most {LONGEST_NAME} characters."},
     )
     credential = CredentialField()
-    passwordless = None  # every passkey is
+    passwordless = None  # every passkey logs in without a password
 
     def clean_credential(self) -> dict[str, Any]:
         """Return only those parts of the credential that logins need, in their canonical form."""

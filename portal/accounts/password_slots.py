@@ -36,7 +36,7 @@ class PasswordHasher(PBKDF2PasswordHasher):
 
 
 class PasswordSlotMiddleware(MiddlewareMixin):
-    """Answers TooManyLogins, wherever it is raised, with a page that says when to try again."""
+    """Answers TooManyLogins of any view with a page that says when to try again."""
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not isinstance(exception, TooManyLogins):

@@ -111,7 +111,7 @@ class PreviousPasswordsValidator:
         rows.exclude(pk__in=list(self._newest(rows.values_list("pk", flat=True)))).delete()
 
     def get_help_text(self) -> str:
-        return f"Your password may be none of your last {self.count}."
+        return f"Your password cannot be one of your last {self.count}."
 
     def _newest(self, rows: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
         return rows.order_by("-created_at", "-pk")[: self.count]

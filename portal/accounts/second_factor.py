@@ -21,7 +21,7 @@ from portal.models import User
 
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 CODES = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
-SET_UP = "mfa_activate_totp"  # the page where a missing one is set up
+SET_UP = "mfa_activate_totp"  # the page where a person without a second factor sets one up
 LAST = "last_counter"  # in an authenticator's data: the half minute of the latest accepted code
 
 

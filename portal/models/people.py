@@ -130,7 +130,7 @@ class Invitation(models.Model):
 
 
 class LoginAttempt(models.Model):
-    """An attempt that portal.accounts.login_limits counts; account and address are kept as digests alone."""
+    """An attempt that portal.accounts.login_limits counts; account and address are stored only as digests."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     kind = models.CharField(max_length=20)

@@ -25,7 +25,7 @@ _BASIC = "Send Basic and the base64 of client_id:client_secret."
 
 
 class InvalidRequest(Exception):
-    """The request cannot be read, or asks for what there is not; the message says why, `error` in RFC 6749's word."""
+    """The request cannot be read, or asks for something unknown. The message says why; `error` is RFC 6749's code."""
 
     def __init__(self, words: str, error: str = "invalid_request") -> None:
         super().__init__(words)
@@ -79,7 +79,7 @@ def invalid_client() -> HttpResponse:
 
 
 def refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
-    """Return an error of RFC 6749 with a sentence that says what to do, in the signs that 5.2 there allows."""
+    """Return an error of RFC 6749 with a sentence that says what to do, in the characters that section 5.2 allows."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     allowed = words.translate({ord('"'): "'", ord("\\"): "/"}).encode("ascii", "replace").decode()
     content = {"error": error, "error_description": allowed}

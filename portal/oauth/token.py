@@ -20,7 +20,7 @@ def token(request: HttpRequest) -> HttpResponse:
 
 
 def _check(parameters: Parameters) -> None:
-    """Raise InvalidRequest for any grant but the one that there is."""
+    """Raise InvalidRequest for any grant except client_credentials."""
     if "grant_type" not in parameters:
         raise InvalidRequest("grant_type is missing. Send client_credentials.")
     if parameters["grant_type"] != "client_credentials":
@@ -41,7 +41,7 @@ def _issue(request: HttpRequest, parameters: Parameters) -> HttpResponse:
 
 
 def _other_scopes(parameters: dict[str, str]) -> str:
-    """Return what a client that has proven who it is was not made with, and what it was."""
+    """Return a sentence with the scopes that an authenticated client lacks, and with the scopes that it has."""
     client = CLIENT.first(parameters["client_id"])
     own = client.scopes.split() if client is not None else []
     others = [

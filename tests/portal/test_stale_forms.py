@@ -1,4 +1,4 @@
-"""A page that was opened for one merchant changes nothing of another (rule portal.stale_forms)."""
+"""A page that was opened for one merchant cannot change another merchant (rule portal.stale_forms)."""
 
 import re
 from pathlib import Path

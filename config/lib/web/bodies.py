@@ -81,7 +81,7 @@ def length(environ: Environ) -> int:
 
 
 def _too_slow(environ: Environ, start: StartResponse) -> bytes:
-    """Begin the answer to a body that did not come; return its body, in RFC 6749's words where OAuth clients ask."""
+    """Begin the answer to a body that did not arrive, and return the answer's body: RFC 6749's for OAuth clients."""
     number = request_id.kept(environ.get("HTTP_X_REQUEST_ID", ""))
     log.warning("slow_body", request_id=number)
     body = malformed.envelope("request_timeout", TOO_SLOW, number)

@@ -45,7 +45,7 @@ def _hashable(origins_of: Mapping[str, Sequence[str]]) -> _Origins:
 
 @lru_cache(1024)  # a merchant's pages have as many as the merchant has shops to lead back to
 def _policy(update: _Origins, replace: _Origins) -> str:
-    """Return the policy with its directives in one order: the library's is another in each process."""
+    """Return the policy with its directives in a fixed order: the library's order differs between processes."""
     return "; ".join(sorted(build_policy(update=dict(update), replace=dict(replace)).split("; ")))
 
 

@@ -29,7 +29,7 @@ def environment(request: HttpRequest) -> dict[str, Any]:
 
 
 def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
-    """Return the page that says that one may not do this, and what the exception knows: who may, or why not now."""
+    """Return the page for a refused action. It says which roles may act, or which merchant was chosen since."""
     facts = {name: getattr(exception, name, "") for name in ("who_may", "other_merchant")}
     return render(request, "403.html", facts, status=403)
 

@@ -31,7 +31,7 @@ class TestCard(NamedTuple):
 
     @property
     def fingerprint(self) -> str:
-        """Return what tells this card from others. It needs no key: the numbers are public."""
+        """Return the digest of the card's number. It needs no key: the test numbers are public."""
         return crypto.digest(self.number)
 
     @property

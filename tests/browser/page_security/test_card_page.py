@@ -15,7 +15,7 @@ from tests.journeys import polling
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
-# The addresses of script elements, and of all that was loaded as a script, whoever asked for it.
+# The addresses of script elements, and of everything that was loaded as a script.
 RAN = """() => [
   ...[...document.scripts].map((script) => script.src || "inline"),
   ...performance.getEntriesByType("resource")

@@ -35,8 +35,8 @@ NEED_A_LOGIN = (
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
     "/accounts/login/passkey/",
 )
-# Open, and there is nothing: the bank's line for who has no key, mails that nobody was sent, the daily check's pages
-# for who has no signature, and what is not there.
+# Open addresses that have no object for a stranger: the bank's messages without a key, mails that were not sent, the
+# daily check's pages without a signature, and paths that do not exist.
 NOTHING_THERE = [
     *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "api", "oauth", "(?:api|oauth)/"),
     "pay/check",

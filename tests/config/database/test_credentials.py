@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.at_rest")]
 DIGEST, KEYED, HASH, ENCRYPTED = "digest", "keyed digest", "password hash", "encrypted"
 # What gives access, by its column.
 CREDENTIALS = {
-    "account.EmailConfirmation.key": "unused: nobody confirms an e-mail by a link",
+    "account.EmailConfirmation.key": "unused: no e-mail is confirmed by a link",
     "checkout.GroupLink.token": ENCRYPTED,
     "checkout.GroupLink.token_digest": DIGEST,
     "checkout.PaymentRequest.claim_digest": DIGEST,
@@ -56,7 +56,7 @@ CREDENTIALS = {
     "usersessions.UserSession.session_key": KEYED,
     "webhooks.SigningSecret.secret": ENCRYPTED,
 }
-# Named like a credential, and none.
+# Columns that are named like a credential but give no access.
 _COUNTED = "what limits count by"
 _OTHER_GRANT = "of a grant that the token endpoint refuses: its table stays empty"
 NAMED_ALIKE = {

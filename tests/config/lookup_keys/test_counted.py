@@ -26,7 +26,7 @@ from tests.conftest import Api
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.keys")]
 
 
-# Each counts once under the keys of now. The next raises once the limit of two is reached, under whichever key.
+# Each counts once under the current keys. A call raises if the limit of two is reached already, under any key.
 def log_in() -> None:
     login_limits.spend("password", account=EMAIL, address=HOME)
 

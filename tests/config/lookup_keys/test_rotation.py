@@ -233,7 +233,7 @@ class TestTheSteps:
         assert Customer.objects.count() == 3
 
     def test_report_a_number_that_two_rows_have(self, keys: Keys, world: World) -> None:
-        """Where a process without the new key ran next to one that writes it."""
+        """A process without the new key ran next to one that writes under it."""
         keys.are(NEW)
         other = codes.person_of(LEA)
         keys.are(NEW, OLD)

@@ -1,4 +1,4 @@
-"""The pages of no order that the daily check reads."""
+"""Payment pages without an order, which the daily check reads."""
 
 from collections.abc import Callable
 

@@ -32,7 +32,7 @@ Rendered = dict[str, list[str]]
 
 
 def named_in(environment: Environment, name: str) -> Iterator[str]:
-    """Yield what a template, its parents and its parts load as scripts, whatever the context is."""
+    """Yield the scripts that a template, its parents and its parts load in any context."""
     assert environment.loader
     text = environment.loader.get_source(environment, name)[0]
     tree = environment.parse(text)

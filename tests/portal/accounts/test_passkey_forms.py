@@ -1,4 +1,4 @@
-"""What a browser may send as a passkey: bounded, and refused alike whatever is wrong with it."""
+"""Credentials that a browser sends: they are bounded, and every fault gets the same refusal."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`manage.py rotate_keys`: a field key that is known too widely can go, and nothing with it."""
+"""`manage.py rotate_keys`: a leaked field key can be removed without losing data."""
 
 import io
 from collections.abc import Iterator
