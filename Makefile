@@ -33,7 +33,7 @@ LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hash
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
 
-run: $(INSTALLED) ## Start the whole service on http://127.0.0.1:8000 (PORT, SHOP_PORT); Ctrl-C ends it
+run: $(INSTALLED) ## Start the whole service on http://localhost:8000 (PORT, SHOP_PORT); Ctrl-C ends it
 	@$(TIED) $(BIN)/python -m config.local.run
 
 # Many processes start and read the same modules: they are compiled once, whatever the shell says.

@@ -197,7 +197,7 @@ class TestPortal:
         keep(acme, THEIRS, is_approved=False)
         browser = stage.browser(stage.person(acme, Role.DEVELOPER))
         page = browser.get("/portal/webhooks").content.decode()
-        assert "an owner or admin has to approve it" in page and "Approve this address" not in page
+        assert "gets no personal data yet" in page and "Approve this address" not in page
         assert browser.post("/portal/webhooks/approve", {"url": THEIRS}).status_code == 403
         assert not Subscription.objects.get().is_approved
 
