@@ -137,7 +137,7 @@ def rotate(by: Membership, client_uuid: UUID) -> NewClient:
 
 
 def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
-    """End a key's old secret. Tokens that were issued for it stay valid for their hour.
+    """End a key's old secret and the key's tokens: no token says which of the two secrets it was issued for.
 
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
@@ -145,6 +145,7 @@ def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
         client = _locked(by, client_uuid)
         client.previous_secret, client.previous_holder = "", None
         client.save(update_fields=["previous_secret", "previous_holder"])
+        AccessToken.objects.filter(application=client).delete()
     return client
 
 

@@ -129,8 +129,9 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
 
 def _listening(events: Sequence[Event]) -> Sequence[_Listener]:
     """Return the subscriptions of these events' merchants."""
+    is_personal = any(event.type in PERSONAL for event in events)
     with connection.cursor() as cursor:
-        cursor.execute(_LISTENING, [[event.merchant_id for event in events]])
+        cursor.execute(_LISTENING + _LOCKED * is_personal, [[event.merchant_id for event in events]])
         return [_Listener(*row) for row in cursor.fetchall()]
 
 
@@ -139,6 +140,9 @@ _LISTENING = """
 SELECT merchant_id, id, event_types, has_deliveries, is_approved FROM webhooks_subscription
 WHERE ended_at IS NULL AND merchant_id = ANY(%s)
 """
+_LOCKED = (
+    "ORDER BY id FOR SHARE"  # an approval, or another address, comes before personal data is written or after
+)
 
 
 @contextmanager

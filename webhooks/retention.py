@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q
 from config.lib import batches, clock
 from config.lib.database import partitions
 from webhooks import statements
-from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, SigningSecret, Subscription
+from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
 ENDED_FOR = timedelta(hours=1)  # by then no event is emitted to a subscription that was read before its end
@@ -30,7 +30,16 @@ def delete_personal() -> int:
 
 def park_held() -> int:
     """Park the personal events that have waited for 7 days for the approval of their address; return how many."""
-    return _in_batches(statements.PARK_HELD, {"before": clock.first_id(clock.now() - PERSONAL_FOR)})
+    before = clock.first_id(clock.now() - PERSONAL_FOR)
+    return _in_batches(statements.PARK_HELD, {"before": before, "type": EventType.OPTED_IN.value})
+
+
+def release_missed() -> int:
+    """Make the personal events due that still wait although their address is approved; return how many.
+
+    Each was recorded, or sent again, at the moment of the approval.
+    """
+    return _in_batches(statements.RELEASE_MISSED, {"type": EventType.OPTED_IN.value})
 
 
 def make_ahead() -> int:

@@ -214,8 +214,8 @@ RELEASE_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NULL", n
 # Personal data that has waited for an approval for as long as it is retained.
 PARK_HELD = f"""
 WITH old AS MATERIALIZED (
-    SELECT d.id FROM webhooks_delivery_pending d
-    WHERE d.id < %(before)s AND d.next_attempt_at IS NULL AND d.lease_token IS NULL
+    SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
+    WHERE d.id < %(before)s AND d.event_type = %(type)s AND NOT s.is_approved AND d.lease_token IS NULL
     ORDER BY d.id LIMIT %(rows)s FOR UPDATE OF d SKIP LOCKED
 ),
 gone AS (
@@ -223,6 +223,16 @@ gone AS (
     RETURNING {_GONE}, clock_timestamp() AS ended_at, 'parked' AS status
 )
 {_END}"""  # noqa: S608 - of our own constants only
+
+# Deliveries that were written without a due time while their address was being approved.
+RELEASE_MISSED = """
+WITH missed AS MATERIALIZED (
+    SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
+    WHERE d.event_type = %(type)s AND d.next_attempt_at IS NULL AND d.lease_token IS NULL AND s.is_approved
+    ORDER BY d.id LIMIT %(rows)s FOR UPDATE OF d SKIP LOCKED
+)
+UPDATE webhooks_delivery_pending d SET next_attempt_at = clock_timestamp() FROM missed WHERE d.id = missed.id
+"""
 
 # Two statements: the second sees what was written by whoever held the event's row meanwhile. It locks the deliveries
 # before it looks whether they are under way: an attempt that begins or ends at this moment is waited for. One that is

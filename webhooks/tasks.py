@@ -22,7 +22,8 @@ def deliver_due() -> None:
 
 @shared_task
 def delete_personal() -> None:
-    """Park personal events that have waited too long for an approval, and delete the bodies of those that ended."""
+    """Release or park personal events that waited for an approval, and delete the bodies of those that ended."""
+    retention.release_missed()
     retention.park_held()
     retention.delete_personal()
 

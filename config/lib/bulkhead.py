@@ -4,6 +4,7 @@ Rule limit.slots.
 """
 
 import threading
+from collections import Counter as Counts
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -141,23 +142,23 @@ class Slot:
 
 
 class OneEach:
-    """Places for so many threads, at most one per key: no key's calls take them all, and nobody waits for one."""
+    """Places for so many threads, at most one per key, or `each`: no key's calls take them all, and no thread waits."""
 
-    def __init__(self, places: int) -> None:
-        self.places = places
+    def __init__(self, places: int, *, each: int = 1) -> None:
+        self.places, self._each = places, each
         self._lock = threading.Lock()
-        self._taken: set[Hashable] = set()
+        self._taken: Counts[Hashable] = Counts()
 
     @contextmanager
     def place(self, key: Hashable) -> Iterator[bool]:
         """Take a place for the length of the block if there is one; yield whether there was."""
         with self._lock:
-            is_ours = key not in self._taken and len(self._taken) < self.places
+            is_ours = self._taken[key] < self._each and self._taken.total() < self.places
             if is_ours:
-                self._taken.add(key)
+                self._taken[key] += 1
         try:
             yield is_ours
         finally:
             if is_ours:
                 with self._lock:
-                    self._taken.discard(key)
+                    self._taken -= Counts([key])  # a key that has no place is not kept

@@ -28,6 +28,8 @@ def read(page: str) -> PageContent:
     reader = _Reader()
     reader.feed(page)
     reader.close()
+    if "--!>" in page:  # ends a comment for browsers, and not for every reader
+        reader.found.other.append("an end of a comment that readers understand differently")
     return reader.found
 
 
@@ -37,7 +39,11 @@ class _Reader(HTMLParser):
         self.found = PageContent()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
+        given: dict[str, str] = {}
+        for name, value in attrs:
+            if name in given:  # browsers take the first one, other readers the last
+                self.found.other.append(f"a repeated attribute {name} in {tag}")
+            given.setdefault(name, value or "")
         if tag == "script" and given.get("src"):
             self.found.scripts.append(LoadedScript(given["src"], given.get("integrity", "")))
         elif tag == "script":

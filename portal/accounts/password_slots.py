@@ -3,19 +3,25 @@
 Rule limit.passwords.
 """
 
+from contextvars import ContextVar
+
 from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
-from config.lib.bulkhead import Bulkhead, Busy
+from config.lib.bulkhead import Bulkhead, Busy, OneEach
+from config.lib.web import address
 
 # A hash takes a core for a quarter of a second. On two cores, 16 parallel logins raise the median of an API read from
 # 1.8 to 129 ms without this limit, and leave it at 1.8 ms with it (`make bench ARGS=logins` measures all three).
 QUEUE = 8  # waiters for each slot: about as many as get a turn in two seconds, and few of a process's threads
+OF_A_NETWORK = 3  # callers who hash or wait at a time: one network cannot keep all others from logging in
 RETRY_SECONDS = 3
 SLOTS = Bulkhead(settings.PASSWORD_SLOTS, queue=QUEUE * settings.PASSWORD_SLOTS, name="passwords")
+PLACES = OneEach((1 + QUEUE) * settings.PASSWORD_SLOTS, each=OF_A_NETWORK)
+_network: ContextVar[str] = ContextVar("network", default="")  # of the request; "" for a command
 
 
 class TooManyLogins(Busy):
@@ -27,8 +33,10 @@ class PasswordHasher(PBKDF2PasswordHasher):
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:
         """Return the hash. Raises TooManyLogins."""
-        with SLOTS.slot() as slot:
+        with PLACES.place(_network.get()) as is_free, SLOTS.slot() as slot:
             try:
+                if not is_free:
+                    SLOTS.refuse()
                 slot.wait()
             except Busy:
                 raise TooManyLogins from None
@@ -36,7 +44,10 @@ class PasswordHasher(PBKDF2PasswordHasher):
 
 
 class PasswordSlotMiddleware(MiddlewareMixin):
-    """Answers TooManyLogins of any view with a page that says when to try again."""
+    """Notes whose password it is, and answers TooManyLogins of any view with a page that says when to try again."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        _network.set(address.networks_of(address.of(request)).network)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not isinstance(exception, TooManyLogins):

@@ -12,6 +12,7 @@ from django.contrib.auth import logout
 from django.contrib.sessions.models import Session
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from config.lib import batches
@@ -135,9 +136,11 @@ def _follow(request: HttpRequest) -> None:
 
 
 def _looks(request: HttpRequest) -> bool:
-    """Whether a page asks by itself, by its script or without one: that is no person's use."""
+    """Return whether the browser asks without a person: a page that updates itself, or a report about a page."""
     is_read = request.method == "GET" and request.path.startswith(LIVE_UNDER)
-    return is_read and (LIVE in request.headers or LOOKS in request.GET)
+    return request.path == reverse("csp_reports") or (
+        is_read and (LIVE in request.headers or LOOKS in request.GET)
+    )
 
 
 def _mark_seen(request: HttpRequest) -> None:

@@ -187,6 +187,7 @@ def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequen
     """Keep the endpoint; return the secret of a new one, "" where it was changed. Raises Unfit."""
     checked = _checked(membership.merchant, url, chosen)
     with transaction.atomic():
+        access.recheck(membership, "change_webhooks")  # the check of the address has taken seconds
         is_approved = access.may(membership, "approve_endpoint")
         registered = subscriptions.keep(
             membership.merchant, url=checked, event_types=_types(chosen), is_approved=is_approved
@@ -221,6 +222,7 @@ def _types(chosen: Sequence[str]) -> list[str]:
 def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Approve the address for personal data; the deliveries that wait for it are then due."""
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+        access.recheck(membership, "approve_endpoint")
         url = subscriptions.approve(membership.merchant, request.POST.get("url", ""))
         if url:
             audit.record(request, membership, "endpoint_approved", url=url)
@@ -236,6 +238,7 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     if request.method != "POST":
         return pages.ask(request, membership, ENDING, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+        access.recheck(membership, "change_webhooks")
         subscriptions.end(membership.merchant)
         audit.record(request, membership, "subscription_ended")
         messages.success(request, "Removed. What waited for the endpoint is parked.")
@@ -247,6 +250,7 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Make a new secret, which the page shows once. Earlier ones sign on, each for its own two hours."""
     try:
         with transaction.atomic():
+            access.recheck(membership, "change_webhooks")
             rotated = subscriptions.rotate(membership.merchant)
             audit.record(request, membership, "secret_rotated")
     except subscriptions.RotationInProgress:
@@ -262,6 +266,7 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Stop the old secrets from signing."""
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+        access.recheck(membership, "change_webhooks")
         if subscriptions.revoke_previous(membership.merchant):
             audit.record(request, membership, "secret_revoked")
             messages.success(request, "Only the new secret signs now.")

@@ -28,8 +28,10 @@ class TestKey:
         again = client.post(f"/portal/keys/{known.pk}/rotate", follow=True).content.decode()
         assert "has two secrets already" in again
         assert [get_token(known.client_id, secret) for secret in (old, new)] == [200, 200]
+        assert api.get("checkouts").status_code == 200
         client.post(f"/portal/keys/{known.pk}/stop")
         assert [get_token(known.client_id, secret) for secret in (old, new)] == [401, 200]
+        assert api.get("checkouts").status_code == 401, "a token of the old secret ends with it"
 
     def test_revoked_ends_with_its_tokens_at_once(self, client: Client, api: Api) -> None:
         assert api.get("checkouts").status_code == 200

@@ -13,6 +13,14 @@ def test_scripts_are_listed_with_their_integrity() -> None:
     assert found.other == []
 
 
+END_OF_COMMENT = "an end of a comment that readers understand differently"
+
+
+def test_the_first_of_two_addresses_counts_as_in_browsers() -> None:
+    text = "<script src='/evil.js' integrity='' src='/a.js' integrity='sha384-x'></script>"
+    assert page_content.read(text).scripts == [LoadedScript("/evil.js", "")]
+
+
 @pytest.mark.parametrize(
     ("text", "other"),
     [
@@ -23,6 +31,8 @@ def test_scripts_are_listed_with_their_integrity() -> None:
         ("<object data='x'></object>", "an element object"),
         ("<button onclick='go()'>Pay</button>", "inline code in button, onclick"),
         ("<a href=' JavaScript:go()'>Pay</a>", "an address of inline code in a, href"),
+        ("<script src='/evil.js' src='/a.js'></script>", "a repeated attribute src in script"),
+        ("<!-- a --!><script src='/evil.js'></script> -->", END_OF_COMMENT),
         ("<form action='javascript:go()'></form>", "an address of inline code in form, action"),
     ],
 )

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher, get_hasher, make_password
@@ -89,7 +90,9 @@ def pool() -> Iterator[ThreadPoolExecutor]:
         yield made
 
 
-def hashed() -> str:
+def hashed(network: str = "") -> str:
+    """Hash a password for a caller of this network, by default of one that no other caller is in."""
+    password_slots._network.set(network or str(uuid4()))
     try:
         return make_password(PASSWORD)
     except TooManyLogins:
@@ -121,6 +124,20 @@ class TestSlots:
             assert not any(one.done() and one.result() != "refused" for one in asked)
         slow.may_end.release(1 + password_slots.QUEUE)
         assert [one.result(10) for one in asked].count("refused") == 20 - 1 - password_slots.QUEUE
+
+    @pytest.mark.rule("limit.passwords")
+    def test_one_network_takes_few_places_and_leaves_the_others_theirs(
+        self, slow: SlowHash, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("config.lib.bulkhead.WAIT_SECONDS", 60)
+        asked = [pool.submit(hashed, "10.0.0.1") for _ in range(12)]
+        assert slow.begun.acquire(timeout=10)
+        while sum(one.done() for one in asked) < 12 - password_slots.OF_A_NETWORK:
+            pass
+        neighbour = pool.submit(hashed, "10.0.0.2")
+        slow.may_end.release(1 + password_slots.OF_A_NETWORK)
+        assert neighbour.result(10) != "refused"
+        assert [one.result(10) for one in asked].count("refused") == 12 - password_slots.OF_A_NETWORK
 
     def test_the_queue_of_the_service_is_bounded(self) -> None:
         assert (password_slots.SLOTS.slots, password_slots.SLOTS._queue) == (1, password_slots.QUEUE)

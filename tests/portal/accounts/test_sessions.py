@@ -143,6 +143,15 @@ class TestAPageThatUpdatesItself:
         pass_time(timedelta(minutes=6))
         assert not people.is_in(client)
 
+    def test_reports_of_its_browser_put_no_end_off(self, client: Client, lea: User) -> None:
+        people.log_in(client)
+        assert people.is_in(client)
+        pass_time(timedelta(minutes=10))
+        kind = "application/reports+json"
+        assert client.post("/csp-reports", "[]", content_type=kind).status_code == 204
+        pass_time(timedelta(minutes=6))
+        assert not people.is_in(client)
+
     @pytest.mark.parametrize("look", LOOKS, ids=["by its script", "without script"])
     def test_is_not_what_sends_a_form(self, client: Client, lea: User, look: dict[str, Any]) -> None:
         people.log_in(client)

@@ -7,12 +7,12 @@ import pytest
 from config.lib import clock
 from payments.models import Merchant
 from portal import keys, team
-from portal.models import Role
+from portal.models import Membership, Role
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.portal import stage
 from tests.portal.people import mails
-from webhooks import delivery, outbox, resending, retention, subscriptions
+from webhooks import checks, delivery, outbox, resending, retention, subscriptions
 from webhooks.checks import CheckedUrl
 from webhooks.delivery import Claims
 from webhooks.models import Delivery, Event, EventType, Subscription
@@ -100,6 +100,22 @@ class TestWaiting:
         assert Delivery.objects.exclude(pk=fresh.pk).get().status == "parked"
         assert Delivery.objects.get(pk=fresh.pk).status == "pending"
 
+    def test_ends_parked_after_a_week_also_with_a_due_time(self, acme: Merchant) -> None:
+        """The address changed while the delivery was written, so that it was due and never held."""
+        keep(acme, OURS, is_approved=True)
+        with_age(timedelta(days=8), opt_in(acme))
+        Delivery.objects.update(next_attempt_at=clock.now())
+        assert retention.park_held() == 0
+        Subscription.objects.update(is_approved=False)
+        assert retention.park_held() == 1 and Delivery.objects.get().status == "parked"
+
+    def test_ends_for_a_delivery_that_the_approval_missed(self, acme: Merchant) -> None:
+        keep(acme, THEIRS, is_approved=False)
+        opt_in(acme)
+        Subscription.objects.update(is_approved=True)
+        assert claimed() == [] and retention.release_missed() == 1
+        assert [one.url for one in claimed()] == [THEIRS]
+
 
 def with_age(age: timedelta, waiting: Delivery) -> None:
     """Let a delivery and its event be older, as their ids say."""
@@ -164,6 +180,16 @@ class TestKey:
         self.api(owned).post("webhooks/subscription", self.URL)
         assert Subscription.objects.get().is_approved
 
+    def test_leaves_a_developer_no_token_once_the_owner_has_stopped_their_secret(
+        self, acme: Merchant
+    ) -> None:
+        owner, developer = stage.person(acme, Role.OWNER), stage.person(acme, Role.DEVELOPER)
+        developers = self.api(keys.create(developer, "Key", ["webhooks:write"]))
+        keys.rotate(owner, developers.key.client.pk)
+        keys.stop_previous(owner, developers.key.client.pk)
+        assert developers.post("webhooks/subscription", self.URL).status_code == 401
+        assert not Subscription.objects.exists()
+
     def test_of_a_person_who_was_demoted_approves_nothing(self, acme: Merchant) -> None:
         owner, admin = stage.person(acme, Role.OWNER), stage.person(acme, Role.ADMIN)
         made = keys.create(admin, "Key", ["webhooks:write"])
@@ -192,6 +218,22 @@ class TestPortal:
     def test_approves_an_admins_own_address(self, acme: Merchant) -> None:
         stage.browser(stage.person(acme, Role.ADMIN)).post("/portal/webhooks/endpoint", self.FORM)
         assert Subscription.objects.get().is_approved
+
+    @pytest.mark.parametrize("role", [Role.VIEWER, None])
+    def test_reads_the_role_again_after_the_address_was_checked(
+        self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, role: Role | None
+    ) -> None:
+        """The owner of the address decides how long its check takes; the person can lose the role meanwhile."""
+        admin = stage.person(acme, Role.ADMIN)
+
+        def slow_check(*_: object) -> CheckedUrl:
+            rows = Membership.objects.filter(pk=admin.pk)
+            rows.update(role=role) if role else rows.delete()
+            return THEIRS
+
+        monkeypatch.setattr(checks, "checked", slow_check)
+        assert stage.browser(admin).post("/portal/webhooks/endpoint", self.FORM).status_code == 403
+        assert not Subscription.objects.exists()
 
     def test_shows_a_developer_no_way_to_approve(self, acme: Merchant) -> None:
         keep(acme, THEIRS, is_approved=False)
