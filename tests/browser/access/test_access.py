@@ -110,6 +110,8 @@ When a mate pays, their share goes back to your card. If a mate never pays, thei
     button "Continue to pay"
 form
   button "Back to Acme Tickets"
+form
+  button "Not you?"
 """,
     "card": """
 text: Acme Tickets Order {order}
@@ -147,6 +149,8 @@ group
   summary "Test cards Show"
 form
   button "Back to Acme Tickets"
+form
+  button "Not you?"
 """,
     "held": """
 text: Acme Tickets Order {order}
@@ -174,6 +178,8 @@ region "The bill, by person"
     listitem: Priya {money} Starts when confirmed
   text: Adds up {money}
 status [live=polite]
+form
+  button "Leave"
 """,
     "bill": """
 text: Acme Tickets Order {order}
@@ -232,6 +238,8 @@ region "Hear from Acme Tickets?"
     checkbox "Acme Tickets may send me offers by e‑mail and text. I can stop any time."
     text: Not needed to pay.
 status [live=polite]
+form
+  button "Leave"
 """,
     "mate": """
 text: Acme Tickets Lea’s order {order}
