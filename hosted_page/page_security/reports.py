@@ -25,7 +25,7 @@ from hosted_page.models import CspReport
 KEPT = timedelta(days=30)  # after the last report of a row
 LARGEST = 16 * 1024  # bytes of a body
 MAX_REPORTS = 20  # of a body; the rest is ignored
-MAX_ROWS = 200  # with a host; further hosts are counted as OTHER, by page and directive
+MAX_ROWS = 200  # with a host; for a further one, the host that was reported least becomes OTHER
 OTHER, OURSELVES = "other", "this service"
 _CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
 _PORTAL = re.compile(r"/(?:portal|accounts|join)(?:/|$)")
@@ -160,7 +160,7 @@ def _looks_random(label: str) -> bool:
 
 
 def record(violations: Iterable[Violation], now: datetime) -> None:
-    """Count violations, each in its row; in the row of OTHER hosts if there are too many rows."""
+    """Count violations, each in its row. Invented hosts can't keep a real one out: it replaces the rarest."""
     counts = Counter(violations)
     for violation in sorted(counts):
         if not _count(violation, counts[violation], now):
@@ -176,8 +176,14 @@ def _count(violation: Violation, count: int, now: datetime) -> bool:
 @transaction.atomic
 def _add(violation: Violation, count: int, now: datetime) -> None:
     quota.lock("csp_reports")
-    if _hosts().count() >= MAX_ROWS:
-        violation = violation._replace(blocked=OTHER)
+    if violation.blocked != OTHER and _hosts().count() >= MAX_ROWS:
+        rarest = _hosts().order_by("count", "last_seen")[0]
+        _insert_or_count(Violation(rarest.page, rarest.directive, OTHER), rarest.count, now)
+        rarest.delete()
+    _insert_or_count(violation, count, now)
+
+
+def _insert_or_count(violation: Violation, count: int, now: datetime) -> None:
     if not _count(violation, count, now):
         CspReport.objects.create(**violation._asdict(), first_seen=now, last_seen=now, count=count)
 

@@ -136,9 +136,18 @@ class TestBounds:
         ]
         reports.record(found, timezone.now())
         send([violation()])
-        assert CspReport.objects.count() == reports.MAX_ROWS + 2
-        assert CspReport.objects.get(page="card form", blocked="other").count == 7
-        assert CspReport.objects.get(page="hosted page", blocked="other").count == 1
+        assert CspReport.objects.count() == reports.MAX_ROWS + 1
+        assert CspReport.objects.get(blocked="other").count == 8
+
+    def test_invented_hosts_keep_no_real_one_out(self) -> None:
+        """A host that many browsers report stays, and a new one is named, however many were invented."""
+        real = reports.Violation("card form", "script-src", "evil.example")
+        for first in range(0, 3 * reports.MAX_ROWS, reports.MAX_ROWS):
+            invented = range(first, first + reports.MAX_ROWS)
+            reports.record([real, real], timezone.now())
+            hosts = [reports.Violation("card form", "img-src", f"h{n}.example") for n in invented]
+            reports.record(hosts, timezone.now())
+        assert CspReport.objects.get(blocked="evil.example").count == 6
 
     def test_of_a_body_only_the_first_reports_are_read(self) -> None:
         short = {
