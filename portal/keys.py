@@ -162,7 +162,7 @@ def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
 
 def held_by(merchant: Merchant, person: User) -> list[ApiClient]:
     """Return the merchant's live keys of which the person was given a secret that still works, the oldest first."""
-    of_person = Q(holder=person) | (Q(previous_holder=person) & ~Q(previous_secret=""))
+    of_person = Q(holder=person) | Q(previous_holder=person)  # a stopped secret has no holder
     return list(ApiClient.objects.filter(of_person, merchant=merchant, revoked_at=None).order_by("created"))
 
 

@@ -79,6 +79,8 @@ class TestWaiting:
         late = opt_in(acme)
         Subscription.objects.update(url=THEIRS, is_approved=False)
         assert Delivery.objects.get(pk=late.pk).next_attempt_at is not None and claimed() == []
+        outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
+        assert [one.event_type for one in claimed()] == [EventType.VOIDED]
 
     def test_holds_for_a_delivery_that_is_sent_again(self, acme: Merchant) -> None:
         keep(acme, OURS, is_approved=True)
