@@ -143,5 +143,5 @@ def table() -> Iterable[str]:
     for script in SCRIPTS:
         named = (PAGES[page] for page in script.pages)
         pages = "all" if len(script.pages) == len(PAGES) else ", ".join(named)
-        integrity = "`sha384`" if script.is_ours else "none: Stripe changes this script without notice"
+        integrity = "`sha256`" if script.is_ours else "none: Stripe changes this script without notice"
         yield f"| {source(script)} | {script.owner} | {script.reason} | {pages} | {integrity} |"

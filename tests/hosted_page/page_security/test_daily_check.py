@@ -139,7 +139,7 @@ class TestAChange:
         assert f"{FIRST} {said}" in changes() and f"{CARD} {said}" in changes()
 
     def test_of_an_integrity_is_named(self, network: Network) -> None:
-        network.change = lambda answer: answer.replace(' integrity="sha384-', ' title="sha384-')
+        network.change = lambda answer: answer.replace(' integrity="sha256-', ' title="sha256-')
         assert f"{CARD} loads /static/js/card.js with the integrity missing." in changes()
 
     def test_of_a_script_that_is_no_longer_loaded_is_named(self, network: Network) -> None:

@@ -6,10 +6,10 @@ from hosted_page.page_security.page_content import LoadedScript
 
 def test_scripts_are_listed_with_their_integrity() -> None:
     text = (
-        '<script src="/a.js" integrity="sha384-x" defer></script><SCRIPT SRC=https://b.example/b.js></SCRIPT>'
+        '<script src="/a.js" integrity="sha256-x" defer></script><SCRIPT SRC=https://b.example/b.js></SCRIPT>'
     )
     found = page_content.read(text)
-    assert found.scripts == [LoadedScript("/a.js", "sha384-x"), LoadedScript("https://b.example/b.js", "")]
+    assert found.scripts == [LoadedScript("/a.js", "sha256-x"), LoadedScript("https://b.example/b.js", "")]
     assert found.other == []
 
 
@@ -17,7 +17,7 @@ END_OF_COMMENT = "an end of a comment that readers understand differently"
 
 
 def test_the_first_of_two_addresses_counts_as_in_browsers() -> None:
-    text = "<script src='/evil.js' integrity='' src='/a.js' integrity='sha384-x'></script>"
+    text = "<script src='/evil.js' integrity='' src='/a.js' integrity='sha256-x'></script>"
     assert page_content.read(text).scripts == [LoadedScript("/evil.js", "")]
 
 
