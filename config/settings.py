@@ -10,7 +10,7 @@ import phonenumbers
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from config import env, logs
+from config import env, logs, openapi
 from config.lib.database import bounded, partitions
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -150,9 +150,8 @@ WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
 API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
 if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:
-    _refuse(
-        "API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS must be at least 7: nothing younger can be dropped."
-    )
+    _days = "API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS"
+    _refuse(f"{_days} must be at least 7: nothing younger can be dropped.")
 PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after their last order
 ERASURES_FILE = env.optional("ERASURES_FILE")  # outside the database: who was erased
 DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # another word after each restored snapshot
@@ -288,9 +287,8 @@ _POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: one connection at a time, ma
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
 # PostgreSQL plans a statement once a connection, from its fifth time on: half its CPU. Not behind a pooler that gives
 # each transaction another connection and does not know prepared statements.
-_PREPARING = (
-    {"server_side_binding": True, "prepare_threshold": 5} if env.boolean("DATABASE_PREPARE", False) else {}
-)
+_IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
+_PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 DATABASES = {
     "default": {
         **_DATABASE,
@@ -451,21 +449,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
     "NON_FIELD_ERRORS_KEY": "",
 }
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Merchant Checkout Service",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.1",
-    "SERVERS": [{"url": BASE_URL}],
-    "PREPROCESSING_HOOKS": ["config.openapi.schema.described"],
-    "POSTPROCESSING_HOOKS": ["config.openapi.schema.complete"],
-    "PATH_CONVERTER_OVERRIDES": {"api_uuid": {"type": "string", "format": "uuid"}},
-    "SORT_OPERATIONS": False,
-    "SORT_OPERATION_PARAMETERS": False,
-    "DISABLE_DOCSTRING_DESCRIPTIONS": True,
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "GENERIC_ADDITIONAL_PROPERTIES": None,
-    "ENABLE_DJANGO_DEPLOY_CHECK": False,
-}
+SPECTACULAR_SETTINGS = openapi.settings(BASE_URL)
 
 # --- Celery ----------------------------------------------------------------------------------------------
 

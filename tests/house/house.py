@@ -23,7 +23,7 @@ MAX_TEMPLATE_LINES = 80
 MAX_TEMPLATE_WIDTH = 160
 PORTAL = "static/css/portal.css"  # takes its sizes from tokens.css; only a breakpoint cannot be a token
 # One room each; the second is one file for whoever downloads it.
-LONGER = {"config/settings.py": 520, "config/openapi/listen.py": 480}
+LONGER = {"config/settings.py": 500, "config/openapi/listen.py": 480}
 # Words that the glossary has dropped, for whatever name is given in code, tests, templates and scripts.
 NOT_USED = frozenset(
     (
