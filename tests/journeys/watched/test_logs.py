@@ -75,14 +75,17 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Order]:
     with proxied.running(folder, SANDBOX) as (_, service):
         merchant = service.new_merchant()
         service.command("shell", "--command", SUBSCRIBE.format(merchant.owner[0]))
-        uuid = merchant.captured()
+        order = Order(merchant.held(), merchant, folder)
+        part, facts = BY_OTHERS["delivery"]
+        order.line(part, **facts)  # a capture before the first attempt would take it back
+        merchant.capture(order.uuid)
         owner = Person(service)
         owner.log_in(*merchant.owner)
         owner.set_up_app()
-        owner.open(f"/portal/checkouts/{uuid}")
-        owner.refund(uuid)
-        merchant.awaited(uuid, "refunded", within=30)
-        yield Order(uuid, merchant, folder)
+        owner.open(f"/portal/checkouts/{order.uuid}")
+        owner.refund(order.uuid)
+        merchant.awaited(order.uuid, "refunded", within=30)
+        yield order
 
 
 def request(method: str, route: str) -> Line:
