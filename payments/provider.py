@@ -157,8 +157,22 @@ class DisputeStatus(StrEnum):
 
 
 @dataclass(frozen=True)
+class DisputeLine:
+    """A line of the provider's balance by which a dispute moved money: taken from us, or `is_back`, given back."""
+
+    reference: str
+    is_back: bool
+    at: datetime
+
+
+@dataclass(frozen=True)
 class DisputeRecord:
-    """One dispute in the provider's books: `reference` is its id there, `respond_by` when evidence must be in."""
+    """One dispute in the provider's books: `reference` is its id there, `respond_by` when evidence must be in.
+
+    `lines` say that and when it moved money: each moved the whole `amount`. Their own amounts are in the account's
+    currency, and are no part of this. `unknown_status` is the provider's word for a status that the adapter does not
+    know: such a dispute counts as open.
+    """
 
     reference: str
     amount: int
@@ -167,6 +181,52 @@ class DisputeRecord:
     status: DisputeStatus
     opened_at: datetime
     respond_by: datetime | None = None
+    lines: Sequence[DisputeLine] = ()
+    unknown_status: str = ""
+
+
+@dataclass(frozen=True)
+class CaptureRecord:
+    """What a payment's card was charged, by whomever. `reference` is that of a succeeded capture's Outcome too."""
+
+    reference: str
+    amount: int
+    currency: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class RefundRecord:
+    """One refund of a payment as it stands now, whoever made it. `reference` is that of its Outcome too.
+
+    `verdict` is PENDING, SUCCEEDED or FAILED. `has_returned`: it had given the money back before it failed.
+    `operation` is ours, None if others made it; `refund` or `share` is what ours was for, as far as the provider keeps
+    that.
+    """
+
+    reference: str
+    amount: int
+    currency: str
+    verdict: Verdict
+    at: datetime
+    reason: str = ""
+    has_returned: bool = False
+    operation: UUID | None = None
+    refund: UUID | None = None
+    share: UUID | None = None
+
+
+@dataclass(frozen=True)
+class Books:
+    """Everything that the provider's books have about one payment's money, each object as it is now.
+
+    `is_held`: money is held on the card now, and not taken.
+    """
+
+    is_held: bool = False
+    capture: CaptureRecord | None = None
+    refunds: Sequence[RefundRecord] = ()
+    disputes: Sequence[DisputeRecord] = ()
 
 
 @dataclass(frozen=True)
@@ -287,6 +347,19 @@ class Provider(Protocol):
         """Return every refund of a payment, as it stands now, also those that others made, however old they are.
 
         Raises ProviderUnreachable.
+        """
+
+    def movements(self, payment: Payment) -> Books:
+        """Return what the provider's books have about a payment: our acts, acts in its dashboard, and disputes.
+
+        It reads each object as it is now and never relies on the order of events. What it lacks may still arrive.
+        Raises ProviderUnreachable.
+        """
+
+    def changed(self, since: datetime) -> Iterable[UUID]:
+        """Return our ids of the payments, however old, whose books have changed from `since` on.
+
+        Further payments do no harm. Raises ProviderUnreachable.
         """
 
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -82,8 +83,17 @@ def amount_of_record(said: Any) -> int:
     return amount(said) or 0
 
 
-def is_vouched(said: Any) -> bool:
+def is_true(said: Any) -> bool:
     return said is True
+
+
+def unchanged(said: Any) -> Any:
+    return said
+
+
+def sequence(said: Any) -> Sequence[Any]:
+    """Return a list or a tuple as it is, an empty one for anything else; its members have readers of their own."""
+    return said if isinstance(said, list | tuple) else ()
 
 
 def is_moved(said: Any) -> bool:

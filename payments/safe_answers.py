@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
@@ -18,8 +18,11 @@ from payments import discrepancies, provider, readable
 from payments.models import Operation
 from payments.provider import (
     AmountRule,
+    Books,
+    CaptureRecord,
     CardForm,
     CardPage,
+    DisputeLine,
     DisputeRecord,
     Entry,
     Notification,
@@ -27,12 +30,14 @@ from payments.provider import (
     PaymentRecord,
     ProviderUnreachable,
     Record,
+    RefundRecord,
     Verdict,
 )
 
 log = structlog.get_logger("payments.safe_answers")
 
 MAX_IN_LOG = 24_000  # characters; `ascii` may turn one into ten
+T = TypeVar("T")
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
     "verdict": readable.verdict,
@@ -41,7 +46,7 @@ OUTCOME: Readers = {
     "action_url": readable.address,
     "card": readable.card,
     "amount": readable.amount,
-    "is_vouched": readable.is_vouched,
+    "is_vouched": readable.is_true,
 }
 RECORD: Readers = {
     "key": readable.uuid,
@@ -51,7 +56,7 @@ RECORD: Readers = {
     "account": readable.uuid,
     "amount": readable.amount_of_record,
     "currency": readable.currency,
-    "is_outside": readable.is_vouched,
+    "is_outside": readable.is_true,
 }
 
 PAYMENT: Readers = {
@@ -73,6 +78,37 @@ DISPUTE: Readers = {
     "status": readable.dispute_status,
     "opened_at": readable.moment,
     "respond_by": readable.moment,
+    "lines": readable.sequence,
+    "unknown_status": readable.reason,
+}
+LINE: Readers = {
+    "reference": readable.distinct_reference,
+    "is_back": readable.is_true,
+    "at": readable.moment,
+}
+CAPTURE: Readers = {
+    "reference": readable.distinct_reference,
+    "amount": readable.amount_of_record,
+    "currency": readable.currency,
+    "at": readable.moment,
+}
+REFUND: Readers = {
+    "reference": readable.distinct_reference,
+    "amount": readable.amount_of_record,
+    "currency": readable.currency,
+    "verdict": readable.verdict_of_record,
+    "at": readable.moment,
+    "reason": readable.reason,
+    "has_returned": readable.is_true,
+    "operation": readable.uuid_or_none,
+    "refund": readable.uuid_or_none,
+    "share": readable.uuid_or_none,
+}
+BOOKS: Readers = {
+    "is_held": readable.is_true,
+    "capture": readable.unchanged,
+    "refunds": readable.sequence,
+    "disputes": readable.sequence,
 }
 ENTRY: Readers = {
     "reference": readable.distinct_reference,
@@ -88,6 +124,8 @@ ENTRY: Readers = {
     "payout": readable.reference,
 }
 MAX_DISPUTES = 100  # of one payment
+MAX_REFUNDS = 500  # of one payment
+MAX_LINES = 100  # of one dispute
 MAX_NOTIFICATIONS = 1000  # in one message
 
 
@@ -128,7 +166,26 @@ def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord
     """Yield up to MAX_DISPUTES disputes of a payment, safe to book; `now` stands for an invalid `opened_at`."""
     for told in islice(said, MAX_DISPUTES):
         read = _read(told, DisputeRecord, DISPUTE)
-        yield DisputeRecord(**read | {"opened_at": read["opened_at"] or now})
+        lines = tuple(_dated(line, DisputeLine, LINE, now) for line in read["lines"][:MAX_LINES])
+        yield DisputeRecord(**read | {"opened_at": read["opened_at"] or now, "lines": lines})
+
+
+def books(said: object, *, now: datetime) -> Books:
+    """Return what the provider's books have about a payment, safe to record; `now` stands for an invalid time."""
+    read = _read(said, Books, BOOKS)
+    capture = read["capture"]
+    return Books(
+        is_held=read["is_held"],
+        capture=None if capture is None else _dated(capture, CaptureRecord, CAPTURE, now),
+        refunds=tuple(_dated(told, RefundRecord, REFUND, now) for told in read["refunds"][:MAX_REFUNDS]),
+        disputes=tuple(disputes(read["disputes"], now=now)),
+    )
+
+
+def _dated(said: object, kind: type[T], readers: Readers, now: datetime) -> T:
+    """Return what was said, safe to record, with `now` for an invalid time."""
+    read = _read(said, kind, readers)
+    return kind(**read | {"at": read["at"] or now})
 
 
 def entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
