@@ -28,7 +28,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom test test-full chaos drill bench bench-webhooks screenshots messages monitoring rules check lock tools packages
+.PHONY: help run install static env sbom test test-full chaos model drill bench bench-webhooks screenshots messages monitoring runbook rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -50,6 +50,9 @@ test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## 
 chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -k "not thirty_seeds" -s $(ARGS)
 
+model: $(INSTALLED) ## Check the model of money after the capture, and tell how each broken variant loses money (ARGS=large)
+	@$(BIN)/python -m tests.model $(ARGS)
+
 drill: export DRILL_SECONDS ?= 300
 drill: $(INSTALLED) ## Lose the database's machine under load, restore it and repair it (DRILL_SECONDS=60)
 	@$(BIN)/python -m pytest -n 0 -s tests/journeys/test_drill.py $(ARGS)
@@ -69,6 +72,9 @@ messages: $(INSTALLED) ## Collect the words of the payer's pages, and compile th
 
 monitoring: $(INSTALLED) ## Make config/monitoring's alert rules and dashboard of their tables
 	@$(BIN)/python -m config.monitoring
+
+runbook: $(INSTALLED) ## Write the tables of the discrepancy runbook in docs/operate.md from the table of kinds
+	@$(BIN)/python -m tests.house.runbook
 
 rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
 	@$(BIN)/python -m tests.house.rules $(ARGS)

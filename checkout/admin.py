@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from checkout import cancellations, reading, states
+from checkout import cancellations, reading, settling, states
 from checkout.models import (
     ApiCall,
     Bill,
@@ -33,7 +33,7 @@ from config.lib.admin.readonly import ReadOnlyAdmin
 from payments import money, opening
 from payments.cause import Cause, cause_of_operator
 from payments.columns import MoneyAdmin
-from payments.models import Discrepancy, Dispute, Operation
+from payments.models import Booking, Discrepancy, Dispute, Operation
 
 TOLD = "{} is told. This cannot be undone."
 UNPAID = "It ends unpaid, and nothing is held."
@@ -71,7 +71,8 @@ CANCEL = confirming.Question(
     of_one=_of_one,
 )
 admin.site.register(Operation, remedies_admin.RemediedOperationAdmin)
-admin.site.register(Discrepancy, remedies_admin.RemediedDiscrepancyAdmin)
+admin.site.register(Booking, remedies_admin.RemediedBookingAdmin)
+admin.site.register(Discrepancy, remedies_admin.FoundDiscrepancyAdmin)
 
 EMPTY = (None, "")
 TIMES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # as the page says
@@ -148,7 +149,7 @@ class CheckoutAdmin(MoneyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Read each with the time at which it was read, so that a page tells its age."""
-        return reading.with_read_at(super().get_queryset(request))
+        return reading.with_read_at(settling.with_untold(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
         """Return what it has: a field that is empty is left out of its page."""

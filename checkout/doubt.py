@@ -3,7 +3,6 @@
 Rules doubt.unknown, doubt.crash, doubt.authorize.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,15 +13,16 @@ from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import bulkheads, disputes, due, open_operations, operations, planning, provider
+from payments import bulkheads, disputes, due, open_operations, operations, planning
 from payments.cause import PUMP
 from payments.models import Operation, Payment
-from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, Outcome, Verdict
+from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
-KEY_MARGIN = timedelta(hours=1)  # how long before a provider forgets a key it is no longer used
-ON_ITS_WAY = timedelta(minutes=1)  # longer than any call to a provider lasts
 ONCE = (Kind.CAPTURE, Kind.VOID)  # a payment is captured or released once, whichever key comes first
+ATTEMPTS_PER_KEY = (
+    4  # of a capture or void: the provider may repeat a stored error for as long as its key lives
+)
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
 
@@ -32,6 +32,8 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
     `deadline` was set before the claim: a process that slept past it sends nothing, as another may have taken over.
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
+    if operation.purpose == Operation.Purpose.OUTSIDE:
+        return  # others made it: the provider's books tell what becomes of it, and nothing of it is ever sent
     match operation.kind:
         case Kind.AUTHORIZE:
             _finish_authorization(operation, deadline)
@@ -90,18 +92,16 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
     """Look up an authorization; if it never arrived and the payer still waits, send it again under the same id.
 
-    Later it is not sent. Once none of its calls can still arrive it has failed, if the provider vouches for it.
+    Later it is not sent. After a day it has failed, if the provider vouches that it never arrived.
     """
     outcome = operations.look_up(operation, deadline=deadline)
-    if outcome.verdict == Verdict.UNKNOWN:
-        return replace(outcome, reason=operation.reason)  # a look-up's silence says nothing about the calls
     if outcome.verdict != Verdict.NOT_FOUND:
         return outcome
     if age < due.PATIENT_FOR and operation.payment.abandoned_at is None:
         return _performed_again(operation, deadline)
-    if outcome.is_vouched and (age >= due.IN_DOUBT_TOO_LONG or _was_always_answered(operation)):
+    if outcome.is_vouched and age >= due.IN_DOUBT_TOO_LONG:
         return Outcome(Verdict.FAILED, reason="never_arrived")
-    return replace(outcome, reason=operation.reason)
+    return outcome
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
@@ -172,28 +172,26 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
 
 
 def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
-    """Whether the provider vouches that no capture arrived, and none can still be on its way."""
-    if capture is None or capture.ended_at is None:
-        return False
-    is_old = clock.now() - capture.ended_at > ON_ITS_WAY
-    return is_old and seen.verdict == Verdict.NOT_FOUND and seen.is_vouched
+    """Whether the provider vouches that no capture arrived, and none can be carried out any more."""
+    is_absent = seen.verdict == Verdict.NOT_FOUND and seen.is_vouched
+    return is_absent and capture is not None and planning.calls_have_ended(capture, clock.now())
 
 
 def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     """Send an operation again under its key, or look it up if it must not be sent; return the outcome.
 
-    Returns None if the provider vouches that it never arrived: then it is renewed under a new key.
+    Returns None if the operation was renewed under a new key, since the provider vouches that it never arrived.
     Rule doubt.old_key.
     """
-    if may_be_sent(operation):
+    is_stuck = operation.kind in ONCE and operation.attempts > ATTEMPTS_PER_KEY
+    if may_be_sent(operation) and not is_stuck:
         return _performed_again(operation, deadline)
     outcome = operations.look_up(operation, deadline=deadline)
     is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
-    is_lost = is_absent and may_be_renewed(operation)
-    if is_lost and _renewed(*_claimed(operation)):
-        return None
-    if outcome.verdict in (Verdict.NOT_FOUND, Verdict.UNKNOWN):
-        return replace(outcome, reason=operation.reason)
+    if is_absent and may_be_renewed(operation):
+        return None if _renewed(*_claimed(operation)) else outcome
+    if outcome.verdict in (Verdict.NOT_FOUND, Verdict.UNKNOWN) and may_be_sent(operation):
+        return _performed_again(operation, deadline)
     return outcome
 
 
@@ -203,48 +201,30 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
     An earlier call may have arrived, and its key be forgotten since, or somebody have acted there (rule doubt.refusal).
     A refund, which could be carried out twice, is looked up first (rule doubt.refund).
     """
-    if operation.kind == Kind.REFUND and operation.attempts > 1:
+    if operation.kind == Kind.REFUND and operation.first_sent_at is not None:
         seen = operations.look_up(operation, deadline=deadline)
         if seen.verdict != Verdict.NOT_FOUND:
-            return seen if seen.verdict != Verdict.UNKNOWN else replace(seen, reason=operation.reason)
+            return seen
     outcome = operations.perform(operation, deadline=deadline)
     if outcome.verdict not in REFUSED:
         return outcome
     seen = operations.look_up(operation, deadline=deadline)
-    if seen.verdict == Verdict.UNKNOWN:
-        return replace(seen, reason=operation.reason)
     return outcome if seen.verdict in (Verdict.NOT_FOUND, *REFUSED) else seen
 
 
 def may_be_renewed(operation: Operation) -> bool:
-    """Whether one that never arrived may go out under a new key: a refund could be carried out under both."""
-    return operation.kind in ONCE or _has_none_on_its_way(operation)
+    """Whether an operation that never arrived may be sent under a new key.
 
-
-def _has_none_on_its_way(operation: Operation) -> bool:
-    """Whether every call under its key was answered, or the last one was sent too long ago to be on its way."""
-    age = clock.now() - operation.created_at
-    return _was_always_answered(operation) or age >= provider.current().key_life - KEY_MARGIN + ON_ITS_WAY
-
-
-def _was_always_answered(operation: Operation) -> bool:
-    """Whether every call under its key was answered, if only by an error: then none can still arrive."""
-    return operation.reason == SERVER_ERROR or operation.state == State.PENDING
+    A refund could be carried out under both keys: it waits until no call under the old one can be carried out.
+    """
+    return operation.kind in ONCE or planning.calls_have_ended(operation, clock.now())
 
 
 def may_be_sent(operation: Operation) -> bool:
-    """Whether an operation may be sent under its key.
-
-    Not once it is accepted, nor if the provider may have forgotten the key or keeps answering it with its own error.
-    """
-    if operation.state == State.PENDING:
-        return False
-    if operation.attempts <= 1:
-        return True
-    age = clock.now() - operation.created_at
-    is_error = operation.reason in (SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE)
-    is_repeated_error = is_error and operation.attempts > 2
-    return age < provider.current().key_life - KEY_MARGIN and not is_repeated_error
+    """Whether an operation may be sent under its key: it is not accepted, and the provider still knows the key."""
+    first = operation.first_sent_at
+    is_fresh = first is None or clock.now() - first < planning.longest_key_use()
+    return is_fresh and operation.state != State.PENDING
 
 
 def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> bool:

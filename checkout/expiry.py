@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from checkout import events, given_up_cards, share_outcomes, states
+from checkout import events, given_up_cards, settling, share_outcomes, states
 from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
@@ -138,5 +138,5 @@ def release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
     """Plan a void of each checkout's hold, which the pump repeats until it is confirmed, and tell the merchants."""
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
     planning.plan(payments, Kind.VOID, now=now, cause=cause)
-    wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
+    wakeup.after_commit(settling.FINISH_OPERATIONS)
     events.voided(checkouts)

@@ -7,14 +7,14 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from checkout import events, share_outcomes, states
+from checkout import events, settling, share_outcomes, states
 from checkout.models import Checkout
-from checkout.outside import returned_refunds
 from checkout.states import Status, VoidReason
 from config.lib import failpoint
-from payments import discrepancies, due, operations, planning
+from payments import due, operations, planning
 from payments.cause import PUMP, Cause
-from payments.models import Operation, Payment, Posting
+from payments.discrepancies import kinds, reporting
+from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
@@ -84,8 +84,8 @@ def _follow(checkout: Checkout, operation: Operation, now: datetime) -> None:
 def _follow_late(operation: Operation, now: datetime) -> None:
     """Report a call that was carried out although another key replaced it; release a hold that nobody waits for."""
     if operation.reason == "new_key":
-        discrepancies.report_operation(operation, "succeeded_under_an_old_key")
-    elif operation.kind == Kind.AUTHORIZE and operation.state == State.FAILED:
+        reporting.report_operation(operation, kinds.SUCCEEDED_UNDER_AN_OLD_KEY)
+    elif operation.has_ended_without_hold:
         share_outcomes.release(operation.payment, now)
 
 
@@ -107,7 +107,9 @@ def is_fence(checkout: Checkout, operation: Operation) -> bool:
 
 
 def _record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    if operation.reason == operations.HELD_FOR_LESS:
+    # a payment that is registered there can be confirmed again, by the payer's browser, as long as it is not ended
+    may_hold_yet = operation.reason == operations.HELD_FOR_LESS or bool(operation.payment.provider_reference)
+    if operation.has_ended_without_hold and may_hold_yet:
         share_outcomes.release(operation.payment, now)
     follow = {Payment.Kind.ORDER: _hold, Payment.Kind.SHARE: share_outcomes.record_authorization}
     follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
@@ -147,7 +149,7 @@ def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:
-        discrepancies.report_operation(operation, "captured_after_the_end", status=checkout.status)
+        _report_unwanted_charge(operation, checkout)
         return
     _take(checkout, _cause(operation), now)
 
@@ -163,13 +165,14 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
     is_refused = operation.state in (State.FAILED, State.DECLINED)
     was_captured = is_refused and operation.reason == "already_captured"
     if was_captured or operation.state == State.SUCCEEDED:
-        discrepancies.close_resolved(
-            "void_refused", operation.payment_id, note="Nothing is held any more.", now=now
+        reporting.close_resolved(
+            kinds.VOID_REFUSED, operation.payment_id, note="Nothing is held any more.", now=now
         )
     if was_captured and is_fence(checkout, operation):
-        recover(checkout, operation.payment, now)
+        captures = operation.payment.operations.filter(kind=Kind.CAPTURE).select_related("payment")
+        recover(checkout, captures.latest("created_at"), "", now)
     elif was_captured:
-        discrepancies.report_operation(operation, "void_refused_as_captured", status=checkout.status)
+        _report_unwanted_charge(operation, checkout)
     elif is_refused:
         _release_again(operation, now)
     elif operation.payment.kind == Payment.Kind.SHARE:
@@ -178,13 +181,25 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
         _lapse(checkout, now)
 
 
-def recover(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Record that a capture which counted as failed has happened. Must be called with the checkout locked."""
-    capture = operations.recover_capture(payment, now=now)
-    if payment.kind == Payment.Kind.SHARE:
-        share_outcomes.record_capture(checkout, capture, now)
+def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
+    """Report, once for each payment, a card that was charged although nothing waited for it any more."""
+    reporting.report_operation(
+        operation, kinds.CAPTURED_AFTER_THE_END, subject=operation.payment_id, status=checkout.status
+    )
+
+
+def recover(checkout: Checkout, operation: Operation, reference: str, now: datetime) -> None:
+    """Record that a capture or refund which counted as failed has happened, and let the order follow.
+
+    Must be called with the checkout locked.
+    """
+    operations.recover(operation, reference, now=now)
+    if operation.kind == Kind.REFUND:
+        _record_refund(checkout, operation, now)
+    elif operation.payment.kind == Payment.Kind.SHARE:
+        share_outcomes.record_capture(checkout, operation, now)
     else:
-        _take(checkout, PUMP, now)
+        _capture(checkout, operation, now)
 
 
 def _lapse(checkout: Checkout, now: datetime) -> None:
@@ -206,10 +221,10 @@ def _release_again(refused: Operation, now: datetime) -> None:
         return
     times = voids.count()
     later = now + min(AGAIN_AFTER * 4 ** min(times - 1, 7), AGAIN_AT_LATEST)
-    planning.plan_again(refused, at=later, cause=PUMP)
+    planning.plan_void_again(refused, at=later, cause=PUMP)
     if times >= TOLD_AFTER:
-        discrepancies.report_operation(
-            refused, "void_refused", subject=refused.payment_id, reason=refused.reason
+        reporting.report_operation(
+            refused, kinds.VOID_REFUSED, subject=refused.payment_id, reason=refused.reason
         )
 
 
@@ -227,7 +242,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
             return
         times = fence.payment.operations.filter(kind=Kind.VOID).count()
         if times >= TOLD_AFTER:
-            discrepancies.report_operation(fence, "void_refused", subject=fence.payment_id, reason=reason)
+            reporting.report_operation(fence, kinds.VOID_REFUSED, subject=fence.payment_id, reason=reason)
         is_over = now - fence.payment.created_at > HOLDS_LAST
         if is_over:
             operations.record(fence, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None)
@@ -246,13 +261,17 @@ def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    if operation.account == Posting.Account.RETURNED:
-        if operation.state == State.SUCCEEDED:
-            returned_refunds.make_good(checkout, operation, note="It was sent again.", now=now)
-    elif operation.purpose == Operation.Purpose.REIMBURSEMENT:
-        share_outcomes.record_reimbursement(checkout, operation, now)
-    else:
-        share_outcomes.record_refund_part(checkout, operation, now)
+    """Close what was reported of a refund that its card has got, and settle the order anew."""
+    if operation.ended_at is None:
+        return
+    if operation.state == State.SUCCEEDED:
+        note = "The card has got it."
+        for subject in (operation.payment_id, operation.share_uuid):
+            for kind in (kinds.REFUND_PART_FAILED, kinds.SHARE_NOT_REIMBURSED):
+                reporting.close_resolved(kind, subject, note=note, now=now)
+        if operation.purpose == Operation.Purpose.REFUND_PART:
+            share_outcomes.end_refunded(operation.payment, now)
+    settling.settle(checkout, now)
 
 
 def _cause(operation: Operation) -> Cause:

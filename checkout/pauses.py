@@ -4,11 +4,26 @@ from collections.abc import Iterator
 from datetime import datetime
 from operator import itemgetter
 
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, Max, OuterRef, Subquery
 
-from checkout.models import Change, Checkout
-from checkout.states import Status
+from checkout.models import Change, Checkout, LeadTold
+from checkout.states import ShareStatus, Status
+from payments import disputes
 from payments.models import Dispute
+
+
+def give_back(checkout: Checkout, now: datetime) -> None:
+    """Let open links end later by the pause that ends now, if one does; the lead is told of that end too.
+
+    Must be called with the checkout locked, when nothing else pauses it.
+    """
+    if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.is_open(checkout.pk):
+        return
+    links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
+    links.update(expires_at=F("expires_at") + (now - began_at(checkout, now)))
+    ends_at = links.aggregate(last=Max("expires_at"))["last"]
+    if ends_at is not None:
+        LeadTold.put_end(checkout, ends_at)
 
 
 def began_at(checkout: Checkout, now: datetime) -> datetime:

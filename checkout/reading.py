@@ -46,7 +46,7 @@ def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> 
     """Return what the merchant may do now with a checkout of a query `with_read_at`, and nothing that is refused.
 
     While a card operation is open, of `open_kind`, and past a deadline that has ended nothing yet, that is nothing;
-    while a dispute is open or lost, no refund; while the merchant is stopped, no capture. Rule read.actions.
+    if a dispute rules it out, no refund; while the merchant is stopped, no capture. Rule read.actions.
     """
     now = read_at(checkout)
     if open_kind or checkout.has_lapsed(now) or checkout.has_expired(now):

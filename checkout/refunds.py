@@ -5,11 +5,9 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from checkout import expiry, refund_parts
+from checkout import expiry, settling
 from checkout.models import Checkout, Refund
-from checkout.share_outcomes import FINISH_OPERATIONS
 from checkout.states import OperationInProgress, StateConflict, Status
-from config.lib import wakeup
 from config.lib.prepared import Prepared
 from payments import disputes, open_operations
 from payments.cause import PUMP, Cause
@@ -17,7 +15,7 @@ from payments.models import Dispute, Merchant
 
 
 class NotRefundable(StateConflict):
-    """The checkout is not captured, or a dispute on it is open or lost (rules refund.refused, dispute.no_refund)."""
+    """It is not captured, a dispute is open, or lost ones took it all (rules refund.refused, dispute.no_refund)."""
 
     def __init__(self, status: str, dispute: Dispute | None = None) -> None:
         super().__init__(status)
@@ -92,12 +90,14 @@ _OF_REF = Prepared(
 RESTORED = "restored_{}"
 
 
-def restore(checkout: Checkout) -> Refund:
-    """Begin a refund anew that was lost when the database was restored: the provider's books show it was one.
+def restore(checkout: Checkout, refund_uuid: UUID) -> None:
+    """Begin a refund anew that was lost when the database was restored: the provider has kept its id.
 
-    The first call that repeats it gives it its reference back. Must be called with the checkout locked.
+    The first call that repeats it gives it its reference back. Nothing is planned before all that was lost is found.
+    Must be called with the checkout locked.
     """
-    return _begin(checkout, "", None, PUMP)
+    if checkout.status == Status.CAPTURED:
+        _write(checkout, "", None, PUMP, refund_uuid)
 
 
 def _adopted(checkout: Checkout, ref: str) -> Refund | None:
@@ -113,8 +113,17 @@ def _adopted(checkout: Checkout, ref: str) -> Refund | None:
 
 
 def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Refund:
+    refund = _write(checkout, ref, reason, cause)
+    settling.settle(checkout, checkout.locked_at, cause)
+    return refund
+
+
+def _write(
+    checkout: Checkout, ref: str, reason: str | None, cause: Cause, refund_uuid: UUID | None = None
+) -> Refund:
     now = checkout.locked_at
     refund = Refund(
+        **({"id": refund_uuid} if refund_uuid else {}),
         merchant_id=checkout.merchant_id,
         checkout=checkout,
         reason=reason,
@@ -124,8 +133,6 @@ def _begin(checkout: Checkout, ref: str, reason: str | None, cause: Cause) -> Re
     refund.merchant_refund_ref = ref or RESTORED.format(refund.pk)
     refund.save(force_insert=True)
     checkout.move(Status.REFUNDING, cause, now)
-    refund_parts.begin(checkout, refund, now=now, cause=cause)
-    wakeup.after_commit(FINISH_OPERATIONS)
     return refund
 
 
@@ -137,8 +144,17 @@ def _check_refundable(checkout: Checkout) -> None:
         raise OperationInProgress
     if live is None or checkout.status != Status.CAPTURED:
         raise NotRefundable(checkout.status)
-    if live.is_disputed:
-        raise NotRefundable(checkout.status, disputes.standing(checkout.pk))
+    dispute = obstacle(checkout, is_locked=True) if live.is_disputed else None
+    if dispute is not None:
+        raise NotRefundable(checkout.status, dispute)
+
+
+def obstacle(checkout: Checkout, *, is_locked: bool = False) -> Dispute | None:
+    """Return the dispute that rules out a refund: an open one, or a lost one if no card bears anything any more."""
+    dispute = disputes.standing(checkout.pk)
+    if dispute is None or dispute.status == Dispute.Status.OPEN:
+        return dispute
+    return None if settling.is_anything_borne(checkout, is_locked=is_locked) else dispute
 
 
 _LIVE_PAYMENT = Prepared(

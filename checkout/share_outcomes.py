@@ -5,19 +5,20 @@ Every function must be called with the checkout locked.
 
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from django.conf import settings
 
-from checkout import refund_parts, reimbursement
+from checkout import settling
 from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.settling import FINISH_OPERATIONS
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib import wakeup
-from payments import discrepancies, disputes, open_operations, planning
+from payments import disputes, open_operations, planning
 from payments.cause import PUMP
-from payments.models import Operation, Payment, Posting
-from payments.planning import Details
+from payments.discrepancies import kinds, reporting
+from payments.models import Operation, Payment
 
-FINISH_OPERATIONS = "checkout.tasks.finish_operations"
 Kind, State = Operation.Kind, Operation.State
 
 
@@ -51,8 +52,7 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
             Payment.objects.filter(pk=operation.payment_id, decline_reason="").update(decline_reason=reason)
             let_go(checkout, operation.payment, now)
         else:
-            taking = Details(account=Posting.Account.LEAD)
-            planning.plan([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP, details=taking)
+            planning.plan([operation.payment_id], Kind.CAPTURE, now=now, cause=PUMP)
             wakeup.after_commit(FINISH_OPERATIONS)
 
 
@@ -79,21 +79,20 @@ def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> st
 
 
 def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Mark a captured share as paid and plan its reimbursement; release one whose capture failed, and open it again."""
+    """Mark a captured share as paid and settle the order; release one whose capture failed, and open it again."""
     share = _share(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:
         return
     if share.status != ShareStatus.PAYING:
         if operation.state == State.SUCCEEDED:
-            discrepancies.report_operation(operation, "captured_after_the_end", status=share.status)
+            reporting.report_operation(
+                operation, kinds.CAPTURED_AFTER_THE_END, subject=operation.payment_id, status=share.status
+            )
         return
     if operation.state == State.SUCCEEDED:
         share.move(ShareStatus.PAID, payment=operation.payment, paid_at=now)
         _tell_if_all_have_paid(checkout, now)
-        if checkout.status == Status.CAPTURED:
-            reimbursement.plan(checkout, share, at=reimbursement.due_at(now), now=now)
-            wakeup.after_commit(FINISH_OPERATIONS)
-        refund_parts.go_on(checkout, now)
+        settling.settle(checkout, now)
     else:
         let_go(checkout, operation.payment, now)
 
@@ -117,49 +116,11 @@ def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None
         free(checkout, _share(operation.payment), now)
 
 
-def record_reimbursement(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Mark a share as reimbursed once the lead has got it; a reimbursement that failed is tried again each day."""
-    share = PaymentRequest.objects.get(pk=operation.reimbursed_share)
-    if operation.ended_at is None or share.status != ShareStatus.PAID:
-        return
-    if operation.state == State.SUCCEEDED:
-        share.move(ShareStatus.REIMBURSED)
-        discrepancies.close_resolved("share_not_reimbursed", share.pk, note="The lead has got it.", now=now)
-    elif checkout.status == Status.CAPTURED:
-        _try_again(checkout, share, operation, now)
-    refund_parts.go_on(checkout, now)
-
-
-def _try_again(checkout: Checkout, share: PaymentRequest, failed: Operation, now: datetime) -> None:
-    """Plan a failed reimbursement again for a day later; report it after three days (rule reimburse.retry)."""
-    if Operation.objects.filter(share_uuid=share.pk, ended_at=None).exists():
-        return  # it is planned again already
-    reimbursement.plan(checkout, share, at=now + reimbursement.RETRY_AFTER, now=now)
-    is_owed = share.status == ShareStatus.PAID
-    if is_owed and share.paid_at is not None and now - share.paid_at >= reimbursement.TOO_LONG:
-        discrepancies.report_operation(failed, "share_not_reimbursed", subject=share.pk, reason=failed.reason)
-
-
-def record_refund_part(checkout: Checkout, part: Operation, now: datetime) -> None:
-    """Close a refund part once the card has got it; let the refund go on if the part failed."""
-    if part.ended_at is None:
-        return
-    if part.state == State.SUCCEEDED:
-        discrepancies.close_resolved(
-            "refund_part_failed", part.payment_id, note="The card has got it.", now=now
-        )
-        close_refund_part(checkout, part, now)
-    else:
-        refund_parts.go_on(checkout, now)
-
-
-def close_refund_part(checkout: Checkout, part: Operation, now: datetime) -> None:
-    """Let the refund go on after a payer has got their part, to the card or otherwise; a mate's share is refunded."""
-    if part.payment.kind == Payment.Kind.SHARE:
-        share = _share(part.payment)
-        if share.status != ShareStatus.REFUNDED:
-            share.move(ShareStatus.REFUNDED, ended_at=now)
-    refund_parts.go_on(checkout, now)
+def end_refunded(payment: Payment, now: datetime) -> None:
+    """End the share of a mate's card that has got its part of a refund."""
+    share = PaymentRequest.objects.filter(payment=payment, status__in=SHARE_PAID).first()
+    if share is not None:
+        share.move(ShareStatus.REFUNDED, ended_at=now)
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
@@ -171,7 +132,17 @@ def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
         share.move(ShareStatus.OPEN)
         if disputes.is_lost(checkout.pk):
             share.move(ShareStatus.CANCELLED, ended_at=now)
-        refund_parts.go_on(checkout, now)
+        settling.settle(checkout, now)
+
+
+def begin_again(share_uuid: UUID, now: datetime) -> None:
+    """Let a share be paid again whose payment a restore has lost, whatever it had come to at the restored moment."""
+    share = PaymentRequest.objects.get(pk=share_uuid)
+    if share.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
+        ends_at = share.expires_at or now + settings.PAY_LINK_LIFETIME
+        share.move(ShareStatus.OPEN, ended_at=None, expires_at=ends_at)
+    if share.status == ShareStatus.OPEN:
+        share.move(ShareStatus.PAYING)
 
 
 def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
@@ -181,8 +152,7 @@ def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 def release(payment: Payment, now: datetime) -> None:
     """Plan a void of a payment that is no longer wanted, unless it has one that has not failed."""
-    if not payment.operations.filter(kind=Kind.VOID).exclude(state=State.FAILED).exists():
-        planning.plan([payment.pk], Kind.VOID, now=now, cause=PUMP)
+    if planning.plan_release([payment.pk], now=now):
         wakeup.after_commit(FINISH_OPERATIONS)
 
 

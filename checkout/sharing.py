@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import authorizations, given_up_cards, split_amounts
+from checkout import authorizations, given_up_cards, settling, split_amounts
 from checkout.authorizations import NotPayable, NotTheLead, Paid
 from checkout.models import Checkout, Customer, GroupLink, LeadTold, PaymentRequest
 from checkout.states import OperationInProgress, ShareStatus, Status
@@ -64,11 +64,10 @@ def split_equally(
     """
     with transaction.atomic(durable=True):
         checkout = _changeable_by(lead, checkout_uuid)
-        if people > max_people(checkout):
-            raise ValueError("A share would be less than a card can be charged.")
-        each = split_amounts.equally(checkout.amount, people, step=amount_rule(checkout).step)[1]
+        rule = amount_rule(checkout)
+        each = split_amounts.equally(checkout.amount, people, step=rule.step)[1]
         called = [*names, *[""] * people][: people - 1]
-        _write(checkout, [Share(each, name) for name in called])
+        _write(checkout, [Share(each, name) for name in called], rule)
 
 
 def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
@@ -78,10 +77,8 @@ def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = N
     """
     with transaction.atomic(durable=True):
         checkout = _changeable_by(lead, checkout_uuid)
-        rule = amount_rule(checkout)
-        asked = [share.amount for share in shares]
-        split_amounts.left_for_lead(checkout.amount, asked, minimum=rule.minimum, step=rule.step)
-        _write(checkout, shares)
+        split_amounts.left_for_lead(checkout.amount, [share.amount for share in shares])
+        _write(checkout, shares, amount_rule(checkout))
 
 
 def amount_rule(checkout: Checkout) -> AmountRule:
@@ -103,7 +100,10 @@ def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None
         checkout.payment_requests.all().delete()
 
 
-def _write(checkout: Checkout, shares: Sequence[Share]) -> None:
+def _write(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> None:
+    """Write the shares. Raises ValueError if a card cannot be charged one of them (rule split.minimum)."""
+    if not all(rule.allows(share.amount) for share in shares):
+        raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
     _begin_anew(checkout, people=len(shares) + 1)
     if not shares:
         return
@@ -193,6 +193,8 @@ def _payable(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime
         return share.status
     if disputes.standing(checkout.pk) is not None:
         return "disputed"
+    if not settling.can_take(checkout, share.amount):
+        return ShareStatus.CANCELLED
     if mate.pk == checkout.lead_id:
         raise OwnShare
     switches.check(checkout.merchant)

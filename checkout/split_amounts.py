@@ -24,14 +24,10 @@ def equally(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
     return amount - each * (people - 1), each
 
 
-def left_for_lead(amount: int, shares: Sequence[int], *, minimum: int = 1, step: int = 1) -> int:
-    """Return what the mates' own amounts, `minimum` or more in multiples of `step`, leave for the lead: 0 or more.
-
-    Raises DoesNotAddUp, ValueError.
-    """
-    if len(shares) >= MAX_PEOPLE or any(share < minimum or share % step for share in shares):
-        words = f"{minimum} minor units or more, in steps of {step}"
-        raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with {words}.")
+def left_for_lead(amount: int, shares: Sequence[int]) -> int:
+    """Return what the mates' own amounts, 1 or more, leave for the lead: 0 or more. Raises DoesNotAddUp, ValueError."""
+    if len(shares) >= MAX_PEOPLE or any(share < 1 for share in shares):
+        raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with 1 minor unit or more.")
     if sum(shares) > amount:
         raise DoesNotAddUp(sum(shares) - amount)
     return amount - sum(shares)

@@ -13,13 +13,13 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
-from checkout import doubt, expiry, share_outcomes, sharing, states
+from checkout import doubt, expiry, settling, sharing, states
 from checkout.api.idempotency import KEPT
 from checkout.customers import prefills
 from checkout.models import CALLS, Checkout, IdempotencyKey, PaymentRequest
-from checkout.outside import disputing
 from checkout.proof import proving, running
 from checkout.states import ShareStatus, Status
+from checkout.syncing import sync
 from config.lib import batches, clock, idle, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.database import partitions
@@ -27,8 +27,8 @@ from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from config.lib.process import liveness, tracing
 from payments import bulkheads, disputes, due, open_operations, operations
+from payments.inquiring import inquiries
 from payments.models import Operation
-from payments.outside import inquiries
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
@@ -105,7 +105,7 @@ def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
         deadline = Deadline.after(operations.PATIENCE)
         claimed = due.claim(limit=1, kinds=[kind]) if slot.is_taken() else []
         if claimed:
-            wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
+            wakeup.after_commit(settling.FINISH_OPERATIONS)
             payment = claimed[0].payment
             with tracing.span("finish", parent=claimed[0].traceparent, checkout=payment.checkout_uuid):
                 of = (payment.merchant_id, payment.checkout_uuid)
@@ -119,7 +119,7 @@ def answer_inquiries() -> None:
     with bulkheads.INQUIRIES.slot() as slot:
         while slot.is_taken() and (claimed := inquiries.claim()):
             of = (claimed.merchant_uuid, claimed.checkout_uuid)
-            _try_on(disputing.look_into, claimed, of=of)
+            _try_on(sync.look_into, claimed, of=of)
 
 
 @shared_task

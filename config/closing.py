@@ -39,8 +39,8 @@ def _later(response: HttpResponse) -> HttpResponse:
 
 
 def _is_closed() -> bool:
-    """Return whether the service is known to be closed; False if no database answers: the view then reports that."""
+    """Return whether the service is closed, or no database says so: another one may answer the view a moment later."""
     try:
         return opening.is_closed()
     except Error:
-        return False
+        return True

@@ -16,11 +16,17 @@ log = structlog.get_logger("config.fitness")
 CLOSED = "The database was restored, and is closed until manage.py reconcile --repair has ended."
 # Triggers that refuse what no process of ours may do, or keep rows in step. A back-up of data alone has none.
 GUARDS = (
-    *("a_transaction_sums_to_zero", "audit_entries_are_append_only", "bookings_are_append_only"),
+    *(
+        "a_transaction_sums_to_zero",
+        "audit_entries_are_append_only",
+        "bookings_are_append_only",
+        "bookings_stay",
+    ),
     *("changes_are_append_only", "checkout_begins", "checkout_moves"),
     *("checkout_notes_are_append_only", "customers_stay", "former_accounts_are_kept"),
     *("lead_begins", "lead_follows"),
-    *("merchants_stay", "opt_in_texts_are_append_only", "opt_ins_are_append_only", "opt_ins_stay"),
+    *("merchants_stay", "movements_are_append_only", "movements_stay"),
+    *("opt_in_texts_are_append_only", "opt_ins_are_append_only", "opt_ins_stay"),
     *("orders_stay", "payments_stay", "postings_are_append_only", "postings_go_into_open_days"),
     *("share_begins", "share_moves"),
 )

@@ -10,7 +10,7 @@ from django.urls import include, path, re_path, register_converter
 from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
-from checkout.outside import notifications
+from checkout.syncing import notifications
 from config import errors
 from config.lib.web import security_txt
 from config.openapi import downloads, front, page, postman, schema

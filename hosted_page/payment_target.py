@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import reading
+from checkout import reading, settling
 from checkout.customers import prefills
 from checkout.models import Checkout, CheckoutQuerySet, Customer, PaymentRequest
 from checkout.states import PAID, SHARE_PAID, ShareStatus, Status
@@ -243,7 +243,7 @@ _READ = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)
 
 def _shown(checkout_uuid: UUID) -> QuerySet[Checkout]:
     rows = _whole_order(Checkout.objects.filter(pk=checkout_uuid).with_bill())
-    return disputes.with_disputed(open_operations.with_open_kind(rows))
+    return settling.with_untold(disputes.with_disputed(open_operations.with_open_kind(rows)))
 
 
 _SHOWN = Prepared(_shown, UUID)

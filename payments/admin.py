@@ -1,24 +1,22 @@
-"""The admin of payments: merchants and their stops, payments, operations, the ledger, disputes, discrepancies."""
+"""The admin of payments: merchants and their stops, payments, operations, the ledger, disputes."""
 
 from typing import Any
 
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 from django.utils.text import capfirst
 
 from config.lib.admin import columns, confirming, lists
 from config.lib.admin.readonly import ChangesForm, OperatorAdmin, ReadOnlyAdmin
-from payments import discrepancies, money, switches
+from payments import money, switches
 from payments.columns import MoneyAdmin
 from payments.models import (
     BalanceEntry,
-    Booking,
     DatabaseMark,
-    Discrepancy,
     Dispute,
     FormerAccount,
     Inquiry,
@@ -26,9 +24,11 @@ from payments.models import (
     LedgerSum,
     Logo,
     Merchant,
+    Movement,
     Operation,
     Payment,
     Posting,
+    Reconciled,
     Switch,
 )
 from payments.settings_form import SettingsForm
@@ -57,19 +57,7 @@ RESUME = confirming.Question(
         "button": "Yes, resume it",
     },
 )
-CLOSE = confirming.Question(
-    title="Close discrepancies",
-    text="Close what you have looked into and set right. Should the same come again, it is told again.",
-    label="What came of it",
-    button="Close",
-    one="Close this discrepancy?",
-    of_one=lambda _: {
-        "text": "Close it once you have set it right. If the same comes again, it is told again.",
-        "button": "Close it",
-    },
-)
 SUSPENSION = lists.by_state({"open": Q(is_suspended=False), "suspended": Q(is_suspended=True)})
-OPENNESS = lists.by_state({"open": Q(closed_at=None), "closed": Q(closed_at__isnull=False)})
 
 
 class MerchantForm(ChangesForm, SettingsForm):
@@ -202,7 +190,11 @@ class PaymentAdmin(MoneyAdmin):
     of_each_merchant = ("card_last4",)
     references = {"checkout_uuid": "checkout.checkout"}
     linked_by = ("subject",)
-    panels = (("payments.operation", "payment"), ("payments.dispute", "payment"))
+    panels = (
+        ("payments.operation", "payment"),
+        ("payments.movement", "payment"),
+        ("payments.dispute", "payment"),
+    )
     secret = ("card_token", "return_url")
 
 
@@ -232,7 +224,11 @@ class OperationAdmin(MoneyAdmin):
     linked_by = ("payment__checkout_uuid",)
     currency = "payment.currency"
     references = {"refund_uuid": "checkout.refund", "share_uuid": "checkout.paymentrequest"}
-    panels = (("payments.posting", "transaction"), ("payments.discrepancy", "operation"))
+    panels = (
+        ("payments.movement", "operation"),
+        ("payments.booking", "operation"),
+        ("payments.discrepancy", "operation"),
+    )
     secret = ("lease_token", "action_url")
     also = ("merchant", "checkout")
 
@@ -255,7 +251,8 @@ class PostingAdmin(MoneyAdmin):
     list_display = ("id", "merchant", "account", "amount", "checkout_uuid", "transaction", "created_at")
     list_filter = ("account",)
     search_fields = ("checkout_uuid", "transaction")
-    references = {"checkout_uuid": "checkout.checkout", "transaction": "payments.operation"}
+    references = {"checkout_uuid": "checkout.checkout"}
+    linked_by = ("transaction",)
 
 
 @admin.register(BalanceEntry)
@@ -280,14 +277,26 @@ class BalanceEntryAdmin(MoneyAdmin):
     uncounted = ("checkout_uuid",)
 
 
-@admin.register(Booking)
-class BookingAdmin(MoneyAdmin):
-    """What operators have booked by hand, with their notes."""
+@admin.register(Movement)
+class MovementAdmin(MoneyAdmin):
+    """What has moved at the provider, fact by fact."""
 
-    list_display = ("id", "kind", "amount", "payment", "account", "actor", "created_at", "checkout_uuid")
+    list_display = ("id", "kind", "amount", "payment", "bearer", "occurred_at", "checkout_uuid")
     list_filter = ("kind",)
     list_select_related = ("payment__merchant",)
-    search_fields = ("id", "payment", "operation", "checkout_uuid", "reference")
+    search_fields = ("id", "payment", "operation", "dispute", "checkout_uuid", "reference")
+    currency = "payment.currency"
+    references = {"checkout_uuid": "checkout.checkout"}
+    panels = (("payments.posting", "transaction"),)
+
+
+class BookingAdmin(MoneyAdmin):
+    """What moved no money at the provider: settled outside, or owed to a lead no more."""
+
+    list_display = ("id", "kind", "amount", "payment", "actor", "created_at", "checkout_uuid")
+    list_filter = ("kind",)
+    list_select_related = ("payment__merchant",)
+    search_fields = ("id", "payment", "operation", "checkout_uuid", "share_uuid")
     currency = "payment.currency"
     references = {"checkout_uuid": "checkout.checkout"}
     panels = (("payments.posting", "transaction"),)
@@ -300,7 +309,7 @@ class DisputeAdmin(MoneyAdmin):
     search_fields = ("id", "reference", "checkout_uuid")
     currency = "payment.currency"
     references = {"checkout_uuid": "checkout.checkout"}
-    panels = (("payments.posting", "transaction"),)
+    panels = (("payments.movement", "dispute"),)
 
 
 @admin.register(DatabaseMark)
@@ -348,47 +357,15 @@ class LedgerClosingAdmin(ReadOnlyAdmin):
     list_display = ("closed_until", "summed_until")
 
 
+@admin.register(Reconciled)
+class ReconciledAdmin(ReadOnlyAdmin):
+    """Until when the provider's books were read."""
+
+    list_display = ("until",)
+
+
 @admin.register(Inquiry)
 class InquiryAdmin(ReadOnlyAdmin):
     """The payments about which the provider is to be asked."""
 
     list_display = ("payment", "due_at")
-
-
-class DiscrepancyAdmin(ReadOnlyAdmin):
-    """A person looks into a discrepancy, notes the result and closes it; if it occurs again, it is reported again.
-
-    Registered in checkout/admin.py, with the remedies.
-    """
-
-    actions: tuple[str, ...] = ("close",)
-    is_small = True
-    ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
-    list_display = ("kind", "merchant", "operation", "subject", "created_at", "closed_at")
-    list_filter = (OPENNESS, "kind")
-    listed_as = "By age, open ones first"
-    searched_by = "What is wrong, note or order"
-    search_help_text = "Part of what is wrong or of a note, or a whole order id."
-    search_fields = ("kind", "note", "subject")
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        is_open = obj is None or obj.closed_at is None
-        return is_open and request.user.has_perm("payments.change_discrepancy")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return [field for field in self.get_fields(request, obj) if field != "note"]
-
-    def offers(self, action: str, row: Discrepancy) -> bool:
-        return row.closed_at is None
-
-    @admin.action(description="Close with a note", permissions=["change"])
-    @confirming.confirmed(CLOSE)
-    def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
-        for discrepancy in rows:
-            try:
-                discrepancies.close(discrepancy.pk, note=note)
-            except discrepancies.AlreadyClosed:
-                self.message_user(request, f"{discrepancy} was closed already.", messages.WARNING)
-            else:
-                self.log_change(request, discrepancy, f"Closed: {note}")
-                self.message_user(request, f"Closed: {discrepancy}.")

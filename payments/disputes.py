@@ -1,31 +1,30 @@
-"""Disputes: booked when the provider's look-up confirms them, and decided, once each (rule dispute.booked).
+"""Disputes, recorded as the provider's books have them (rule dispute.booked).
 
-Functions that book must be called with the checkout locked.
+`record` must be called with the checkout locked.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Exists, Max, OuterRef, QuerySet, Sum
-from uuid_utils.compat import uuid7
 
-from config.lib import clock
 from config.lib.prepared import Prepared
-from payments import discrepancies, ledger, provider, safe_answers
-from payments.models import Dispute, Operation, Payment, Posting
+from payments import ledger
+from payments.discrepancies import kinds, reporting
+from payments.discrepancies.definitions import DiscrepancyKind
+from payments.models import Dispute, Movement, Payment
 from payments.provider import DisputeRecord, DisputeStatus
 
 Status = Dispute.Status
-Account = Posting.Account
-TAKEN = (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
 
 
-def ask(payment_uuid: UUID) -> Sequence[DisputeRecord]:
-    """Ask the provider for a payment's disputes, with no transaction open. Raises ProviderUnreachable."""
-    payment = Payment.objects.get(pk=payment_uuid)
-    return list(safe_answers.disputes(provider.current().disputes(payment), now=clock.now()))
+class Recorded(NamedTuple):
+    """A dispute as it is recorded now, its status before (None: it is new), and whether anything has changed."""
+
+    dispute: Dispute
+    before: str | None
+    has_changed: bool
 
 
 def standing(checkout_uuid: UUID) -> Dispute | None:
@@ -73,31 +72,46 @@ def is_lost(checkout_uuid: UUID) -> bool:
     return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST).exists()
 
 
-def lost_on(payment_uuid: UUID | None) -> int:
-    """Return how much of a payment lost disputes have given back to its payer, in minor units."""
-    return given_back(payment_uuid)[0]
+class Lost(NamedTuple):
+    """What lost disputes have given back to a payer, in minor units, and when the last of them was lost."""
+
+    amount: int
+    at: datetime
 
 
-def given_back(payment_uuid: UUID | None) -> tuple[int, datetime | None]:
-    """Return it with when the last of them was lost, None if none was."""
-    lost = Dispute.objects.filter(payment=payment_uuid, status=Status.LOST)
-    found = lost.aggregate(sum=Sum("amount"), latest=Max("closed_at"))
-    return found["sum"] or 0, found["latest"]
+def lost_by_payment(checkout_uuid: UUID) -> dict[UUID, Lost]:
+    """Return what lost disputes have given back of each payment of a checkout; no payment of which that is nothing."""
+    lost = Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST)
+    sums = lost.values_list("payment").annotate(sum=Sum("movements__amount"), last=Max("closed_at"))
+    return {payment: Lost(-amount, at) for payment, amount, at in sums if amount}
 
 
-def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispute | None, bool]:
-    """Book a dispute that the provider has confirmed; return our row of it, and whether it is new.
+def record(payment: Payment, told: DisputeRecord, *, now: datetime) -> Recorded | None:
+    """Record a dispute as the provider's books have it now, and each line of its balance that moved money, once.
 
-    The row is None, and a discrepancy reported, if the money was never taken or amount or currency do not fit.
+    None for one that has moved nothing, such as an inquiry. A dispute in another currency than the payment's counts,
+    and is reported: its amount is not known.
     """
     found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
-    if found is not None:
-        return found, False
-    if not _fits(payment, told):
-        facts = {"reference": told.reference, "amount": told.amount, "currency": told.currency}
-        facts["status"] = payment.status
-        discrepancies.report("dispute_of_another_amount", payment.pk, merchant=payment.merchant_id, **facts)
-        return None, False
+    if found is None and not told.lines:
+        return None
+    before = found.status if found else None
+    dispute = found or _new(payment, told, now)
+    _post_lines(dispute, told, now)
+    has_changed = before != told.status or dispute.respond_by != told.respond_by
+    dispute.respond_by = told.respond_by
+    if dispute.status != told.status:
+        _decide(dispute, told.status, now)
+    if found is None:
+        _report(dispute, kinds.DISPUTED)
+    if told.unknown_status:
+        _report(dispute, kinds.DISPUTE_STATUS_UNKNOWN, theirs=told.unknown_status)
+    if has_changed:
+        dispute.save()
+    return Recorded(dispute, before, has_changed)
+
+
+def _new(payment: Payment, told: DisputeRecord, now: datetime) -> Dispute:
     dispute = Dispute.objects.create(
         payment=payment,
         checkout_uuid=payment.checkout_uuid,
@@ -108,63 +122,38 @@ def book(payment: Payment, told: DisputeRecord, *, now: datetime) -> tuple[Dispu
         respond_by=told.respond_by,
         created_at=now,
     )
-    ledger.post(dispute.pk, payment, {Account.PROVIDER: -dispute.amount, Account.DISPUTED: dispute.amount})
-    _report(dispute, "disputed")
-    return dispute, True
+    if told.currency != payment.currency or told.amount > payment.amount:
+        _report(dispute, kinds.DISPUTE_OF_ANOTHER_AMOUNT, theirs=f"{told.amount} {told.currency}")
+    return dispute
 
 
-def keep_term(dispute: Dispute, told: DisputeRecord) -> bool:
-    """Keep until when evidence may be sent, as the provider says it now; return whether that is another time."""
-    if dispute.respond_by == told.respond_by:
-        return False
-    dispute.respond_by = told.respond_by
-    dispute.save(update_fields=["respond_by"])
-    return True
+def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> None:
+    if told.currency != dispute.payment.currency:
+        return
+    known = set(dispute.movements.values_list("reference", flat=True))
+    for line in sorted(told.lines, key=lambda line: line.at):
+        kind = Movement.Kind.DISPUTE_REINSTATED if line.is_back else Movement.Kind.DISPUTE_WITHDRAWN
+        if line.reference not in known:
+            ledger.record(dispute.payment, kind, dispute.amount, line.reference, dispute, at=line.at, now=now)
 
 
-def _fits(payment: Payment, told: DisputeRecord) -> bool:
-    is_ours = payment.status in TAKEN and told.currency == payment.currency
-    return is_ours and 0 < told.amount <= payment.amount
+def _decide(dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
+    """Follow the provider's decision, or its taking one back."""
+    dispute.status = Status(status)
+    is_open = dispute.status == Status.OPEN
+    dispute.closed_at = None if is_open else now
+    reporting.close_resolved(kinds.DISPUTE_LOST, dispute.pk, note=f"It is {status} now.", now=now)
+    if not is_open:
+        reporting.close_resolved(kinds.DISPUTED, dispute.pk, note=f"It was {status}.", now=now)
+    if dispute.status == Status.LOST:
+        _report(dispute, kinds.DISPUTE_LOST)
+    elif is_open:
+        _report(dispute, kinds.DISPUTED)
 
 
-def decide(dispute: Dispute, status: DisputeStatus, *, now: datetime) -> None:
-    """Book the decision of an open dispute. Won: the provider owes us the money again. Lost: the merchant bears it."""
-    dispute.status, dispute.closed_at, dispute.decided_as = Status(status), now, uuid7()
-    dispute.save(update_fields=["status", "closed_at", "decided_as"])
-    is_won = dispute.status == Status.WON
-    whose = Account.PROVIDER if is_won else Account.MERCHANT
-    ledger.post(
-        dispute.decided_as, dispute.payment, {Account.DISPUTED: -dispute.amount, whose: dispute.amount}
-    )
-    discrepancies.close_resolved("disputed", dispute.pk, note=f"It was {status}.", now=now)
-    if not is_won:
-        _report(dispute, "dispute_lost")
-
-
-def close_owed(payment_uuid: UUID | None) -> None:
-    """Book that what a mate has paid is no longer owed to the lead, but covers the merchant's loss.
-
-    A lost dispute has given the same money to the lead, or to the mate, at the merchant's expense.
-    """
-    captures = Operation.objects.select_related("payment").filter(payment=payment_uuid)
-    capture = captures.get(kind=Operation.Kind.CAPTURE, state=Operation.State.SUCCEEDED)
-    capture.closed_as = uuid7()
-    capture.save(update_fields=["closed_as"])
-    lines = {Account.LEAD: capture.amount, Account.MERCHANT: -capture.amount}
-    ledger.post(capture.closed_as, capture.payment, lines)
-
-
-def contradicts(dispute: Dispute, told: DisputeRecord) -> bool:
-    """Whether the provider reverses a decision that we have booked, which is then reported."""
-    if dispute.status in (Status.OPEN, told.status):
-        return False
-    _report(dispute, "dispute_decided_anew", theirs=told.status.value)
-    return True
-
-
-def _report(dispute: Dispute, kind: str, **facts: str) -> None:
+def _report(dispute: Dispute, kind: DiscrepancyKind, **facts: str) -> None:
     respond_by = dispute.respond_by.isoformat() if dispute.respond_by else None
-    discrepancies.report(
+    reporting.report(
         kind,
         dispute.pk,
         merchant=dispute.payment.merchant_id,

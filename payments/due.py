@@ -11,7 +11,6 @@ from django.db.models import Exists, OuterRef, Q
 from config.lib import clock
 from payments import opening
 from payments.models import Operation
-from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE
 
 LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm: the key is the same
 PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
@@ -104,8 +103,6 @@ def claim(
         "operation": operation_uuid,
         "kinds": [kind.value for kind in kinds],
         "lease": LEASE.total_seconds(),
-        "answered": SERVER_ERROR,
-        "unanswered": SERVER_ERROR_AFTER_SILENCE,
     }
     claimed = _leased(_CLAIM.format(only=only), parameters)
     if not claimed:
@@ -124,7 +121,6 @@ def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
         return {}  # another pump opened an operation on one of these payments; all of them are still due
 
 
-# A lease that is still there is of a call whose end nobody has recorded: it may be on its way yet.
 # MATERIALIZED: a plan that runs the selection once for each row of the table would lease more than the limit.
 _CLAIM = """
 WITH due AS MATERIALIZED (
@@ -140,8 +136,7 @@ WITH due AS MATERIALIZED (
     FOR UPDATE OF d SKIP LOCKED
 )
 UPDATE payments_operation o
-SET reason = CASE WHEN o.lease_token IS NOT NULL AND o.reason = %(answered)s THEN %(unanswered)s ELSE o.reason END,
-    state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
+SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
     attempts = o.attempts + 1,
     lease_token = gen_random_uuid(),
     next_attempt_at = clock_timestamp() + make_interval(secs => %(lease)s)

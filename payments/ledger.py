@@ -1,44 +1,114 @@
-"""The ledger: each movement of money is posted as lines that sum to zero (rule money.balanced).
+"""The ledger: each movement and each booking is posted as lines that sum to zero (rule money.balanced).
 
 The database checks that, and that no line is changed: triggers in migrations/0002_guards.py.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from payments.models import Operation, Payment, Posting
+from payments.models import Dispute, Movement, Operation, Payment, Posting
 
 Account: TypeAlias = Posting.Account
 
+MOVED = {
+    Operation.Kind.CAPTURE.value: Movement.Kind.CAPTURED,
+    Operation.Kind.REFUND.value: Movement.Kind.REFUNDED,
+}
 
-def lines(operation: Operation, state: str) -> dict[str, Any]:
-    """Return the parameters of LINES for an operation that has come to `state`.
 
-    A card that was debited favours the operation's account, one that was credited is at its expense; a constraint
-    refuses it a second time. Whatever else an operation comes to posts nothing.
+def bearer(operation: Operation) -> Account:
+    """Return at whose expense a refund is, or in whose favour a capture.
+
+    A mate's share is the lead's until the lead has got it. Whatever else goes back is at the merchant's expense.
     """
-    sign = SIGNS.get(operation.kind, 0) if state == Operation.State.SUCCEEDED else 0
-    return {"provider_line": uuid7(), "account_line": uuid7(), "incoming": sign * operation.amount}
+    if operation.kind == Operation.Kind.CAPTURE:
+        is_leads = operation.payment.kind == Payment.Kind.SHARE
+    else:
+        first = operation.resends or operation
+        is_leads = first.purpose == Operation.Purpose.REIMBURSEMENT
+    return Account.LEAD if is_leads else Account.MERCHANT
 
 
-SIGNS = {Operation.Kind.CAPTURE.value: 1, Operation.Kind.REFUND.value: -1}
-# Posts for the operation in `recorded`, a WITH before it, that the provider owes us `incoming` more and we the account.
+def lines(operation: Operation, state: str, reference: str) -> dict[str, Any]:
+    """Return the parameters of LINES for an operation that has come to `state`; whatever moves no money posts nothing.
+
+    `reference` is the provider's id of the fact.
+    """
+    kind = MOVED.get(operation.kind) if state == Operation.State.SUCCEEDED else None
+    amount = 0 if kind is None else operation.amount if kind in Movement.INCOMING else -operation.amount
+    return {
+        "movement": uuid7(),
+        "moved_as": kind.value if kind else "",
+        "fact": reference or str(operation.pk),
+        "bearer": bearer(operation).value if kind else "",
+        "provider_line": uuid7(),
+        "bearer_line": uuid7(),
+        "incoming": amount,
+    }
+
+
+# Records a movement for the operation in `recorded`, a WITH before it, and posts it: the provider owes us `incoming`
+# more, and we the bearer. Constraints refuse a fact that is recorded already.
 LINES = """
-INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
-SELECT line.id, recorded.id, p.checkout_uuid, p.merchant_id, line.account, line.amount, p.currency, clock_timestamp()
-FROM recorded JOIN payments_payment p ON p.id = recorded.payment_id, LATERAL (
-    VALUES (%(provider_line)s::uuid, 'provider', %(incoming)s::bigint),
-        (%(account_line)s::uuid, recorded.account, -%(incoming)s::bigint)
-) AS line (id, account, amount)
-WHERE %(incoming)s::bigint <> 0
+fact AS (
+    INSERT INTO payments_movement (id, payment_id, checkout_uuid, kind, amount, reference, operation_id, bearer,
+        occurred_at, recorded_at)
+    SELECT %(movement)s::uuid, p.id, p.checkout_uuid, %(moved_as)s, %(incoming)s::bigint, %(fact)s, recorded.id,
+        %(bearer)s, clock_timestamp(), clock_timestamp()
+    FROM recorded JOIN payments_payment p ON p.id = recorded.payment_id
+    WHERE %(incoming)s::bigint <> 0
+    RETURNING id, payment_id, checkout_uuid, amount, bearer
+),
+posted AS (
+    INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
+    SELECT line.id, fact.id, fact.checkout_uuid, p.merchant_id, line.account, line.amount, p.currency,
+        clock_timestamp()
+    FROM fact JOIN payments_payment p ON p.id = fact.payment_id, LATERAL (
+        VALUES (%(provider_line)s::uuid, 'provider', fact.amount),
+            (%(bearer_line)s::uuid, fact.bearer, -fact.amount)
+    ) AS line (id, account, amount)
+)
 """
 
 
+def record(
+    payment: Payment,
+    kind: Movement.Kind,
+    amount: int,
+    reference: str,
+    cause: Operation | Dispute,
+    *,
+    at: datetime,
+    now: datetime,
+) -> None:
+    """Record and post a movement that no operation's outcome records: a return, or a line of a dispute.
+
+    `amount` is positive, in minor units. A constraint refuses a fact that is recorded already. Must be called with the
+    checkout locked.
+    """
+    operation, dispute = (cause, None) if isinstance(cause, Operation) else (None, cause)
+    moved = amount if kind in Movement.INCOMING else -amount
+    movement = Movement.objects.create(
+        payment=payment,
+        checkout_uuid=payment.checkout_uuid,
+        kind=kind,
+        amount=moved,
+        reference=reference,
+        operation=operation,
+        dispute=dispute,
+        bearer=bearer(operation) if operation else Account.MERCHANT,
+        occurred_at=at,
+        recorded_at=now,
+    )
+    post(movement.pk, payment, {Account.PROVIDER: moved, Account(movement.bearer): -moved})
+
+
 def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) -> None:
-    """Post a movement of a payment's money that no operation of ours made, in minor units by account.
+    """Post a movement or a booking by its id, in minor units by account.
 
     A constraint refuses a second posting of the same transaction.
     """
@@ -52,5 +122,4 @@ def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) ->
             currency=payment.currency,
         )
         for account, amount in amounts.items()
-        if amount
     )

@@ -10,6 +10,7 @@ from babel.core import Locale, get_global
 from babel.numbers import get_currency_precision, get_currency_symbol, list_currencies
 from django.utils import translation
 
+MAXIMUM = 99_999_999  # of an amount that the service accepts, in minor units of any currency
 _TYPED = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
 # Babel knows how many decimals people use. Providers count by ISO 4217, which has more of them for these.
 ISO_DIGITS = {"IQD": 3} | dict.fromkeys(

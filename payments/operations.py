@@ -11,18 +11,18 @@ from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
-from django.db import DEFAULT_DB_ALIAS, connection
-from django.db.models import Sum
+from django.db import connection
 from prometheus_client import Histogram
 
 from config.lib import failpoint, idle
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from config.lib.process import tracing
-from payments import discrepancies, due, ledger, planning, provider, safe_answers
+from payments import due, ledger, planning, provider, safe_answers
 from payments.cause import Cause
+from payments.discrepancies import kinds, reporting
 from payments.models import Operation, Payment
-from payments.provider import SERVER_ERROR, SERVER_ERROR_AFTER_SILENCE, CardUse, Outcome, Verdict
+from payments.provider import CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
 
@@ -40,14 +40,13 @@ Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
 
-# The status that an ended operation gives its payment.
+# The status that an ended operation gives its payment. A refund gives none: `refunded` it is when all of its order is.
 PAYMENT_AFTER: dict[tuple[str, str], Status] = {
     (Kind.AUTHORIZE, State.SUCCEEDED): Status.AUTHORIZED,
     (Kind.AUTHORIZE, State.DECLINED): Status.DECLINED,
     (Kind.AUTHORIZE, State.FAILED): Status.DECLINED,
     (Kind.CAPTURE, State.SUCCEEDED): Status.CAPTURED,
     (Kind.VOID, State.SUCCEEDED): Status.VOIDED,
-    (Kind.REFUND, State.SUCCEEDED): Status.REFUNDED,
 }
 STATE_AFTER: dict[Verdict, State] = {
     Verdict.SUCCEEDED: State.SUCCEEDED,
@@ -61,16 +60,19 @@ STATE_AFTER: dict[Verdict, State] = {
 
 
 def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Operation:
-    """Write an operation that the caller is about to perform: in flight, leased for ten seconds.
+    """Write an operation that the caller is about to perform: in flight, leased for ten seconds, and sent.
 
     Must be called in the verb's transaction, which is committed before `perform`.
     """
     operation = Operation(
         payment=payment,
         kind=kind,
+        purpose=Operation.Purpose.PAYMENT,
         amount=payment.amount,
         state=State.IN_FLIGHT,
         attempts=1,
+        first_sent_at=now,
+        last_sent_at=now + due.LEASE,
         next_attempt_at=now + due.LEASE,
         lease_token=uuid4(),
         actor=cause.actor,
@@ -78,25 +80,8 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
         traceparent=tracing.current(),
         created_at=now,
     )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _BEGIN, {name: getattr(operation, name) for name in _OF_ITS_OWN} | {"kind": kind.value}
-        )
-    operation._state.adding, operation._state.db = False, DEFAULT_DB_ALIAS
+    planning.write(operation)
     return operation
-
-
-_OF_ITS_OWN = (
-    *("id", "payment_id", "amount", "next_attempt_at", "lease_token", "actor", "request_id", "traceparent"),
-    "created_at",
-)
-# Plain SQL, as in planning: most of its columns are the same for each, and to save it by the ORM costs twice as much.
-_BEGIN = """
-INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, account,
-    attempts, next_attempt_at, lease_token, actor, request_id, traceparent, created_at)
-VALUES (%(id)s, %(payment_id)s, %(kind)s, 'payment', %(amount)s, 'in_flight', '', '', '', 'merchant',
-    1, %(next_attempt_at)s, %(lease_token)s, %(actor)s, %(request_id)s, %(traceparent)s, %(created_at)s)
-"""
 
 
 def current(operation_uuid: UUID) -> Operation:
@@ -110,36 +95,69 @@ def current(operation_uuid: UUID) -> Operation:
 _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("payment"), UUID)
 
 
-def perform(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """Call the provider under the operation's id, with no transaction open; any failure of the call is UNKNOWN."""
-    bank, deadline = provider.current(), deadline or Deadline.after(PATIENCE)
-    wait = deadline.left(CALL_SECONDS[operation.kind])
-    match operation.kind:
-        case Kind.AUTHORIZE:
-            return _call(operation, wait, lambda: _authorize(operation, deadline))
-        case Kind.CAPTURE:
-            return _call(operation, wait, lambda: bank.capture(operation, wait))
-        case Kind.VOID:
-            return _call(operation, wait, lambda: bank.void(operation, wait))
-        case _:
-            return _call(operation, wait, lambda: bank.refund(operation, wait))
+def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
+    """Call the provider under the operation's id, with no transaction open; any failure of the call is UNKNOWN.
 
-
-def _authorize(operation: Operation, deadline: Deadline) -> Outcome:
-    """Register the payment if the provider does not know it yet, commit its id there, and hold the money.
-
-    Rule provider.registered.
+    `deadline` was set before the operation was begun or claimed, at most PATIENCE ahead. Nothing is sent after it,
+    after the lease has ended, or under a key that the provider may soon forget. Rules doubt.old_key, doubt.sleeper.
     """
-    bank, payment = provider.current(), operation.payment
-    if not payment.provider_reference:
-        made = bank.register(payment, deadline.left(CALL_SECONDS[Kind.AUTHORIZE]))
+    wait = deadline.left(CALL_SECONDS[operation.kind])
+    if wait <= 0 or not _record_sending(operation):
+        return Outcome(Verdict.UNKNOWN)
+    return _call(operation, wait, lambda: _send(operation, deadline))
+
+
+def _record_sending(operation: Operation) -> bool:
+    """Record that the operation is sent now; return False if this process must not send it.
+
+    `last_sent_at` becomes the end of a lease from now on, which is later than the caller's deadline: however long this
+    process sleeps before its call, it sends nothing after that moment. `begin` has recorded the first sending.
+    """
+    lease_end, last = operation.next_attempt_at, operation.last_sent_at
+    if operation.lease_token is not None and lease_end is not None and last is not None and last >= lease_end:
+        return True
+    facts: dict[str, Any] = {"id": operation.pk, "held_lease": operation.lease_token, "lease": due.LEASE}
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORD_SENDING, facts | {"usable_for": planning.longest_key_use()})
+        row = cursor.fetchone()
+    if row is None:
+        return False
+    operation.first_sent_at, operation.last_sent_at = row
+    return True
+
+
+_RECORD_SENDING = """
+UPDATE payments_operation
+SET first_sent_at = coalesce(first_sent_at, clock_timestamp()),
+    last_sent_at = greatest(last_sent_at, clock_timestamp() + %(lease)s)
+WHERE id = %(id)s AND num_nonnulls(ended_at) = 0 AND lease_token IS NOT DISTINCT FROM %(held_lease)s::uuid
+    AND (lease_token IS NULL OR next_attempt_at > clock_timestamp())
+    AND (first_sent_at IS NULL OR first_sent_at > clock_timestamp() - %(usable_for)s)
+RETURNING first_sent_at, last_sent_at
+"""
+
+
+def _send(operation: Operation, deadline: Deadline) -> Outcome:
+    """Make the call, unless its time is over by now: the process may have slept since its sending was recorded."""
+    bank, payment, kind = provider.current(), operation.payment, operation.kind
+    if kind == Kind.AUTHORIZE and not payment.provider_reference:
+        made = bank.register(payment, deadline.left(CALL_SECONDS[kind]))
         if made.verdict != Verdict.SUCCEEDED:
             return made
         if made.reference:
             _keep_reference(payment, safe_answers.outcome(operation, made).reference)
-    card = CardUse(payment.card_token, payment.return_url)
-    wait = deadline.left(CALL_SECONDS[Kind.AUTHORIZE])
-    return bank.authorize(operation, card, wait) if wait > 0 else Outcome(Verdict.UNKNOWN)
+    wait = deadline.left(CALL_SECONDS[kind])
+    if wait <= 0:
+        return Outcome(Verdict.UNKNOWN)
+    match kind:
+        case Kind.AUTHORIZE:
+            return bank.authorize(operation, CardUse(payment.card_token, payment.return_url), wait)
+        case Kind.CAPTURE:
+            return bank.capture(operation, wait)
+        case Kind.VOID:
+            return bank.void(operation, wait)
+        case _:
+            return bank.refund(operation, wait)
 
 
 def _keep_reference(payment: Payment, reference: str) -> None:
@@ -215,7 +233,7 @@ def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
         return outcome
     is_held = operation.kind == Kind.AUTHORIZE and outcome.verdict == Verdict.SUCCEEDED
     if not is_held or outcome.amount > operation.amount:
-        discrepancies.report_operation(operation, "another_amount", amount=outcome.amount)
+        reporting.report_operation(operation, kinds.ANOTHER_AMOUNT, amount=outcome.amount)
     if is_held:
         return replace(outcome, verdict=Verdict.DECLINED, reason=HELD_FOR_LESS)
     return Outcome(Verdict.UNKNOWN)
@@ -245,7 +263,7 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
 
 def _write(statement: str, operation: Operation, of_payment: dict[str, str], **facts: Any) -> bool:
     """Write what an operation has come to with what follows for its payment and the ledger; return whether it was."""
-    lines = ledger.lines(operation, facts["state"])
+    lines = ledger.lines(operation, facts["state"], facts["reference"])
     asked = {"id": operation.pk} | dict.fromkeys(_OF_PAYMENT) | of_payment | lines | facts
     with connection.cursor() as cursor:
         cursor.execute(statement, asked)
@@ -261,9 +279,9 @@ def _report_if_too_long(operation: Operation, now: datetime) -> None:
     first = planning.keys_before(operation).order_by("created_at").first() or operation
     age = now - first.created_at
     if operation.state == State.PENDING and operation.kind == Kind.CAPTURE and age > due.PENDING_TOO_LONG:
-        discrepancies.report_operation(operation, "capture_pending_too_long", subject=first.pk)
+        reporting.report_operation(operation, kinds.CAPTURE_PENDING_TOO_LONG, subject=first.pk)
     if age > due.IN_DOUBT_TOO_LONG:
-        discrepancies.report_operation(operation, "in_doubt_for_a_day", subject=first.pk)
+        reporting.report_operation(operation, kinds.IN_DOUBT_FOR_A_DAY, subject=first.pk)
 
 
 _OF_PAYMENT = ("status", "decline_reason", "card_brand", "card_last4", "card_fingerprint")
@@ -275,7 +293,7 @@ moved AS (
     FROM recorded
     WHERE payment.id = recorded.payment_id AND num_nonnulls(%(status)s::text, %(card_brand)s::text) > 0
 ),
-posted AS ({ledger.LINES})
+{ledger.LINES}
 SELECT FROM recorded
 """  # noqa: S608 - of our own constants alone
 # Plain SQL: the ORM would build the statement anew for each call of a provider. With `ended_at IS NULL` PostgreSQL
@@ -287,13 +305,14 @@ WITH recorded AS (
         lease_token = %(lease_token)s, ended_at = %(ended_at)s, next_attempt_at = %(next_attempt_at)s
     WHERE id = %(id)s AND num_nonnulls(ended_at) = 0
         AND (%(state)s <> 'unknown' OR lease_token IS NOT DISTINCT FROM %(held_lease)s::uuid)
-    RETURNING id, payment_id, account
+    RETURNING id, payment_id
 ),
 {_FOLLOW}"""  # noqa: S608 - of our own constants alone
 _RECOVER = f"""
 WITH recorded AS (
-    UPDATE payments_operation SET state = %(state)s, reason = '', ended_at = %(ended_at)s WHERE id = %(id)s
-    RETURNING id, payment_id, account
+    UPDATE payments_operation SET state = %(state)s, reference = %(reference)s, reason = '', ended_at = %(ended_at)s
+    WHERE id = %(id)s
+    RETURNING id, payment_id
 ),
 {_FOLLOW}"""  # noqa: S608 - of our own constants alone
 
@@ -303,25 +322,18 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
     if state == State.UNKNOWN and _keeps_state(operation, outcome):
         state = State(operation.state)
     ended = state in Operation.ENDED
+    is_of_others = (
+        operation.purpose == Operation.Purpose.OUTSIDE
+    )  # the pump neither sends it nor asks about it
     return {
         "state": state,
         "reference": outcome.reference or operation.reference,
-        "reason": _reason_after(operation, outcome),
+        "reason": outcome.reason,
         "action_url": outcome.action_url or operation.action_url,
         "lease_token": None,
         "ended_at": now if ended else None,
-        "next_attempt_at": None if ended else now + due.gap(operation, state, now),
+        "next_attempt_at": None if ended or is_of_others else now + due.gap(operation, state, now),
     }
-
-
-def _reason_after(operation: Operation, outcome: Outcome) -> str:
-    """Return the reason to keep: SERVER_ERROR only if every call so far was answered by an error.
-
-    After a silence it is SERVER_ERROR_AFTER_SILENCE, since that call may still be on its way.
-    """
-    is_first = operation.attempts <= 1 or operation.reason == SERVER_ERROR
-    is_late = outcome.reason == SERVER_ERROR and not is_first
-    return SERVER_ERROR_AFTER_SILENCE if is_late else outcome.reason
 
 
 def _keeps_state(operation: Operation, outcome: Outcome) -> bool:
@@ -337,7 +349,7 @@ def _payment_after(operation: Operation, state: State, outcome: Outcome) -> dict
         return {}
     changed: dict[str, str] = {}
     status = PAYMENT_AFTER.get((operation.kind, state))
-    if status is not None and not (status == Status.REFUNDED and _is_still_refundable(operation)):
+    if status is not None and not _stays_declined(operation, status):
         changed["status"] = status.value
         changed["decline_reason"] = outcome.reason or operation.payment.decline_reason
     if outcome.card is not None:
@@ -346,24 +358,22 @@ def _payment_after(operation: Operation, state: State, outcome: Outcome) -> dict
     return changed
 
 
-def _is_still_refundable(refund: Operation) -> bool:
-    """Whether the payment stays refundable: after a reimbursement, or while its card will not have got everything."""
-    if refund.purpose == Operation.Purpose.REIMBURSEMENT:
-        return True
-    if refund.amount == refund.payment.amount:
+def _stays_declined(operation: Operation, after: Status) -> bool:
+    """Whether the payment stays declined by the bank although it is voided: limits on cards count it as declined."""
+    payment = operation.payment
+    if after != Status.VOIDED or payment.status != Status.DECLINED:
         return False
-    settled = refund.payment.operations.filter(kind=Kind.REFUND, state=State.SUCCEEDED, returned_as=None)
-    given_back: int = settled.aggregate(sum=Sum("amount"))["sum"] or 0
-    return given_back + refund.amount < refund.payment.amount
+    return payment.operations.filter(kind=Kind.AUTHORIZE, state=State.DECLINED).exists()
 
 
-def recover_capture(payment: Payment, *, now: datetime) -> Operation:
-    """Record that a capture which counted as failed has succeeded, as a refused void has shown; return it.
+def recover(operation: Operation, reference: str, *, now: datetime) -> None:
+    """Record that a capture or refund which counted as failed has succeeded, as the provider has shown since.
 
     Must be called with the checkout locked.
     """
-    capture = payment.operations.filter(kind=Kind.CAPTURE).select_related("payment").latest("created_at")
-    of_payment = _payment_after(capture, State.SUCCEEDED, Outcome(Verdict.SUCCEEDED))
-    _write(_RECOVER, capture, of_payment, state=State.SUCCEEDED.value, ended_at=now)
-    capture.state, capture.reason, capture.ended_at = State.SUCCEEDED, "", now
-    return capture
+    of_payment = _payment_after(operation, State.SUCCEEDED, Outcome(Verdict.SUCCEEDED))
+    facts = {"state": State.SUCCEEDED, "reference": reference or operation.reference, "ended_at": now}
+    _write(_RECOVER, operation, of_payment, **facts | {"state": State.SUCCEEDED.value})
+    operation.reason = ""
+    for name, value in facts.items():
+        setattr(operation, name, value)

@@ -1,23 +1,24 @@
-"""Planned operations, which the pump performs: writing them, trying again, renewing their key, withdrawing."""
+"""Operations are written here and nowhere else: planned for the pump, tried again, under a new key, withdrawn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce, Greatest
 from uuid_utils.compat import uuid7
 
 from config.lib.process import tracing
-from payments import open_operations
-from payments.cause import Cause
-from payments.models import Operation, Posting
-from payments.outside import bookings
+from payments import open_operations, provider
+from payments.cause import PUMP, Cause
+from payments.models import Operation
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
+KEY_MARGIN = timedelta(hours=1)  # the provider's clock is another one, and a call can be slow
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,14 @@ class Details:
     """What a planned operation is for: a refund part has `refund_uuid`, a reimbursement `share_uuid`.
 
     `amount` is in minor units, None for the payment's own. The operation is due from `at` on (None: now), and its
-    time in doubt is counted from then.
+    time in doubt is counted from then. `resends` is the refund that came back, whose money it gives again.
     """
 
     amount: int | None = None
-    account: Posting.Account = Posting.Account.MERCHANT
     refund_uuid: UUID | None = None
     share_uuid: UUID | None = None
     at: datetime | None = None
+    resends: UUID | None = None
 
     @property
     def purpose(self) -> Operation.Purpose:
@@ -48,64 +49,110 @@ def plan(
     payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, details: Details = WHOLE
 ) -> None:
     """Plan an operation on each payment: the pump performs it, and repeats it until the provider confirms."""
+    due_at = details.at or now
+    planned = Operation(
+        kind=kind,
+        purpose=details.purpose,
+        state=State.PLANNED,
+        refund_uuid=details.refund_uuid,
+        share_uuid=details.share_uuid,
+        resends_id=details.resends,
+        next_attempt_at=due_at,
+        actor=cause.actor,
+        request_id=cause.request_id,
+        traceparent=tracing.current(),
+        created_at=due_at,
+    )
+    _insert(planned, [uuid7() for _ in payments], payments, amount=details.amount)
+
+
+def write(operation: Operation) -> None:
+    """Write a new operation, whatever its state."""
+    _insert(operation, [operation.pk], [operation.payment_id], amount=operation.amount)
+    operation._state.adding, operation._state.db = False, DEFAULT_DB_ALIAS
+
+
+def _insert(like: Operation, ids: Sequence[UUID], payments: Sequence[UUID], *, amount: int | None) -> None:
+    given: dict[str, Any] = {name: getattr(like, name) for name in _GIVEN} | {"amount": amount}
     with connection.cursor() as cursor:
-        cursor.execute(
-            _PLAN,
-            {
-                "ids": [uuid7() for _ in payments],
-                "payments": list(payments),
-                "kind": kind.value,
-                "purpose": details.purpose.value,
-                "amount": details.amount,
-                "account": details.account.value,
-                "refund_uuid": details.refund_uuid,
-                "share_uuid": details.share_uuid,
-                "due_at": details.at or now,
-                "actor": cause.actor,
-                "request_id": cause.request_id,
-                "traceparent": tracing.current(),
-            },
-        )
+        cursor.execute(_INSERT, given | {"ids": list(ids), "payments": list(payments)})
 
 
-_PLAN = """
-INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, account,
-    refund_uuid, share_uuid, attempts, next_attempt_at, actor, request_id, traceparent, created_at)
-SELECT planned.id, payment.id, %(kind)s, %(purpose)s, coalesce(%(amount)s, payment.amount), 'planned', '', '', '',
-    %(account)s, %(refund_uuid)s, %(share_uuid)s, 0, %(due_at)s, %(actor)s, %(request_id)s, %(traceparent)s, %(due_at)s
-FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS planned (id, payment_id)
-JOIN payments_payment payment ON payment.id = planned.payment_id
-"""
+_GIVEN = (
+    *("kind", "purpose", "amount", "state", "reference", "reason", "refund_uuid", "share_uuid", "resends_id"),
+    *("attempts", "first_sent_at", "last_sent_at", "next_attempt_at", "lease_token"),
+    *("actor", "request_id", "traceparent", "created_at"),
+)
+# Plain SQL: many holds lapse at one moment, and to save one operation by the ORM costs twice as much.
+_INSERT = f"""
+INSERT INTO payments_operation (id, payment_id, action_url, {", ".join(_GIVEN)})
+SELECT new.id, payment.id, '', {", ".join(f"%({name})s" for name in _GIVEN)}
+FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS new (id, payment_id)
+JOIN payments_payment payment ON payment.id = new.payment_id
+""".replace("%(amount)s", "coalesce(%(amount)s, payment.amount)")  # noqa: S608 - of our own constants alone
+
+
+def longest_key_use() -> timedelta:
+    """Return for how long after its first sending a key may be sent: later the provider might not recognize it."""
+    return provider.current().key_life - KEY_MARGIN
+
+
+def calls_end_at(operation: Operation) -> datetime | None:
+    """Return from when on no call under the operation's key can be carried out any more; None if none was sent."""
+    last = operation.last_sent_at
+    return None if last is None else last + provider.current().key_life + KEY_MARGIN
+
+
+def calls_have_ended(operation: Operation, now: datetime) -> bool:
+    """Whether no call under the operation's key can be carried out any more, whatever became of it."""
+    ended_at = calls_end_at(operation)
+    return ended_at is None or ended_at <= now
+
+
+def assume_sent(since: datetime, now: datetime) -> None:
+    """Assume that every operation which has not ended was sent from `since` until `now`.
+
+    A restored database does not know what was sent in the lost time.
+    """
+    first, last = Coalesce("first_sent_at", since), Greatest("last_sent_at", now)
+    Operation.objects.filter(ended_at=None).update(first_sent_at=first, last_sent_at=last)
+
+
+def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
+    """Plan a void of each payment that has none, or only failed ones; return whether any was planned."""
+    held = sorted(set(payments) - released(payments))
+    if held:
+        plan(held, Kind.VOID, now=now, cause=PUMP)
+    return bool(held)
+
+
+def released(payments: Sequence[UUID]) -> set[UUID]:
+    """Return those of the payments that a void has released, or is about to release."""
+    voids = Operation.objects.filter(payment__in=payments, kind=Kind.VOID).exclude(state=State.FAILED)
+    return set(voids.values_list("payment", flat=True))
 
 
 def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
     """Replace an operation that never reached the provider by one under a new key, due from `at` on.
 
     The new one takes the old one's place at once, so that nothing else begins on the payment. Each further key
-    waits twice as long. Must be called with the checkout locked.
+    waits twice as long, ten minutes at most. Must be called with the checkout locked.
     """
     times = keys_before(operation).count()
-    later = now + timedelta(seconds=min(2**times, 3600)) if times else now
+    later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now
     must_wait = open_operations.open_beside(operation)
     leave_key(operation, now=now)
     copied = (
-        "payment_id",
-        "kind",
-        "purpose",
-        "amount",
-        "account",
-        "refund_uuid",
-        "share_uuid",
-        "actor",
-        "request_id",
-        "traceparent",
+        *("payment_id", "kind", "purpose", "amount", "refund_uuid", "share_uuid", "resends_id"),
+        *("actor", "request_id", "traceparent"),
     )
-    Operation.objects.create(
+    renewed = Operation(
         **{name: getattr(operation, name) for name in copied},
         state=State.PLANNED if must_wait else State.IN_FLIGHT,
         next_attempt_at=max(at or now, later),
         created_at=now,
     )
+    write(renewed)
 
 
 def leave_key(operation: Operation, *, now: datetime) -> None:
@@ -121,39 +168,16 @@ def keys_before(operation: Operation) -> QuerySet[Operation]:
     return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
 
 
-def plan_again(operation: Operation, *, at: datetime, cause: Cause) -> None:
-    """Plan an operation that has failed once more, due from `at` on; a refund of no more than is left on its card.
+def plan_void_again(refused: Operation, *, at: datetime, cause: Cause) -> None:
+    """Plan a void that was refused once more, due from `at` on."""
+    plan([refused.payment_id], Kind.VOID, now=at, cause=cause, details=Details(at=at))
 
-    A refund that came back is planned at the expense of `returned`, since its own account has paid for the first.
-    """
-    account, amount = Posting.Account(operation.account), operation.amount
-    if operation.kind == Kind.REFUND:  # somebody may have given some of it back in the provider's dashboard
-        amount = min(amount, bookings.left(operation.payment))
-    if amount <= 0:
-        return
-    details = Details(
-        amount=amount,
-        account=Posting.Account.RETURNED if operation.returned_as else account,
-        refund_uuid=operation.refund_uuid,
-        share_uuid=operation.share_uuid,
-        at=at,
+
+def withdraw(rows: QuerySet[Operation], *, now: datetime) -> None:
+    """Withdraw those of the operations that are planned. Must be called with the checkout locked."""
+    rows.filter(state=State.PLANNED, ended_at=None).update(
+        state=State.FAILED, reason="withdrawn", ended_at=now, next_attempt_at=None
     )
-    plan([operation.payment_id], Kind(operation.kind), now=at, cause=cause, details=details)
-
-
-def withdraw(share_uuid: UUID, *, now: datetime) -> bool:
-    """Withdraw the planned reimbursement of a share; return whether none is under way.
-
-    Must be called with the checkout locked. If a process has claimed one meanwhile, the caller waits for its end.
-    """
-    return withdraw_planned(Operation.objects.filter(share_uuid=share_uuid), now=now)
-
-
-def withdraw_planned(rows: QuerySet[Operation], *, now: datetime) -> bool:
-    """Withdraw those of the operations that are planned; return whether none is under way. As `withdraw`."""
-    under_way = rows.filter(ended_at=None)
-    under_way.filter(state=State.PLANNED).update(state=State.FAILED, reason="withdrawn", ended_at=now)
-    return not under_way.exists()
 
 
 def parts_like(part: Operation) -> QuerySet[Operation]:

@@ -12,11 +12,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
+from payments import money
 from payments.models import BalanceEntry, Operation, Payment
-
-# The reason of an UNKNOWN outcome if the provider has answered, with an error of its own (HTTP 5xx).
-SERVER_ERROR = "server_error"
-SERVER_ERROR_AFTER_SILENCE = "server_error_after_silence"
 
 # The reasons by which an adapter says that a card can no longer take a refund.
 CARD_CANNOT_TAKE_IT = frozenset(
@@ -31,7 +28,7 @@ CARD_CANNOT_TAKE_IT = frozenset(
 
 
 class Verdict(StrEnum):
-    """What a provider says about an operation. Silence is UNKNOWN, never FAILED."""
+    """What a provider says about an operation. Silence and an error of its own (5xx) are UNKNOWN, never FAILED."""
 
     SUCCEEDED = "succeeded"
     DECLINED = "declined"
@@ -56,8 +53,8 @@ class Outcome:
     """A provider's answer about one operation.
 
     `amount`, if given, is what was moved or held, in minor units: it may differ only by a partial hold. With NOT_FOUND,
-    `is_vouched` says that the provider knows everything about the payment, so that the operation may be begun anew
-    under another key; without it, the operation may still have arrived.
+    `is_vouched` says that the provider knows everything about the payment, and no such operation; without it, the
+    operation may have arrived. Neither proves that a call which was sent is not carried out later.
     """
 
     verdict: Verdict
@@ -71,10 +68,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class AmountRule:
-    """Which amounts a card can be charged, in minor units: `minimum` or more, and a multiple of `step`."""
+    """Which amounts a card can be charged, in minor units: `minimum` to `maximum`, and a multiple of `step`."""
 
     minimum: int = 1
     step: int = 1
+    maximum: int = money.MAXIMUM
+
+    def __str__(self) -> str:
+        of_step = f", a multiple of {self.step}" if self.step > 1 else ""
+        return f"{self.minimum} to {self.maximum}{of_step}"
+
+    def allows(self, amount: int) -> bool:
+        """Return whether a card can be charged this amount."""
+        return self.minimum <= amount <= self.maximum and amount % self.step == 0
 
 
 @dataclass(frozen=True)
@@ -112,20 +118,6 @@ class CardUse:
 
     token: str
     return_url: str = ""
-
-
-@dataclass(frozen=True)
-class Record:
-    """One operation in the provider's own books; `is_outside`: it is known that somebody made it there, not we."""
-
-    key: UUID
-    kind: str
-    verdict: Verdict
-    payment: UUID
-    account: UUID
-    amount: int
-    currency: str
-    is_outside: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,11 +246,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Notification:
-    """A message that a provider sends unasked: an operation's current record, or the payment that is disputed."""
+    """A message that a provider sends unasked: something about a payment of ours has changed.
+
+    `kind` and `verdict` say what, as far as the message tells: then one that we know already needs no question.
+    `operation` is ours, if the message names it.
+    """
 
     id: str
-    record: Record | None = None
-    disputed: UUID | None = None
+    payment: UUID
+    kind: str = ""
+    verdict: Verdict = Verdict.UNKNOWN
+    operation: UUID | None = None
 
 
 class ForgedNotification(Exception):
@@ -279,7 +277,10 @@ class Provider(Protocol):
 
     @property
     def key_life(self) -> timedelta:
-        """How long the provider recognizes a repeated call by its id; a later one would be carried out again."""
+        """How long the provider recognizes a repeated call by its id, counted from the first one.
+
+        A later call would be carried out again. No call is carried out later than this after it was sent.
+        """
 
     urls: str
     """The module of the adapter's own URLs, "" if it has none."""
@@ -314,7 +315,10 @@ class Provider(Protocol):
         """Take the held money."""
 
     def void(self, operation: Operation, patience: float) -> Outcome:
-        """Release the hold; FAILED with reason `already_captured` if the money has been taken."""
+        """Release the hold; FAILED with reason `already_captured` if the money has been taken.
+
+        A registered payment without a hold is ended, so that it cannot hold anything later.
+        """
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
         """Give back the operation's amount; PENDING until that is settled."""
@@ -329,24 +333,6 @@ class Provider(Protocol):
         """Verify and read a message; return what it says of our payments, nothing if it is about something else.
 
         Raises ForgedNotification.
-        """
-
-    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
-        """Return every dispute about a payment. Raises ProviderUnreachable."""
-
-    def disputed(self, since: datetime) -> Iterable[UUID]:
-        """Return our ids of the payments, however old, with a dispute that was opened or decided from `since` on."""
-
-    def records(self, since: datetime) -> Iterable[Record]:
-        """Return every operation in the provider's books that is new or has changed from `since` on, as it stands now.
-
-        However old it is: a refund that comes back after weeks is among them. Further operations do no harm.
-        """
-
-    def refunds_of(self, payment: Payment) -> Iterable[Record]:
-        """Return every refund of a payment, as it stands now, also those that others made, however old they are.
-
-        Raises ProviderUnreachable.
         """
 
     def movements(self, payment: Payment) -> Books:

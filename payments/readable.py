@@ -106,7 +106,8 @@ def uuid(said: Any) -> UUID:
 
 
 def kind(said: Any) -> str:
-    return said if isinstance(said, str) and said in Operation.Kind.values else OTHER
+    """Return the kind of an operation, "" for anything else."""
+    return said if isinstance(said, str) and said in Operation.Kind.values else ""
 
 
 def currency(said: Any) -> str:

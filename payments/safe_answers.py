@@ -6,7 +6,6 @@ the payer is asked) becomes UNKNOWN and leaves a discrepancy.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -14,7 +13,8 @@ from uuid import UUID
 
 import structlog
 
-from payments import discrepancies, provider, readable
+from payments import money, provider, readable
+from payments.discrepancies import kinds, reporting
 from payments.models import Operation
 from payments.provider import (
     AmountRule,
@@ -29,7 +29,6 @@ from payments.provider import (
     Outcome,
     PaymentRecord,
     ProviderUnreachable,
-    Record,
     RefundRecord,
     Verdict,
 )
@@ -48,17 +47,13 @@ OUTCOME: Readers = {
     "amount": readable.amount,
     "is_vouched": readable.is_true,
 }
-RECORD: Readers = {
-    "key": readable.uuid,
+NOTIFICATION: Readers = {
+    "id": readable.message_id,
+    "payment": readable.uuid,
     "kind": readable.kind,
     "verdict": readable.verdict_of_record,
-    "payment": readable.uuid,
-    "account": readable.uuid,
-    "amount": readable.amount_of_record,
-    "currency": readable.currency,
-    "is_outside": readable.is_true,
+    "operation": readable.uuid_or_none,
 }
-
 PAYMENT: Readers = {
     "payment": readable.uuid,
     "account": readable.uuid,
@@ -134,32 +129,14 @@ def outcome(operation: Operation, said: object) -> Outcome:
     read = _read(said, Outcome, OUTCOME, operation=str(operation.pk))
     if isinstance(said, Outcome) and _has_sense(operation, said, read):
         return Outcome(**read)
-    discrepancies.report_operation(operation, "unreadable_answer", to=operation.kind)
+    reporting.report_operation(operation, kinds.UNREADABLE_ANSWER, to=operation.kind)
     return Outcome(Verdict.UNKNOWN, reference=read["reference"])
-
-
-def record(said: object) -> Record:
-    """Return a record of the provider's books, safe to compare; an invalid field gets a placeholder."""
-    read = _read(said, Record, RECORD)
-    return replace(said, **read) if isinstance(said, Record) else Record(**read)
-
-
-def records(said: Iterable[object]) -> Iterator[Record]:
-    """Yield the records of the provider's books, each as `record` returns it."""
-    return map(record, said)
 
 
 def notifications(said: Iterable[object]) -> Iterator[Notification]:
     """Yield up to MAX_NOTIFICATIONS of a message, with every field safe to use; an invalid one gets a placeholder."""
-    return map(_notification, islice(said, MAX_NOTIFICATIONS))
-
-
-def _notification(said: object) -> Notification:
-    if not isinstance(said, Notification):
-        return Notification("", record(said))
-    if said.disputed is not None:
-        return Notification(readable.message_id(said.id), disputed=readable.uuid(said.disputed))
-    return Notification(readable.message_id(said.id), record(said.record))
+    for told in islice(said, MAX_NOTIFICATIONS):
+        yield Notification(**_read(told, Notification, NOTIFICATION))
 
 
 def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
@@ -207,10 +184,11 @@ def payments(said: Iterable[object]) -> Iterator[UUID]:
 
 
 def amount_rule(currency: str) -> AmountRule:
-    """Return which amounts a card can be charged: the minimum is a multiple of the step, both 1 or more."""
+    """Return which amounts a card can be charged: the bounds are multiples of the step, within the service's own."""
     said = provider.current().amount_rule(currency)
     step = max(1, said.step)
-    return AmountRule(minimum=-(-max(1, said.minimum) // step) * step, step=step)
+    minimum, maximum = max(1, said.minimum), min(said.maximum, money.MAXIMUM)
+    return AmountRule(minimum=-(-minimum // step) * step, step=step, maximum=maximum // step * step)
 
 
 def card_page(form: CardForm) -> str | CardPage:

@@ -32,10 +32,10 @@ def pay(share: PaymentRequest, card: str = FINNS, mate: Customer | None = None) 
 
 
 def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
-    """Let the pump run so many times; whatever is open is due."""
+    """Let the pump run so many times; whatever of ours is open is due."""
     for _ in range(rounds):
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
-        of_checkout.update(next_attempt_at=LONG_AGO)
+        of_checkout.exclude(purpose=Operation.Purpose.OUTSIDE).update(next_attempt_at=LONG_AGO)
         doubt.finish_all_of(checkout_uuid)
 
 

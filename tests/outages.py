@@ -47,8 +47,8 @@ def pump() -> None:
 
 
 def pass_time(operation: Operation, **span: float) -> None:
-    rows = Operation.objects.filter(pk=operation.pk)
-    rows.update(created_at=F("created_at") - timedelta(**span))
+    rows, times = Operation.objects.filter(pk=operation.pk), ("created_at", "first_sent_at", "last_sent_at")
+    rows.update(**{name: F(name) - timedelta(**span) for name in times})
 
 
 def seen(checkout: Checkout) -> tuple[str, str, str]:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from checkout import captures, tasks
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.proof import proving
+from checkout.syncing import sync
 from config.lib import clock
-from payments.models import Dispute, Operation, Payment
+from payments.models import Dispute, Movement, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox import client, notifications, settling
 from payments.providers.sandbox.models import BankNotification, Call
@@ -17,10 +18,10 @@ DISPUTED = "4000000000000259"
 RETURNS = "4000000000007726"
 
 
-def dispute(payment: Payment | None) -> Dispute:
-    """Let a payer dispute; the bank tells, and we ask."""
+def dispute(payment: Payment | None, amount: int | None = None) -> Dispute:
+    """Let a payer dispute, all of it without an amount; the bank tells, and we ask."""
     assert payment is not None
-    client.ask("dispute", payment=payment.pk)
+    client.ask("dispute", payment=payment.pk, amount=amount)
     hear()
     return Dispute.objects.select_related("payment").get(payment=payment)
 
@@ -70,7 +71,28 @@ def come_back(*, is_told: bool = True) -> None:
 
 
 def returned(checkout: Checkout) -> Operation:
-    return Operation.objects.get(payment__checkout_uuid=checkout.pk, returned_as__isnull=False)
+    """The refund of an order that was settled and came back."""
+    back = Movement.objects.get(checkout_uuid=checkout.pk, kind=Movement.Kind.REFUND_RETURNED)
+    assert back.operation_id is not None
+    return Operation.objects.select_related("payment").get(pk=back.operation_id)
+
+
+def refund_outside(payment: Payment | None, amount: int, *, is_pending: bool = False) -> str:
+    """Let staff give money back in the bank's dashboard; the bank tells, and we ask. Return its reference."""
+    assert payment is not None
+    reference: str = client.ask(
+        "act_in_dashboard", kind="refund", payment=payment.pk, amount=amount, is_pending=is_pending
+    )
+    if not is_pending:
+        Call.objects.filter(pk=reference, verdict=Verdict.PENDING).update(settles_at=clock.now())
+    hear()
+    return reference
+
+
+def ask_about(payment: Payment | None) -> None:
+    """Let the payment's books be read."""
+    assert payment is not None
+    sync.sync(payment.pk)
 
 
 def end_of(refund: Operation) -> tuple[str, str, str]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Field, Func
 
-from checkout import reading, states
+from checkout import reading, refunds, states
 from checkout.models import Checkout, CheckoutQuerySet, Refund
 from checkout.states import Status
 from config.lib import clock
@@ -139,7 +139,8 @@ def _of_status(checkout: Any) -> dict[str, Any]:
 
 
 def _actions(checkout: Any) -> list[str]:
-    is_disputed = any(part["status"] in Dispute.STANDING for part in checkout.dispute_parts)
+    is_standing = any(part["status"] in Dispute.STANDING for part in checkout.dispute_parts)
+    is_disputed = is_standing and refunds.obstacle(checkout) is not None
     return reading.actions(checkout, open_kind=_kind(checkout), is_disputed=is_disputed)
 
 

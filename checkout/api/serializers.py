@@ -16,7 +16,7 @@ from config.lib import clock, fields
 from config.lib.web import origins
 from payments import money, safe_answers
 
-MAXIMUM = 99_999_999
+MAXIMUM = money.MAXIMUM
 MAX_OWN = 8 * 1024  # bytes of JSON that a merchant may keep with an order, or with an item
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -208,11 +208,8 @@ class CheckoutIn(fields.Body):
     def validate(self, order: dict[str, Any]) -> dict[str, Any]:
         """Return the order. Raises ValidationError if a card cannot be charged its total."""
         rule, total = safe_answers.amount_rule(order["currency"]), order["total_amount"]
-        if total < rule.minimum or total % rule.step:
-            words = f"Must be {rule.minimum} or more" + (
-                f", a multiple of {rule.step}" if rule.step > 1 else ""
-            )
-            reason = f"{words}: cards cannot be charged other amounts in {order['currency']}."
+        if not rule.allows(total):
+            reason = f"Must be {rule}: cards cannot be charged other amounts in {order['currency']}."
             raise serializers.ValidationError({"total_amount": [reason]})
         return order
 

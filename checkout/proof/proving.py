@@ -10,23 +10,20 @@ from django.db import connection, transaction
 from checkout.proof import references
 from checkout.proof.invariants import INVARIANTS, Invariant
 from config.lib import batches, clock
-from payments import discrepancies
 from payments.closing import sums
+from payments.discrepancies import kinds, reporting
+from payments.discrepancies.definitions import DiscrepancyKind
 from webhooks import retention
-
-SUMS = "the sums of closed days and months are those of their postings"
-SUMS_KIND = "ledger_sums"
 
 
 class Breach(NamedTuple):
-    """What breaks an invariant (a checkout; of the ledger's sums a merchant), the discrepancy's kind, the merchant.
+    """A breach of an invariant: the checkout, or the merchant whose sums are wrong, and what is broken.
 
-    Of a row that refers to nothing (references.py), the id of what is missing is the subject.
+    For a row that refers to nothing (references.py), the subject is the missing id.
     """
 
     subject: UUID
-    invariant: str
-    kind: str
+    kind: DiscrepancyKind
     merchant_uuid: UUID | None
 
 
@@ -125,17 +122,14 @@ def breaches_within(span: Range) -> list[Breach]:
 
 
 def _lost(first: UUID, last: UUID) -> list[Breach]:
-    return [
-        Breach(row.subject, row.reference.promise, row.reference.kind, row.merchant_uuid)
-        for row in references.lost(first, last)
-    ]
+    found = references.lost(first, last)
+    return [Breach(row.subject, row.reference.kind, row.merchant_uuid) for row in found]
 
 
 def months(first: date | None = None) -> Iterator[date]:
     """Yield the months of the ledger, as far as its days are summed, from this one on."""
-    month = first or sums.first_month()
-    now = clock.now().date()
-    while month is not None and month <= now:
+    month, last = first or sums.first_month(), sums.last_day()
+    while month is not None and month <= last:
         yield month
         month = sums.next_month(month)
 
@@ -144,7 +138,7 @@ def breaches_of_sums(month: date) -> list[Breach]:
     """Return a breach for each merchant whose sums of a month are not those of the postings (rule money.sums)."""
     with transaction.atomic():
         _prepare()
-        return [Breach(uuid, SUMS, SUMS_KIND, uuid) for uuid in sums.wrong_in(month)]
+        return [Breach(uuid, kinds.LEDGER_SUMS, uuid) for uuid in sums.wrong_in(month)]
 
 
 def report(since: datetime) -> int:
@@ -161,9 +155,7 @@ def report_of(checkout_uuid: UUID) -> list[Breach]:
 def reported(found: list[Breach]) -> list[Breach]:
     """Report each breach as a discrepancy, and return them."""
     for breach in found:
-        discrepancies.report(
-            breach.kind, breach.subject, merchant=breach.merchant_uuid, invariant=breach.invariant
-        )
+        reporting.report(breach.kind, breach.subject, merchant=breach.merchant_uuid)
     return found
 
 
@@ -210,7 +202,7 @@ def _breaches(query: str, **of: Any) -> list[Breach]:
 
 def _who_breaks(invariant: Invariant, query: str, of: dict[str, Any]) -> list[Breach]:
     found = _rows(query.format(invariant=invariant.sql), of)
-    return [Breach(uuid, invariant.promise, invariant.kind, merchant_uuid) for uuid, merchant_uuid in found]
+    return [Breach(uuid, invariant.kind, merchant_uuid) for uuid, merchant_uuid in found]
 
 
 def _changed(since: datetime) -> list[UUID]:

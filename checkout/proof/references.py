@@ -10,13 +10,14 @@ from uuid import UUID
 from django.db import connection
 
 from config.lib import clock
+from payments.discrepancies import kinds
+from payments.discrepancies.definitions import DiscrepancyKind
 
 
 class Reference(NamedTuple):
-    """A promise, the kind of discrepancy that reports a breach, and the query for ids and merchants of who break it."""
+    """The kind of discrepancy that a breach is, and the query for the missing ids and their merchants."""
 
-    promise: str
-    kind: str
+    kind: DiscrepancyKind
     sql: str
 
 
@@ -32,13 +33,11 @@ _OF_NOBODY = """
         WHERE t.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL"""
 REFERENCES = (
     Reference(
-        "every event, call, order, payment and posting is a merchant's",
-        "ledger_merchant_missing",
+        kinds.LEDGER_MERCHANT_MISSING,
         "\nUNION ALL".join(_OF_NOBODY.replace("{table}", table) for table in _OF_A_MERCHANT),
     ),
     Reference(
-        "every operation has its payment, and so has every order that is held or was",
-        "ledger_payment_missing",
+        kinds.LEDGER_PAYMENT_MISSING,
         """
         SELECT o.payment_id, NULL FROM payments_operation o LEFT JOIN payments_payment p ON p.id = o.payment_id
         WHERE o.id BETWEEN %(first)s AND %(last)s AND p.id IS NULL
@@ -47,8 +46,7 @@ UNION ALL
         WHERE c.id BETWEEN %(first)s AND %(last)s AND c.payment_id IS NOT NULL AND p.id IS NULL""",
     ),
     Reference(
-        "every lead and every customer of a merchant is somebody",
-        "ledger_customer_missing",
+        kinds.LEDGER_CUSTOMER_MISSING,
         """
         SELECT c.id, c.merchant_id FROM checkout_checkout c LEFT JOIN checkout_customer u ON u.id = c.lead_id
         WHERE c.id BETWEEN %(first)s AND %(last)s AND c.lead_id IS NOT NULL AND u.id IS NULL
@@ -58,15 +56,13 @@ UNION ALL
         WHERE k.customer_id BETWEEN %(first)s AND %(last)s AND u.id IS NULL""",
     ),
     Reference(
-        "every line of a history is an order's",
-        "ledger_order_missing",
+        kinds.LEDGER_ORDER_MISSING,
         """
         SELECT h.checkout_id, NULL FROM checkout_change h LEFT JOIN checkout_checkout c ON c.id = h.checkout_id
         WHERE h.id BETWEEN %(first)s AND %(last)s AND c.id IS NULL""",
     ),
     Reference(
-        "every delivery has its event, of the same merchant and type",
-        "ledger_event_missing",
+        kinds.LEDGER_EVENT_MISSING,
         """
         SELECT d.event_id, d.merchant_id FROM webhooks_delivery d
         LEFT JOIN webhooks_event e ON e.id = d.event_id AND e.id BETWEEN %(earliest)s AND %(latest)s
@@ -74,24 +70,21 @@ UNION ALL
         WHERE d.id BETWEEN %(first)s AND %(last)s AND e.id IS NULL""",
     ),
     Reference(
-        "every delivery has its subscription",
-        "ledger_subscription_missing",
+        kinds.LEDGER_SUBSCRIPTION_MISSING,
         """
         SELECT d.event_id, d.merchant_id FROM webhooks_delivery d
         LEFT JOIN webhooks_subscription s ON s.id = d.subscription_id AND s.merchant_id = d.merchant_id
         WHERE d.id BETWEEN %(first)s AND %(last)s AND s.id IS NULL""",
     ),
     Reference(
-        "an event goes once to a subscription",
-        "ledger_delivered_twice",
+        kinds.LEDGER_DELIVERED_TWICE,
         """
         SELECT waiting.event_id, waiting.merchant_id FROM webhooks_delivery_pending waiting
         JOIN webhooks_delivery_ended ended USING (event_id, subscription_id)
         WHERE waiting.id BETWEEN %(first)s AND %(last)s AND ended.id BETWEEN %(earliest)s AND %(latest)s""",
     ),
     Reference(
-        "every attempt has its delivery, of the same merchant and type",
-        "ledger_delivery_missing",
+        kinds.LEDGER_DELIVERY_MISSING,
         """
         SELECT a.delivery_id, a.merchant_id FROM webhooks_attempt a
         LEFT JOIN webhooks_delivery d ON d.id = a.delivery_id AND d.id BETWEEN %(earliest)s AND %(latest)s

@@ -15,28 +15,27 @@ from django.http import HttpRequest
 
 from checkout.models import Checkout
 from checkout.proof import proving
-from checkout.remedies import asking, booking, closing, giving_up, reasons, sending
+from checkout.remedies import asking, giving_up, owed, reasons, sending, settling_outside
 from checkout.remedies.asking import NotAllowed
 from config.lib import locks
 from config.lib.admin import confirming, lists
 from payments import due, money, opening
-from payments.admin import DiscrepancyAdmin, OperationAdmin
+from payments.admin import BookingAdmin, OperationAdmin
 from payments.cause import cause_of_operator
-from payments.models import Discrepancy, Operation
-from payments.outside import bookings
+from payments.discrepancies.admin import DiscrepancyAdmin
+from payments.models import Booking, Operation
 
 Kind, State = Operation.Kind, Operation.State
 NOTE = "How you know it"
 
 
 def _of_settled(operation: Operation) -> dict[str, Any]:
-    words = {"button": f"Book {money.display(bookings.owed(operation), operation.payment.currency)}"}
-    if operation.purpose == Operation.Purpose.REIMBURSEMENT:
-        words["text"] = (
-            "Only if the lead has the money some other way. It is booked, this card is not tried again, and the share"
-            " reads as paid back to the lead."
-        )
-    return words
+    if operation.purpose != Operation.Purpose.REIMBURSEMENT:
+        return {}
+    return {
+        "text": "Only if the lead has the money some other way. It is booked, this card is not tried again, and the"
+        " share reads as paid back to the lead."
+    }
 
 
 def _of_sent(operation: Operation) -> dict[str, Any]:
@@ -57,13 +56,20 @@ def _before_sending(operation: Operation) -> str:
 
 
 SETTLE = confirming.Question(
-    title="Close as settled otherwise",
-    text="Do it only when the payer has the money. The refund then reads settled and the order refunded, unless another"
-    " part is still open. This card is not tried again.",
+    title="Book as settled outside",
+    text="Do it only when the payer has the money. What the card is owed for it is booked, and this card is not tried"
+    " again. You can take the booking back on its own page.",
     label="How it was settled",
     button="Book it as settled",
-    one="Settle {} otherwise?",
+    one="Book {} as settled outside?",
     of_one=_of_settled,
+)
+TAKE_BACK = confirming.Question(
+    title="Take the booking back",
+    text="Do it only when the payer does not have the money. The card is owed the amount again.",
+    label="Why it was wrong",
+    button="Take it back",
+    one="Take {} back?",
 )
 SEND = confirming.Question(
     title="Send again",
@@ -81,14 +87,6 @@ GIVE_UP = confirming.Question(
     button="Give it up",
     one="Give up {}?",
 )
-BOOK = confirming.Question(
-    title="Book a refund that was made at the provider",
-    text="The money has gone back to the card without us. It is booked once: in place of a refund that came back, if"
-    " one is owed to this card, else at the merchant's expense.",
-    label=NOTE,
-    button="Book it",
-    one="Book the refund that was made at the provider?",
-)
 BUSY = "A card operation is open. Try again in a moment."
 RESTORED = "the database was restored. Repair it first (manage.py reconcile --repair)."
 Remedy = Callable[..., UUID]  # called with the row's key and the cause; returns the checkout's uuid
@@ -96,13 +94,6 @@ Remedy = Callable[..., UUID]  # called with the row's key and the cause; returns
 
 def _said_of_operation(operation: Operation) -> str:
     return asking.words(asking.look_up(operation))
-
-
-def _said_of_record(discrepancy: Discrepancy) -> str:
-    try:
-        return booking.words(booking.find(discrepancy.pk))
-    except NotAllowed as refusal:
-        return str(refusal)
 
 
 class Remedies:
@@ -129,29 +120,34 @@ class Remedies:
             return
         self.log_change(request, row, done)
         found = proving.report_of(checkout_uuid)
-        broken = "; ".join(breach.invariant for breach in found)
-        words = f"The ledger is broken, for not: {broken}." if found else "The ledger is proven."
+        broken = "; ".join(breach.kind.sentence for breach in found)
+        words = f"The ledger is broken: {broken}." if found else "The ledger is proven."
         self.message_user(request, f"{done} {words}", messages.ERROR if found else messages.SUCCESS)
 
 
 class RemediedOperationAdmin(Remedies, OperationAdmin):
     """An operation at the provider, with the remedies for one that is stuck."""
 
-    actions = ("close_as_settled_otherwise", "send_again", "give_up")
+    actions = ("settle_outside", "send_again", "give_up")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return owed.with_returns(super().get_queryset(request))
 
     def offers(self, action: str, row: Operation) -> bool:
-        is_refused = row.state in (State.FAILED, State.DECLINED) or row.returned_as is not None
-        if action == "close_as_settled_otherwise":
+        is_refused = row.state in (State.FAILED, State.DECLINED) or owed.has_come_back(row)
+        if row.purpose == Operation.Purpose.OUTSIDE:
+            return False
+        if action == "settle_outside":
             return row.kind == Kind.REFUND and is_refused
         if action == "send_again":
             return row.kind in (Kind.REFUND, Kind.VOID) and (is_refused or due.is_in_doubt(row))
         return row.kind in (Kind.AUTHORIZE, Kind.CAPTURE) and due.is_in_doubt(row)
 
-    @admin.action(description="Close as settled otherwise: the card can't take it", permissions=["remedy"])
+    @admin.action(description="Book as settled outside: the card can't take it", permissions=["remedy"])
     @confirming.confirmed(SETTLE, seen=_said_of_operation)
-    def close_as_settled_otherwise(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
-        act = partial(closing.close_as_settled_otherwise, note=note)
-        self.remedy(request, rows, act, done=f"Closed as settled otherwise: {note}.")
+    def settle_outside(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
+        act = partial(settling_outside.settle_outside, note=note)
+        self.remedy(request, rows, act, done=f"Settled outside: {note}.")
 
     @admin.action(description="Send again: it failed, or never arrived", permissions=["remedy"])
     @confirming.confirmed(SEND, seen=_said_of_operation)
@@ -165,15 +161,30 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
         self.remedy(request, rows, act, done=f"Given up: {note}.")
 
 
-class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
-    """A discrepancy, with the booking of a refund that somebody made at the provider."""
+class RemediedBookingAdmin(Remedies, BookingAdmin):
+    """A booking, with the way to take back that a refund was settled outside."""
 
-    actions = (*DiscrepancyAdmin.actions, "book_outside_refund")
+    actions = ("take_back",)
+
+    def offers(self, action: str, row: Booking) -> bool:
+        is_reversed = Booking.objects.filter(reverses=row).exists()
+        return row.kind == Booking.Kind.SETTLED_OUTSIDE and row.reverses_id is None and not is_reversed
+
+    @admin.action(description="Take the booking back", permissions=["remedy"])
+    @confirming.confirmed(TAKE_BACK)
+    def take_back(self, request: HttpRequest, rows: QuerySet[Booking], note: str) -> None:
+        self.remedy(
+            request, rows, partial(settling_outside.take_back, note=note), done=f"Taken back: {note}."
+        )
+
+
+class FoundDiscrepancyAdmin(DiscrepancyAdmin):
+    """A discrepancy, found by an order's id too."""
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find by a kind, a note or an order's id."""
+        """Find by an order's id too."""
         found, _ = super().get_search_results(request, queryset, search_term)
         term = search_term.replace("\0", "").strip()
         if not term:
@@ -181,13 +192,3 @@ class RemediedDiscrepancyAdmin(Remedies, DiscrepancyAdmin):
         orders = list(lists.find(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"]))
         is_about = Q(subject__in=orders) | Q(operation__payment__checkout_uuid__in=orders)
         return queryset.filter(Q(pk__in=found.order_by().values("pk")) | is_about), False
-
-    def offers(self, action: str, row: Discrepancy) -> bool:
-        is_bookable = action != "book_outside_refund" or row.kind == booking.TOLD_AS
-        return is_bookable and super().offers(action, row)
-
-    @admin.action(description="Book the refund", permissions=["remedy"])
-    @confirming.confirmed(BOOK, seen=_said_of_record)
-    def book_outside_refund(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
-        act = partial(booking.book_outside_refund, note=note)
-        self.remedy(request, rows, act, done=f"Booked: {note}.")

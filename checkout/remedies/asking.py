@@ -1,9 +1,12 @@
 """How every remedy begins: the provider is asked, and its answer decides what is allowed (rule operator.asks_first)."""
 
+from uuid import UUID
+
 from checkout.remedies import reasons
+from checkout.syncing import sync as syncing
 from payments import operations
 from payments.models import Operation
-from payments.provider import Outcome, Verdict
+from payments.provider import Outcome, ProviderUnreachable, Verdict
 
 Kind = Operation.Kind
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
@@ -20,6 +23,14 @@ WORDS = {
 
 class NotAllowed(Exception):
     """The remedy is refused and nothing was done; the message tells the operator why."""
+
+
+def sync(payment_uuid: UUID) -> None:
+    """Read a payment's books at the provider before anything is decided. Raises NotAllowed if it does not answer."""
+    try:
+        syncing.sync(payment_uuid)
+    except ProviderUnreachable as error:
+        raise NotAllowed("The provider does not answer. Try again in a minute.") from error
 
 
 def look_up(operation: Operation) -> Outcome:

@@ -1,23 +1,27 @@
 """The remedy that gives up an authorization or capture in doubt: the order goes on as if it had never been sent."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
 
 from checkout import doubt, expiry, given_up_cards, outcomes
 from checkout.models import Checkout
-from checkout.remedies import asking, parts
+from checkout.remedies import asking, owed
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock
-from payments import discrepancies, due, operations, planning
+from config.lib.deadline import Deadline
+from payments import due, operations, planning
 from payments.cause import Cause
+from payments.discrepancies import kinds, reporting
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
-REPORTED_AS = ("in_doubt_for_a_day", "capture_pending_too_long")
-CALLS_END_AFTER = due.PATIENT_FOR + doubt.ON_ITS_WAY  # no call of an authorization is on its way then
+CALLS_END_AFTER = due.PATIENT_FOR + timedelta(
+    minutes=1
+)  # no authorization is sent later, the last call lasts seconds
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
@@ -28,6 +32,7 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """
     asked = operations.current(operation_uuid)
     _check(asked)
+    asking.sync(asked.payment_id)
     outcome = asking.look_up(asked)
     void = None if asking.vouches(outcome) else _released(asked, outcome, cause)
     with transaction.atomic(durable=True):
@@ -39,8 +44,8 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
             outcomes.conclude(checkout, operations.current(void.pk), Outcome(Verdict.SUCCEEDED), now=now)
         expiry.expire_if_due(checkout, now)
         checkout.touch()
-        for kind in REPORTED_AS:
-            discrepancies.close_resolved(kind, operation.pk, note=note, now=now)
+        reporting.close_resolved(kinds.IN_DOUBT_FOR_A_DAY, operation.pk, note=note, now=now)
+        reporting.close_resolved(kinds.CAPTURE_PENDING_TOO_LONG, operation.pk, note=note, now=now)
     return checkout.pk
 
 
@@ -50,7 +55,7 @@ def _check(operation: Operation) -> None:
     if not due.is_in_doubt(operation):
         raise NotAllowed("It is not in doubt.")
     if due.is_leased(operation, clock.now()):
-        raise NotAllowed(parts.UNDER_WAY)
+        raise NotAllowed(owed.UNDER_WAY)
     if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < CALLS_END_AFTER:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
@@ -67,7 +72,7 @@ def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
     if asked.kind != Kind.AUTHORIZE or outcome.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND):
         raise refusal
     void = _planned_void(asked.payment.checkout_uuid, asked.pk, cause)
-    if operations.perform(void).verdict != Verdict.SUCCEEDED:
+    if operations.perform(void, deadline=Deadline.after(operations.PATIENCE)).verdict != Verdict.SUCCEEDED:
         raise refusal
     return void
 

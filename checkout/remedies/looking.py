@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from checkout import doubt
-from checkout.remedies import parts
+from checkout.remedies import owed
 from checkout.remedies.asking import NotAllowed
 from config.lib import clock
 from config.lib.deadline import Deadline
@@ -22,11 +22,11 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     if not due.is_in_doubt(asked):
         raise NotAllowed("It is not in doubt any more.")
     if due.is_leased(asked, clock.now()):
-        raise NotAllowed(parts.UNDER_WAY)
+        raise NotAllowed(owed.UNDER_WAY)
     due.make_due(asked)
     deadline = Deadline.after(operations.PATIENCE)
     claimed = due.claim(operation_uuid=operation_uuid)
     if not claimed:
-        raise NotAllowed(parts.UNDER_WAY)
+        raise NotAllowed(owed.UNDER_WAY)
     doubt.finish(claimed[0], deadline)
     return operations.current(operation_uuid)

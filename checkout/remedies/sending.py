@@ -1,18 +1,20 @@
 """The remedy that sends a refund or void again which failed or never arrived."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
 
-from checkout import doubt, outcomes, share_outcomes
+from checkout import doubt, outcomes, settling
 from checkout.models import Checkout
-from checkout.remedies import asking, parts
+from checkout.remedies import asking, owed
 from checkout.remedies.asking import NotAllowed
+from checkout.remedies.owed import Due
 from config.lib import clock, wakeup
 from payments import operations, planning
 from payments.cause import Cause
 from payments.models import Operation, Payment
+from payments.planning import Details
 
 Kind, State = Operation.Kind, Operation.State
 RELEASED = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUNDED)
@@ -21,72 +23,100 @@ RELEASED = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUN
 def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
     """Make a refund or a void due again at once, if the provider, asked first, says that it failed or does not exist.
 
-    One that has ended gets a new key. One in doubt keeps its key for as long as the provider remembers it, so that a
-    call still on its way does no harm, and gets a new one after that. Returns the checkout's uuid. Raises NotAllowed.
+    One that failed there gets a new key. One in doubt keeps its key for as long as the provider remembers it. A refund
+    that does not exist there gets a new key only when no call under the old one can be carried out any more. Returns
+    the checkout's uuid. Raises NotAllowed. Rule doubt.old_key.
     """
     asked = operations.current(operation_uuid)
     _check(asked)
-    outcome = asking.look_up(asked)
-    if outcome.verdict not in asking.REFUSED and not asking.vouches(outcome):
-        raise NotAllowed(
-            f"{asking.words(outcome)} It is sent again only when it failed, or does not exist there."
-        )
-    checkout_uuid = asked.payment.checkout_uuid
-    if asked.ended_at is None and outcome.verdict in asking.REFUSED:
-        outcomes.record_outcome(checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
+    is_refused, checkout_uuid = _is_refused_there(asked), asked.payment.checkout_uuid
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation, now = operations.current(operation_uuid), clock.now()
         _check(operation)
-        _check_wanted(checkout, operation)
         if operation.ended_at is None:
             _advance(operation, asked, now)
-        else:
-            _send_anew(operation, cause, now)
+        elif operation.kind == Kind.REFUND:
+            if not is_refused:
+                _check_new_key(operation)
+            _give(owed.check(checkout, operation, now), cause, now)
             checkout.touch()
-        wakeup.after_commit(share_outcomes.FINISH_OPERATIONS)
+        else:
+            _release(checkout, operation, cause, now)
+            checkout.touch()
+        wakeup.after_commit(settling.FINISH_OPERATIONS)
     return checkout_uuid
+
+
+def _is_refused_there(asked: Operation) -> bool:
+    """Ask the provider; return whether it refused the operation, which is recorded, or else vouches that it is absent.
+
+    Raises NotAllowed for any other answer.
+    """
+    asking.sync(asked.payment_id)
+    outcome = asking.look_up(asked)
+    is_refused = outcome.verdict in asking.REFUSED
+    if not is_refused and not asking.vouches(outcome):
+        raise NotAllowed(
+            f"{asking.words(outcome)} It is sent again only when it failed, or does not exist there."
+        )
+    if is_refused and asked.ended_at is None:
+        outcomes.record_outcome(asked.payment.checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
+    return is_refused
 
 
 def _check(operation: Operation) -> None:
     if operation.kind not in (Kind.REFUND, Kind.VOID):
         raise NotAllowed("Only a refund or a void is sent again.")
-    if operation.state == State.SUCCEEDED and operation.returned_as is None:
+    if operation.state == State.SUCCEEDED and not owed.has_come_back(operation):
         raise NotAllowed("It has succeeded.")
     if operation.state == State.PLANNED:
         raise NotAllowed("It has not been sent yet, and will be by itself.")
 
 
-def _check_wanted(checkout: Checkout, operation: Operation) -> None:
-    if operation.kind == Kind.REFUND:
-        parts.check_wanted(checkout, operation)
-    elif operation.payment.status in RELEASED:
-        raise NotAllowed(f"Nothing is held any more: the payment is {operation.payment.status}.")
-    elif outcomes.is_fence(checkout, operation) and operation.ended_at is not None:
+def _give(due: Due, cause: Cause, now: datetime) -> None:
+    """Plan what is owed for a refund, due now, in place of what was planned for later."""
+    due.withdraw_planned(now)
+    details = Details(
+        due.amount,
+        due.key.refund_uuid,
+        due.key.share_uuid,
+        at=now,
+        resends=due.resends.pk if due.resends else None,
+    )
+    planning.plan([due.key.payment_uuid], Kind.REFUND, now=now, cause=cause, details=details)
+
+
+def _release(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -> None:
+    """Plan a void that was refused once more, due now; one that is planned already is due now."""
+    if void.payment.status in RELEASED:
+        raise NotAllowed(f"Nothing is held any more: the payment is {void.payment.status}.")
+    if outcomes.is_fence(checkout, void):
         raise NotAllowed("The order still waits for what is held.")
+    open_rows = void.payment.operations.filter(kind=Kind.VOID, ended_at=None)
+    if open_rows.exclude(state=State.PLANNED).exists():
+        raise NotAllowed(owed.UNDER_WAY)
+    if not open_rows.update(next_attempt_at=now, created_at=now):
+        planning.plan_void_again(void, at=now, cause=cause)
 
 
 def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
     """Make an operation that never arrived due now, under its own key if that may still be sent, else a new one."""
     if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
-        raise NotAllowed(parts.UNDER_WAY)
+        raise NotAllowed(owed.UNDER_WAY)
     if doubt.may_be_sent(operation):
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
-    elif doubt.may_be_renewed(operation):
-        planning.renew(operation, now=now)
     else:
+        _check_new_key(operation)
+        planning.renew(operation, now=now)
+
+
+def _check_new_key(operation: Operation) -> None:
+    """Raise NotAllowed if a call under the present key could be carried out next to one under a new key."""
+    ended_at = planning.calls_end_at(operation)
+    if ended_at is not None and not doubt.may_be_renewed(operation):
+        at = ended_at.astimezone(UTC) + timedelta(minutes=1)
         raise NotAllowed(
-            "A call was not answered and may still arrive: a second one could give it back twice."
+            "A call that was sent before could still be carried out, and the money would go back twice. It can be sent"
+            f" again from {at:%d %B %Y, %H:%M} UTC on, if the provider then still says that it never arrived."
         )
-
-
-def _send_anew(operation: Operation, cause: Cause, now: datetime) -> None:
-    """Plan the operation under a new key; if another attempt is planned already, make that one due now."""
-    rows = planning.parts_like(operation)
-    if operation.kind == Kind.VOID:
-        rows = operation.payment.operations.filter(kind=Kind.VOID)
-    open_rows = rows.filter(ended_at=None)
-    if open_rows.exclude(state=State.PLANNED).exists():
-        raise NotAllowed(parts.UNDER_WAY)
-    if not open_rows.update(next_attempt_at=now, created_at=now):
-        planning.plan_again(operation, at=now, cause=cause)

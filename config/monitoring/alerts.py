@@ -132,6 +132,13 @@ ALERTS = (
         lambda _: "max by (kind) (checkout_discrepancies) > 0",
     ),
     Alert(
+        "ReconciliationLate",
+        TICKET,
+        0,
+        "The provider's books have not been read completely for 26 hours: a night was missed.",
+        lambda pace: f"max(checkout_reconciled_age_seconds) > {pace.seconds(26 * 3600)}",
+    ),
+    Alert(
         "RequestsFail",
         PAGE,
         60,

@@ -93,7 +93,10 @@ FIELDS = {
     "status": Field("Where the order is; see States.", _one_of(*Status)),
     "CreatedCheckout.status": Field(kind=_always(Status.CREATED)),
     "amount": Field("Minor units, such as pence.", _whole(1, MAXIMUM)),
-    "total_amount": Field("Minor units: what the items add up to."),
+    "total_amount": Field(
+        "Minor units: what the items add up to. What a card can be charged may be a narrower range in some currencies; "
+        "the error names it."
+    ),
     "currency": Field("ISO 4217 code in upper case, such as `GBP`.", currency()),
     "checkout_url": Field("The hosted page. Send the customer there; use it exactly as it is.", _URL),
     "expires_at": Field("`merchant_expires_at` as you sent it; null unless you did.", _TIME),

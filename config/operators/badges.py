@@ -3,6 +3,7 @@
 from typing import Any
 
 from checkout.models import Checkout
+from checkout.remedies import owed
 from checkout.states import ShareStatus, VoidReason
 from payments import due
 from payments.models import Discrepancy, Operation, Payment
@@ -58,7 +59,7 @@ def of_checkout(checkout: Checkout) -> Badge:
 
 def of_operation(operation: Operation) -> Badge:
     """Return the badge of an operation's result; of a settled refund that came back it says so."""
-    return CAME_BACK if operation.returned_as else OPERATION[operation.state]
+    return CAME_BACK if owed.has_come_back(operation) else OPERATION[operation.state]
 
 
 def of_merchant(merchant: Any) -> Badge:

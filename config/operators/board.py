@@ -17,6 +17,7 @@ from config.lib.database import lag
 from config.operators import ages, cases, queues
 from config.operators.queues import LATE, LATE_AFTER, LATE_MEANS, Queue
 from payments import due, money
+from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Operation, Switch
 from webhooks.models import Delivery, Endpoint
 
@@ -102,7 +103,7 @@ class Board:
     @property
     def breaches(self) -> int:
         """How many open discrepancies say that money and states disagree."""
-        return sum(case.discrepancy.kind.startswith("ledger_") for case in self.cases)
+        return sum(case.discrepancy.kind_entry.runbook == kinds.BROKEN for case in self.cases)
 
 
 def read(request: HttpRequest | None = None) -> Board:

@@ -16,6 +16,7 @@ from config.lib import clock
 from config.lib.database import partitions
 from config.operators import queues
 from payments import opening
+from payments.inquiring import reconciliation
 from payments.models import Discrepancy, Operation
 from webhooks import lookup
 from webhooks.models import PARTITIONED, Delivery, EventType
@@ -39,6 +40,7 @@ TABLE = {
     "checkout_discrepancies": ("kind", "Open discrepancies (up to 1,000)"),
     "checkout_holds_unheard": ("", "Holds that end within 30 s, whose merchant has not taken the event yet"),
     "checkout_partitions_ahead_days": ("table", "For how many days from today on there are partitions"),
+    "checkout_reconciled_age_seconds": ("", "How long ago the last complete reconciliation began"),
     "checkout_closed": ("", "1 while a restored database waits for its repair, else 0"),
     "checkout_figures_taken_timestamp_seconds": ("", "When the figures from the database were read"),
 }
@@ -64,6 +66,7 @@ def _take(now: datetime) -> Iterator[Figure]:
     yield "checkout_holds_unheard", "", _unheard(now)
     for table in (*PARTITIONED, CALLS):
         yield "checkout_partitions_ahead_days", table.table, partitions.days_ahead(table, now.date())
+    yield "checkout_reconciled_age_seconds", "", reconciliation.age(now).total_seconds()
     yield "checkout_closed", "", float(opening.is_closed())
     yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
 

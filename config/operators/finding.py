@@ -17,7 +17,7 @@ from config.lib.admin.lists import MAXIMUM
 from config.lib.admin.lists import find as found_in
 from config.operators import cases, lists, marks
 from config.operators.lists import OrderRow
-from payments.models import Booking, Discrepancy, Dispute, Merchant, Operation, Payment, Posting
+from payments.models import Booking, Discrepancy, Dispute, Merchant, Movement, Operation, Payment, Posting
 from webhooks.models import Attempt, Delivery, Event
 
 SHOWN = 50
@@ -31,8 +31,8 @@ KEYS: Sequence[tuple[str, type[Model], str, str]] = (
     ("operation", Operation, "pk", "payment__checkout_uuid"),
     ("refund", Refund, "pk", "checkout"),
     ("dispute", Dispute, "pk", "checkout_uuid"),
+    ("movement", Movement, "pk", "checkout_uuid"),
     ("booking", Booking, "pk", "checkout_uuid"),
-    ("booking", Booking, "reference", "checkout_uuid"),
     ("posting", Posting, "pk", "checkout_uuid"),
     ("posting", Posting, "transaction", "checkout_uuid"),
     ("event", Event, "pk", "checkout_uuid"),

@@ -20,6 +20,7 @@ from config.lib.admin.lists import LOOKED_THROUGH, OfMerchant
 from config.operators import ages, badges, cases, marks, shell
 from config.operators.cases import Case
 from payments import money
+from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Payment
 from portal.badges import CHECKOUT, Badge
 
@@ -152,7 +153,7 @@ def words_of(label: str, name: str, shown: str) -> str:
     """Return a filter's choice as the badges of its list read."""
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
-    return cases.title(shown) if label == "payments.discrepancy" and name == "kind" else shown
+    return kinds.of(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
 
 
 def chosen(listed: Any) -> str:

@@ -15,6 +15,8 @@ from django.utils.functional import cached_property
 
 from checkout import reading
 from checkout.models import Bill, Checkout, PaymentRequest, Refund
+from checkout.remedies import owed
+from checkout.settling.cards import Card
 from checkout.states import SHARE_PAID, Status
 from config.lib.admin import columns
 from config.operators import ages, badges, board, cases, marks, shell
@@ -47,9 +49,10 @@ TIMES = {
     "last_refund_at": "Refunded",
 }
 BOOKED = {
-    Booking.Kind.REFUNDED_OUTSIDE: "Refunded in the provider’s own dashboard",
-    Booking.Kind.SETTLED_OTHERWISE: "Settled otherwise",
+    Booking.Kind.SETTLED_OUTSIDE: "Settled outside",
+    Booking.Kind.CLOSING: "Not owed to the lead any more",
 }
+OUTSIDE = "Refund in the provider’s own dashboard"
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class Page:
     def _operations(self) -> Sequence[Operation]:
         if not self._may_see(Operation):
             return []
-        rows = Operation.objects.filter(payment__checkout_uuid=self.checkout.pk)
+        rows = owed.with_returns(Operation.objects.filter(payment__checkout_uuid=self.checkout.pk))
         return list(rows.select_related("payment__merchant").order_by("pk")[:MAXIMUM])
 
     @cached_property
@@ -227,8 +230,8 @@ class Page:
     @property
     def place(self) -> str:
         """Where the money is: "hold", "shop" or "card"; "" where none has moved, or it is somewhere else."""
-        is_elsewhere = any(row.status != Dispute.Status.WON for row in self.disputes) or self.bookings
-        if is_elsewhere:
+        is_elsewhere = self._cards and any(card.settled or card.outside for card in self._cards)
+        if is_elsewhere or self._came_back or any(row.status != Dispute.Status.WON for row in self.disputes):
             return ""
         return PLACES.get(Status(self.checkout.status), "card" if self.checkout.authorized_at else "")
 
@@ -240,7 +243,23 @@ class Page:
                 return f"A payer disputes {self._money(row.amount)}: their bank has it until it has decided."
             if row.status == Dispute.Status.LOST:
                 return f"A dispute is lost: the payer has {self._money(row.amount)} back."
-        return self._unknown or _said(self.checkout, self.amount)
+        if self._came_back:
+            return f"A refund came back: the provider has {self._money(self._came_back)} of it."
+        given = sum(card.outside for card in self._cards) if self.checkout.status == Status.CAPTURED else 0
+        outside = f" {self._money(given)} was given back in the provider’s own dashboard." if given else ""
+        return self._unknown or _said(self.checkout, self.amount) + outside
+
+    @property
+    def _cards(self) -> Sequence[Card]:
+        """The cards whose money went another way than the statuses say."""
+        accounts = self.order.accounts if self._may_see(Booking) else None
+        return list(accounts.cards.values()) if accounts else []
+
+    @property
+    def _came_back(self) -> int:
+        """How much of a settled refund came back and is not with the payers again, in minor units."""
+        is_refunded = self.checkout.status == Status.REFUNDED
+        return sum(max(0, card.borne) for card in self._cards) if is_refunded else 0
 
     @property
     def or_with(self) -> str:
@@ -261,13 +280,14 @@ class Page:
         return kinds[0] if kinds else ""
 
     def _operation(self, row: Operation) -> Line:
-        refused = row.state in cases.REFUSED or row.returned_as
-        parts = [reasons.said(row.reason) if refused and row.reason else ""]
-        parts.append(f"Asked {row.attempts} times." if row.attempts > 1 else "")
+        parts = [reasons.said(row.reason)]
+        is_ours = row.purpose != Operation.Purpose.OUTSIDE
+        parts.append(f"Asked {row.attempts} times." if row.attempts > 1 and is_ours else "")
+        what = str(row.get_kind_display()).capitalize() if is_ours else OUTSIDE
         refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
         return Line(
             row,
-            " ".join([str(row.get_kind_display()).capitalize(), *refs]),  # one name above and below
+            " ".join([what, *refs]),  # one name above and below
             badges.of_operation(row),
             self._money(row.amount),
             row.ended_at or row.created_at,
@@ -295,7 +315,7 @@ class Page:
         return Line(row, "Dispute", DISPUTE[row.status], self._money(row.amount), at, note=until)
 
     def _booking(self, row: Booking) -> Line:
-        badge = Badge("still", "edit", "Booked")
+        badge = Badge("still", "edit", "Taken back" if row.reverses_id else "Booked")
         what = BOOKED[Booking.Kind(row.kind)]
         return Line(row, what, badge, self._money(row.amount), row.created_at, note=row.note)
 

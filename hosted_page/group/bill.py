@@ -1,14 +1,14 @@
 """The group's bill as its lead sees it: who bears what, person by person, and what it comes to (rule share.borne)."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from checkout import reading, sharing
+from checkout import reading, settling, sharing
 from checkout.models import Checkout, PaymentRequest
 from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, SHARE_PAID, ShareStatus, Status
@@ -17,7 +17,7 @@ from hosted_page.group import folds, given_back, last_day, lines, people
 from hosted_page.group.folds import Fold
 from hosted_page.group.given_back import GivenBack
 from hosted_page.group.last_day import LastDay
-from hosted_page.group.lines import Line, Wrong
+from hosted_page.group.lines import Line, OfBank, Wrong
 from payments import disputes, money
 from payments.models import Dispute
 
@@ -135,16 +135,16 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     now = reading.read_at(checkout)
     if not (shares := _shares(checkout, now)):
         return None
-    borne, (disputed, back) = reading.borne(checkout, shares), _dispute(checkout, shares)
-    all_lines = lines.of(checkout, shares, now, wrong, disputed=disputed, is_own_back=bool(back and back.own))
-    noes = [line for line in all_lines if line.status == ShareStatus.DECLINED]
-    said_no = noes[0] if noes and known_no is None and not disputed else None
+    of_bank = _of_bank(checkout, shares)
+    disputed, borne = of_bank.disputed, _borne(checkout, shares, of_bank.outside)
+    all_lines = lines.of(checkout, shares, now, wrong, of_bank)
+    said_no = next(_noes(all_lines), None) if known_no is None and not disputed else None
     return Bill(
         bears=money.for_payer(borne.bears, checkout.currency),
-        note="" if disputed else _note(checkout, noes, known_no),
-        sentence="" if said_no or known_no else _sentence(checkout, all_lines, borne, disputed, back),
+        note="" if disputed else _note(checkout, all_lines, known_no, of_bank.outside),
+        sentence="" if said_no or known_no else _sentence(checkout, all_lines, borne, of_bank),
         parts=_parts(checkout, shares, all_lines),
-        sums=_sums(borne, checkout.currency),
+        sums=_sums(borne, of_bank.outside, checkout.currency),
         lines=all_lines,
         folds=folds.of(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
         total=money.for_payer(checkout.amount, checkout.currency),
@@ -153,7 +153,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         said_no=said_no,
         last_day=None if disputed else last_day.of(checkout, shares, all_lines, now),
         disputed=disputed,
-        given_back=back,
+        given_back=of_bank.back,
         shares=shares,
     )
 
@@ -163,12 +163,21 @@ def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
     return reading.shares(checkout) if sharing.end_all_late(checkout, shares, now) else shares
 
 
-def _dispute(checkout: Checkout, shares: Sequence[PaymentRequest]) -> tuple[str, GivenBack | None]:
-    """Return the status of the dispute that stands on a paid order, "" if none does, and what was given back."""
+def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
+    """Return what banks and others have done about a paid order besides the service."""
+    accounts = settling.look(checkout)
     found = disputes.standing_of(checkout) if checkout.status == Status.CAPTURED else None
-    is_lost = found is not None and found.status == Dispute.Status.LOST
-    back = given_back.of(checkout, shares, found) if found and is_lost else None
-    return found.status if found else "", back
+    if found is None:
+        return OfBank(accounts=accounts)
+    is_lost = found.status == Dispute.Status.LOST
+    back = given_back.of(checkout, shares, found, accounts) if is_lost else None
+    return OfBank(found.status, back, accounts)
+
+
+def _borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Borne:
+    """Return who bears what; what others gave back to the lead's card nobody bears."""
+    borne = reading.borne(checkout, shares)
+    return borne._replace(yours=max(0, borne.yours - outside))
 
 
 def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
@@ -185,10 +194,16 @@ def _until(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
     return summary.day(last_day.ends_at(shares), checkout)
 
 
-def _note(checkout: Checkout, noes: Sequence[Line], known_no: str | None) -> str:
-    fresh = [line for line in noes if line.id != known_no]
+def _noes(all_lines: Sequence[Line]) -> Iterator[Line]:
+    return (line for line in all_lines if line.status == ShareStatus.DECLINED)
+
+
+def _note(checkout: Checkout, all_lines: Sequence[Line], known_no: str | None, outside: int) -> str:
+    fresh = [line for line in _noes(all_lines) if line.id != known_no]
     if known_no is not None and fresh:
         return _("{name} said no.").format(name=fresh[-1].name)
+    if outside:
+        return ""
     whole = money.for_payer(checkout.amount, checkout.currency)
     return _("{shop} has the whole {amount}.").format(shop=checkout.merchant.name, amount=whole)
 
@@ -203,17 +218,11 @@ def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) ->
     return ""
 
 
-def _sentence(
-    checkout: Checkout,
-    all_lines: Sequence[Line],
-    borne: Borne,
-    disputed: str,
-    back: GivenBack | None,
-) -> str:
+def _sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Borne, of_bank: OfBank) -> str:
     """Return what is said of the mates' money: what banks gave back or look into, else its way."""
-    if back:
-        return back.words
-    return _on_dispute(checkout, all_lines, disputed) or _where_it_goes(checkout, all_lines, borne)
+    if of_bank.back:
+        return of_bank.back.words
+    return _on_dispute(checkout, all_lines, of_bank.disputed) or _where_it_goes(checkout, all_lines, borne)
 
 
 def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) -> str:
@@ -223,13 +232,15 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
         words = _("{yours} of it is yours. When a mate pays, their share goes back to {card}.")
     elif borne.out:
         words = _("When a mate pays, their share goes back to {card}.")
-    elif any(line.came_back for line in all_lines):
+    elif any(line.went == "back" for line in all_lines):
         words = _(
             "The bank sent back all or part of what went to your card. You need not do anything: it is sent again,"
             " or paid another way."
         )
-    elif any(line.status == ShareStatus.PAID for line in all_lines):
+    elif any(line.status == ShareStatus.PAID or line.went == "owed" for line in all_lines):
         words = _("What your mates paid goes back to {card}.")
+    elif any(line.went for line in all_lines):
+        return ""  # their lines say it
     elif borne.paid:
         words = _("What your mates paid is back on {card}.")
     else:
@@ -237,10 +248,11 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
     return words.format(card=card, yours=money.for_payer(borne.yours, checkout.currency))
 
 
-def _sums(borne: Borne, currency: str) -> list[dict[str, str]]:
-    """Return the three sums, which come to the total."""
+def _sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
+    """Return the sums, which come to the total."""
     looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
-    labels = {"mine": _("Yours"), "out": _("Still out"), "paid": _("Mates paid")}
+    labels = {"mine": _("Yours"), "out": _("Still out"), "paid": _("Mates paid"), "ended": _("Given back")}
+    looks |= {"ended": outside} if outside else {}
     return [
         {"look": look, "label": labels[look], "amount": money.for_payer(amount, currency)}
         for look, amount in looks.items()

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Sum
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, PaymentRequest
+from checkout.settling.cards import Accounts
 from checkout.states import SHARE_PAID, ShareStatus
 from hosted_page import summary
-from payments import money
-from payments.models import Dispute, Operation
+from payments import disputes, money
+from payments.models import Dispute
 
 PAID_ONCE = (*SHARE_PAID, ShareStatus.REFUNDED)
 
@@ -30,17 +30,18 @@ class GivenBack:
     words: str
 
 
-def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> GivenBack:
+def of(
+    checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute, accounts: Accounts | None
+) -> GivenBack:
     """Return it for an order of which a dispute was lost, `found`. Rule dispute.lost."""
-    lost = Dispute.objects.filter(checkout_uuid=checkout.pk, status=Dispute.Status.LOST)
-    amounts = dict(lost.values_list("payment").annotate(sum=Sum("amount")))
-    own = amounts.get(checkout.payment_id, 0)
+    amounts = {payment: lost.amount for payment, lost in disputes.lost_by_payment(checkout.pk).items()}
+    own = amounts.get(checkout.payment_id, 0) if checkout.payment_id else 0
     told = [
         _of_mate(checkout, share, amounts[share.payment_id], is_borne=not own)
         for share in shares
-        if share.payment_id in amounts
+        if share.payment_id and share.payment_id in amounts
     ]
-    if own and (came := _came(shares)):
+    if own and (came := _came(shares, accounts)):
         told.append(_settle(checkout, came))
     if any(share.status not in PAID_ONCE for share in shares):
         asked_no_more = _("Nobody is asked for a share any more.")
@@ -53,12 +54,13 @@ def of(checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute) -> 
     )
 
 
-def _came(shares: Sequence[PaymentRequest]) -> dict[PaymentRequest, int]:
+def _came(shares: Sequence[PaymentRequest], accounts: Accounts | None) -> dict[PaymentRequest, int]:
     """Return the shares whose money is on the lead's card, with how much of it; what came back is not there."""
-    got = {share.pk: share for share in shares if share.status == ShareStatus.REIMBURSED}
-    done = Operation.objects.filter(share_uuid__in=got, state=Operation.State.SUCCEEDED, returned_as=None)
-    sums = done.values_list("share_uuid").annotate(sum=Sum("amount"))
-    return {got[share_uuid]: amount for share_uuid, amount in sums}
+    if accounts is None:
+        return {}
+    parts = {share: accounts.reimbursement(share)[1] for share in shares if share.status in SHARE_PAID}
+    found = {share: part.refunded - part.returned for share, part in parts.items()}
+    return {share: amount for share, amount in found.items() if amount > 0}
 
 
 def _settle(checkout: Checkout, came: Mapping[PaymentRequest, int]) -> str:

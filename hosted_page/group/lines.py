@@ -12,17 +12,18 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from checkout import reimbursement
 from checkout.group import bending
 from checkout.models import Checkout, PaymentRequest
+from checkout.settling import wants
+from checkout.settling.cards import IN_PLACE, Accounts
 from checkout.states import SHARE_PAID, ShareStatus
 from config.lib import clock
 from hosted_page import summary
+from hosted_page.group.given_back import GivenBack
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from payments import money
 from payments.models import Dispute, Operation
-from payments.outside import returns
 
 # How each status is shown: look, tone, icon and words. The look says who bears the share, and if it is still out.
 TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
@@ -68,13 +69,37 @@ class Wrong:
 
 
 @dataclass(frozen=True)
+class OfBank:
+    """What banks have done about an order: `disputed` is the status of the dispute that stands on it, "" if none does.
+
+    `back` is what they gave back for good; `accounts` is None where statuses say it all.
+    """
+
+    disputed: str = ""
+    back: GivenBack | None = None
+    accounts: Accounts | None = None
+
+    @property
+    def is_own_back(self) -> bool:
+        """Whether the lead's own bank has given the money back."""
+        return self.back is not None and self.back.own != ""
+
+    @property
+    def outside(self) -> int:
+        """What others gave back to the lead's card at the provider, in minor units."""
+        lead = self.accounts.lead if self.accounts else None
+        return lead.outside if lead else 0
+
+
+@dataclass(frozen=True)
 class Line:
     """A person's line. `url` is empty if nobody can pay there now; `seen` changes with what the line shows.
 
     `may_change` says that a mate who said no may still pay; `person` is the number of the colour, `sent_to` the masked
     number that the link goes to, `remind_from` when a reminder may follow, "" for now; `is_waiting` says that the text
-    has not gone out yet; `came_back` that the lead's card has not kept what was reimbursed; `disputed` is the status of
-    the order's dispute, while which nobody is asked; `spoken` is said aloud when the line comes to be so.
+    has not gone out yet; `went` where a reimbursed share is if not on the lead's card: came "back", is "owed" again, or
+    was paid "otherwise"; `disputed` is the status of the order's dispute, while which nobody is asked; `spoken` is said
+    aloud when the line comes to be so.
     """
 
     id: str
@@ -96,7 +121,7 @@ class Line:
     sent_to: str = ""
     remind_from: str = ""
     is_waiting: bool = False
-    came_back: bool = False
+    went: str = ""
     disputed: str = ""
     may_change: bool = False
     wrong: Wrong | None = None
@@ -126,7 +151,15 @@ class Line:
         tone, icon, words = CAME_BACK
         line = replace(self, tone=tone, icon=icon, words=words, hint=_("is sent again, or paid another way"))
         spoken = _spoken(ShareStatus.PAID, self.name, self.amount)
-        return replace(line, spoken=spoken, seen=f"{self.seen} back", came_back=True)
+        return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
+
+    def otherwise(self, *, is_owed: bool) -> "Line":
+        """Return the line of a share that reads as reimbursed, and of which the lead's card has not got all."""
+        words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
+        hint = _("is sent again, or paid another way") if is_owed else ""
+        went, spoken = "owed" if is_owed else "otherwise", _spoken(ShareStatus.PAID, self.name, self.amount)
+        seen = f"{self.seen} {went}"
+        return replace(self, icon="check", words=words, hint=hint, spoken=spoken, seen=seen, went=went)
 
     def now(self, *, waits_for: str, disputed: str, is_own_back: bool) -> "Line":
         """Return the line with what else is so now: while a card of the order is disputed it offers no link.
@@ -149,7 +182,7 @@ class Line:
             case Dispute.Status.LOST, status if is_own_back and status in GIVEN_BACK:
                 look, tone, icon, words = GIVEN_BACK[status]
                 hint = self.hint if status in SHARE_PAID else ""
-                if status == ShareStatus.REIMBURSED and not self.came_back:
+                if status == ShareStatus.REIMBURSED:
                     hint = _where_it_went(self.hint)
                 return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
         return line
@@ -165,29 +198,33 @@ def of(
     shares: Sequence[PaymentRequest],
     now: datetime,
     wrong: Wrong | None = None,
-    *,
-    disputed: str = "",
-    is_own_back: bool = False,
+    of_bank: OfBank = OfBank(),
 ) -> list[Line]:
-    """Return a line for the lead and one for each share; `wrong` is shown on its share's.
-
-    `disputed` is the status of the dispute that stands on the order, "" if none does; `is_own_back` is as in `now`.
-    """
+    """Return a line for the lead and one for each share; `wrong` is shown on its share's."""
     own = checkout.amount - sum(share.amount for share in shares)
     name = (checkout.lead.name if checkout.lead else "") or _("You")
     lead = Line("lead", name, name[:1].upper(), money.for_payer(own, checkout.currency), 1)
     back, texts = _reimbursements(shares), waiting(checkout, shares, now)
     found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
-    away = {str(uuid) for uuid, row in back.items() if returns.concerns(row) and returns.is_outstanding(row)}
-    return [
-        lead,
-        *(
-            (line.back() if line.id in away else line).now(
-                waits_for=texts.get(line.id, ""), disputed=disputed, is_own_back=is_own_back
-            )
-            for line in found
-        ),
+    told = [
+        line.now(waits_for=texts.get(line.id, ""), disputed=of_bank.disputed, is_own_back=of_bank.is_own_back)
+        for line in found
     ]
+    if of_bank.accounts is not None:
+        told = [_as_moved(line, share, of_bank.accounts) for line, share in zip(told, shares, strict=True)]
+    return [lead, *told]
+
+
+def _as_moved(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
+    """Return the line of a share whose money went another way than its status says."""
+    part, is_owed = accounts.reimbursement(share)[1], accounts.owed_to_lead(share) > 0
+    if share.status not in SHARE_PAID or not (is_owed or part.settled):
+        return line
+    if part.returned and is_owed:
+        return line.back()
+    if share.status == ShareStatus.REIMBURSED:
+        return line.otherwise(is_owed=is_owed)
+    return line
 
 
 def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
@@ -210,13 +247,9 @@ def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Opera
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
     if not paid:
         return {}
-    rows = Operation.objects.filter(share_uuid__in=paid)
-    rows = rows.only("share_uuid", "state", "next_attempt_at", "ended_at", *_OF_RETURN)
+    rows = Operation.objects.filter(share_uuid__in=paid).exclude(reason__in=IN_PLACE)
+    rows = rows.only("share_uuid", "state", "next_attempt_at", "ended_at")
     return {row.share_uuid: row for row in rows.order_by("created_at")}
-
-
-# What `returns` reads of them.
-_OF_RETURN = ("payment_id", "refund_uuid", "account", "returned_as")
 
 
 def _line(
@@ -261,7 +294,9 @@ def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> 
     """Return what stands beside the badge: when it came to be so, or what follows."""
     match share.status:
         case ShareStatus.PAID:
-            due_at = back.next_attempt_at if back else reimbursement.due_at(share.paid_at or clock.now())
+            if back and back.state in wants.REFUSED:
+                return _("is sent again, or paid another way")
+            due_at = back.next_attempt_at if back else wants.due_at(share.paid_at or clock.now())
             if due_at is None or due_at <= clock.now():
                 return _("on its way to your card")
             return format_html(_("goes back by {time}"), time=summary.day(due_at, checkout))

@@ -12,10 +12,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import reading, sharing
+from checkout import reading, settling, sharing
 from checkout.group import claims
 from checkout.models import Checkout, GroupLink
 from checkout.sharing import ShareNotOpen
@@ -33,6 +34,7 @@ from payments.models import Dispute
 
 MAX_NAME = 30
 ENDED = (Status.VOIDED, Status.EXPIRED, Status.REFUNDED)
+NOTHING_LEFT = gettext_lazy("You are not charged, and there is nothing left to do.")
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,7 @@ def _disputed(dispute: Dispute) -> dict[str, Any]:
     """Return that a bank looks into a card of the order, or has given its payment back."""
     if dispute.status == Dispute.Status.LOST:
         given_back = _("A bank gave back a payment for this order.")
-        nothing = _("You are not charged, and there is nothing left to do.")
-        heading, words = _("Shares are no longer asked for"), f"{given_back} {nothing}"
+        heading, words = _("Shares are no longer asked for"), f"{given_back} {NOTHING_LEFT}"
     else:
         heading = _("Nothing to pay now")
         words = _(
@@ -201,12 +202,14 @@ def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
     if bill.of(people.PAID):
         words = _("Everyone has paid. You owe nothing.")
         return {"heading": _("All is paid"), "words": words}
+    if settling.is_given_back_outside(group.checkout.pk):
+        return {"heading": _("Shares are no longer asked for"), "words": NOTHING_LEFT}
     return _asks_no_more(group)
 
 
 def _asks_no_more(group: Group) -> dict[str, Any]:
     heading = _("{name} no longer asks for this").format(name=group.name)
-    return {"heading": heading, "words": _("You are not charged, and there is nothing left to do.")}
+    return {"heading": heading, "words": NOTHING_LEFT}
 
 
 def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:

@@ -25,11 +25,10 @@ from config.lib.deadline import Deadline
 from config.lib.web import http, origins, static_files
 from hosted_page.page_security import check_page, inventory, page_content
 from hosted_page.page_security.inventory import PageScript
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.provider import CardPage, ProviderUnreachable
 
 log = structlog.get_logger("hosted_page.page_security.daily_check")
-CHANGED, UNCHECKED = "card_page_changed", "card_page_unchecked"
 SECONDS, SECONDS_EACH = 60.0, 10.0
 LARGEST = 256 * 1024  # bytes of an answer
 MAX_CHANGES, MAX_LENGTH = 20, 300  # of what a discrepancy names
@@ -69,11 +68,13 @@ def run() -> Findings:
     if found.changes:
         named = [change[:MAX_LENGTH] for change in sorted(found.changes)[:MAX_CHANGES]]
         # Other changes are another discrepancy, also while the first one is open.
-        discrepancies.report(CHANGED, uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(named)), changes=named)
+        subject = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(named))
+        reporting.report(kinds.CARD_PAGE_CHANGED, subject, changes=named)
     if found.unanswered:
-        discrepancies.report(UNCHECKED, None, unanswered=found.unanswered[:MAX_CHANGES])
+        reporting.report(kinds.CARD_PAGE_UNCHECKED, None, unanswered=found.unanswered[:MAX_CHANGES])
     else:
-        discrepancies.close_resolved(UNCHECKED, None, note="A later check got all answers.", now=clock.now())
+        note = "A later check got all answers."
+        reporting.close_resolved(kinds.CARD_PAGE_UNCHECKED, None, note=note, now=clock.now())
     return found
 
 

@@ -14,12 +14,11 @@ from django.db.models import F, Model, QuerySet
 
 from checkout import doubt, expiry, sharing
 from checkout.models import ApiCall, Checkout, GroupLink, LeadTold, PaymentRequest, Refund
-from checkout.outside import disputing, notifications
 from checkout.states import OperationInProgress, ShareStatus
+from checkout.syncing import notifications, sync
 from hosted_page.models import CardTry, SignInCode, SmsMessage
 from payments import due, open_operations
-from payments.models import Dispute, Merchant, Operation, Payment
-from payments.outside import inquiries
+from payments.models import Dispute, Inquiry, Merchant, Operation, Payment
 from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
 from webhooks import outbox
@@ -39,7 +38,7 @@ MOVED: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
     (Refund, "checkout", ("created_at", "settled_at")),
     (LeadTold, "checkout", ("due_at", "ended_at")),
     (ApiCall, "checkout_uuid", ("created_at",)),
-    (Payment, "checkout_uuid", ("created_at", "abandoned_at")),
+    (Payment, "checkout_uuid", ("created_at", "synced_at", "abandoned_at")),
     (Dispute, "checkout_uuid", ("opened_at", "respond_by", "created_at", "closed_at")),
     (
         SmsMessage,
@@ -79,7 +78,7 @@ def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
             _move(model._default_manager.filter(**{of: found[of]}), names, by)
         payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
         operations = Operation.objects.filter(payment__in=payments)
-        _move(operations, ("created_at", "ended_at"), by)
+        _move(operations, ("created_at", "first_sent_at", "last_sent_at", "ended_at"), by)
         _move(operations.filter(ended_at=None, lease_token=None), ("next_attempt_at",), by)
         outbox.advance(checkout.pk, by)
     client.ask("advance", payments=payments, seconds=seconds)
@@ -90,9 +89,9 @@ def _hear_the_bank(checkout_uuid: UUID) -> None:
     payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
     for told in client.ask("tell", payments=payments):
         notifications.hear_message(told)
-    for claimed in inquiries.claim_about(payments):
+    for payment_uuid in Inquiry.objects.filter(payment__in=payments).values_list("payment", flat=True):
         with suppress(ProviderUnreachable):  # time has passed all the same: the pump asks again
-            disputing.look_into(claimed)
+            sync.sync(payment_uuid)
 
 
 def _check_open(checkout: Checkout) -> None:
@@ -111,6 +110,9 @@ def _move(rows: QuerySet[Any], names: Sequence[str], by: timedelta) -> None:
 
 
 def _move_history(checkout: Checkout, seconds: int) -> None:
-    """Let the lines of history and the notes lie earlier, by the function that may: they are only appended to."""
+    """Let the lines of history, the notes, movements and bookings lie earlier: they are only appended to.
+
+    By the function that may.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT advance_history(%s, %s)", [checkout.pk, seconds])

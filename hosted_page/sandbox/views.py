@@ -17,6 +17,7 @@ from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sandbox import advancing, paying
 from hosted_page.steps.split_form import MAX_CALLED
+from payments import money
 from payments.cause import caller_of, cause_of
 from payments.models import Merchant
 
@@ -25,7 +26,7 @@ class ShareIn(fields.Body):
     """What a mate is asked for."""
 
     name = fields.Text(default="", maximum=60)
-    amount = fields.Integer(minimum=1, maximum=99_999_999)
+    amount = fields.Integer(minimum=1, maximum=money.MAXIMUM)
 
 
 class PayIn(fields.Body):

@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 from checkout.models import Checkout, PaymentRequest
 from config.lib import batches, clock
 from hosted_page.models import SmsDay, SmsMessage
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 
 DAY = timedelta(days=1)
 WARNED_AT = 0.8  # the part of a budget at which the operators are warned
@@ -84,8 +84,8 @@ def unpaid(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
 def _was_paid() -> Q:
     orders = Checkout.objects.filter(pk=OuterRef("subject"), captured_at__isnull=False)
     shares = PaymentRequest.objects.filter(pk=OuterRef("subject"), paid_at__isnull=False)
-    kinds = SmsMessage.Kind
-    return ~Q(kind__in=[kinds.RETURN, kinds.LEAD, kinds.RECEIPT]) & (Q(Exists(orders)) | Q(Exists(shares)))
+    uncounted = [SmsMessage.Kind.RETURN, SmsMessage.Kind.LEAD, SmsMessage.Kind.RECEIPT]
+    return ~Q(kind__in=uncounted) & (Q(Exists(orders)) | Q(Exists(shares)))
 
 
 def give_back() -> int:
@@ -116,8 +116,8 @@ def warn() -> None:
     with transaction.atomic():
         days = SmsDay.objects.select_for_update(of=("self",), skip_locked=True)
         for day in days.filter(nearly_of_all | nearly_of_one, day=now.date(), warned_at=None):
-            kind = "sms_of_merchant_nearly_used_up" if day.merchant_id else "sms_of_all_nearly_used_up"
-            discrepancies.report(kind, day.pk, merchant=day.merchant_id, sms_messages=day.count)
+            kind = kinds.SMS_BUDGET_OF_MERCHANT if day.merchant_id else kinds.SMS_BUDGET_OF_ALL
+            reporting.report(kind, day.pk, merchant=day.merchant_id, sms_messages=day.count)
             SmsDay.objects.filter(pk=day.pk).update(warned_at=now)
 
 

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from checkout import given_up_cards
+from checkout import given_up_cards, settling
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from hosted_page import summary
@@ -20,7 +20,6 @@ from hosted_page.status.receipt import Back, Receipt
 from hosted_page.status.refund import Bill
 from payments import disputes, money, open_operations
 from payments.models import Merchant, Operation, Payment
-from payments.outside import returns
 
 SHOWN_RELEASE = gettext_lazy(
     "Your bank may still show it for a few days. It is not a charge and goes away by itself."
@@ -285,17 +284,18 @@ def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
     shown = PageStatus(state, _("Your money is going back"), [words], live=not is_settled)
     if is_settled:
         shown.heading = _("Refunded")
-    bill = refund.of_lead(checkout) if is_lead else None
-    if bill is not None:
-        show_refund(shown, bill)
+    if is_lead:
+        show_refund(shown, refund.of_lead(checkout))
     return shown
 
 
 def _is_back(checkout: Checkout, is_lead: bool) -> bool:
     """Whether the reader's card has not kept its part: the lead's own, to anybody else any card of the order."""
-    if is_lead:
-        return returns.still_back(payment=checkout.payment_id) is not None
-    return returns.outstanding(checkout.pk) > 0
+    accounts = settling.look(checkout)
+    if accounts is None:
+        return False
+    cards = accounts.cards.values()
+    return any(card.borne > 0 for card in cards if not is_lead or card is accounts.lead)
 
 
 def came_back(facts: dict[str, str]) -> PageStatus:
@@ -328,10 +328,10 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
     )
 
 
-def show_refund(shown: PageStatus, bill: Bill) -> None:
+def show_refund(shown: PageStatus, bill: Bill | None) -> None:
     """Show somebody what comes back to their card, first of all."""
     shown.refund = bill
-    if bill.goes_back:
+    if bill is not None and bill.goes_back:
         shown.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)
 
 

@@ -6,8 +6,9 @@ from uuid import UUID
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from checkout import given_up_cards
+from checkout import given_up_cards, settling
 from checkout.models import Checkout, PaymentRequest
+from checkout.settling.cards import Accounts
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
@@ -16,7 +17,6 @@ from hosted_page.status.of_order import PageStatus, asked_for, came_back, checki
 from hosted_page.status.receipt import Receipt
 from payments import disputes, money, open_operations
 from payments.models import Operation
-from payments.outside import returns
 
 
 def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
@@ -70,7 +70,12 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
 def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
     """Return the status of a share that the lead took back, or that ended with its order."""
     told = [_("You are not charged, and there is nothing left to do.")]
-    if disputes.is_lost(target.checkout.pk):
+    is_captured = target.checkout.status == Status.CAPTURED
+    if is_captured and settling.is_given_back_outside(target.checkout.pk):
+        asks = _("{shop} gave back a payment for this order: ask {name} whether it still stands.")
+        told = [_("You are not charged."), asks]
+        heading = _("Your share is no longer asked for")
+    elif disputes.is_lost(target.checkout.pk):
         asks = _("A bank gave back a payment for this order: ask {name} whether it still stands.")
         told = [_("You are not charged."), asks]
         heading = _("Your share is no longer asked for")
@@ -83,7 +88,9 @@ def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
 
 def _stays(checkout: Checkout) -> bool:
     """Whether a share that was not paid stays with the lead: nobody gives back, or may, what a card has paid."""
-    return checkout.status == Status.CAPTURED and not disputes.standing(checkout.pk)
+    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk):
+        return False
+    return not settling.is_given_back_outside(checkout.pk)
 
 
 def _paused() -> PageStatus:
@@ -118,30 +125,30 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
 
 def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
     """Return the status of a share that was paid: its money is with the shop, on its way back, or back."""
-    back = disputes.lost_on(share.payment_id) if target.checkout.status == Status.CAPTURED else 0
-    if back and (is_mate or share.status == ShareStatus.REFUNDED):
+    accounts, is_refunded = settling.look(target.checkout), share.status == ShareStatus.REFUNDED
+    lost = disputes.lost_by_payment(target.checkout.pk) if accounts else {}
+    back = lost[share.payment_id].amount if share.payment_id in lost else 0
+    is_by_bank = back > 0 and (target.checkout.status == Status.CAPTURED or back >= share.amount)
+    if is_by_bank and (is_mate or is_refunded):
         return _back_by_bank(target, share, back, is_mate)
-    is_refunded = share.status == ShareStatus.REFUNDED
-    away = returns.still_back(payment=share.payment_id) if is_refunded else None
-    if away is not None:
-        shown = came_back(facts)
-    elif is_refunded:
-        words = _("{shop} gave back the whole order. Your bank may take a few days to show it on {card}.")
-        shown = PageStatus("refunded", _("Your money is back"), [words.format(**facts)])
-    elif target.checkout.status == Status.REFUNDING:
-        words = _(
-            "{shop} is giving the whole order back. Your <strong>{amount}</strong> goes back to {card}."
-        )
-        shown = PageStatus(
-            "refunding", _("Your money is going back"), [format_html(words, **facts)], live=True
-        )
-    else:
-        return _taken(target, share, facts, is_mate)
-    if is_mate and away is None:
+    if not is_refunded and target.checkout.status != Status.REFUNDING:
+        return _taken(target, share, facts, accounts, is_mate)
+    card = accounts.cards.get(share.payment_id) if accounts and share.payment_id else None
+    is_away = is_refunded and card is not None and card.borne > 0
+    shown = came_back(facts) if is_away else _refunded(facts, is_settled=is_refunded)
+    if is_mate and not is_away:
         show_refund(shown, refund.of_mate(target.checkout, share))
     if is_mate:
         shown.receipt = _receipt(target, share)
     return shown
+
+
+def _refunded(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
+    if is_settled:
+        words = _("{shop} gave back the whole order. Your bank may take a few days to show it on {card}.")
+        return PageStatus("refunded", _("Your money is back"), [words.format(**facts)])
+    words = _("{shop} is giving the whole order back. Your <strong>{amount}</strong> goes back to {card}.")
+    return PageStatus("refunding", _("Your money is going back"), [format_html(words, **facts)], live=True)
 
 
 def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_mate: bool) -> PageStatus:
@@ -156,9 +163,16 @@ def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_ma
     return PageStatus("refunded", heading, [words], receipt=_receipt(target, share))
 
 
-def _taken(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
+def _taken(
+    target: PaymentTarget,
+    share: PaymentRequest,
+    facts: dict[str, str],
+    accounts: Accounts | None,
+    is_mate: bool,
+) -> PageStatus:
     """Return the status of a share that is its lead's: on its way to their card, also once more, or there."""
-    is_there = share.status == ShareStatus.REIMBURSED and returns.still_back(share_uuid=share.pk) is None
+    is_owed = accounts is not None and accounts.owed_to_lead(share) > 0
+    is_there = share.status == ShareStatus.REIMBURSED and not is_owed
     words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
     if is_there:
         words = _("<strong>{amount}</strong> was taken from {card}. It is back on {name}’s card.")

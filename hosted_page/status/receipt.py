@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from checkout import settling
 from checkout.models import Checkout
+from checkout.states import Status
 from hosted_page import summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import disputes, money
@@ -37,6 +40,7 @@ class Receipt:
     rows: list[Row]
     total: str
     back: Back | None
+    by_shop: SafeString
 
 
 def of_order(checkout: Checkout, at: datetime) -> Receipt:
@@ -67,11 +71,27 @@ def _receipt(
         Row(_("When"), summary.dated(at, zone), summary.zone_words(at, zone)),
         Row(_("With"), summary.card_name(payment)),
     ]
-    return Receipt(rows, money.for_payer(amount, checkout.currency), _back(checkout, payment))
+    total = money.for_payer(amount, checkout.currency)
+    return Receipt(rows, total, _back(checkout, payment), _by_shop(checkout, payment))
 
 
 def _back(checkout: Checkout, payment: Payment | None) -> Back | None:
     if payment is None or disputes.standing_of(checkout) is None:
         return None
-    amount, at = disputes.given_back(payment.pk)
-    return Back(money.for_payer(amount, checkout.currency), summary.day(at, checkout)) if amount else None
+    lost = disputes.lost_by_payment(checkout.pk).get(payment.pk)
+    return (
+        Back(money.for_payer(lost.amount, checkout.currency), summary.day(lost.at, checkout))
+        if lost
+        else None
+    )
+
+
+def _by_shop(checkout: Checkout, payment: Payment | None) -> SafeString:
+    """Return what the shop has given back to the card of an order that is not refunded, "" for nothing."""
+    accounts = settling.look(checkout) if checkout.status == Status.CAPTURED else None
+    card = accounts.cards.get(payment.pk) if accounts and payment else None
+    if card is None or card.outside <= 0:
+        return SafeString()
+    words = _("{shop} gave you <strong>{amount}</strong> back. Your bank may take a few days to show it.")
+    amount = money.for_payer(card.outside, checkout.currency)
+    return format_html(words, shop=checkout.merchant.name, amount=amount)

@@ -4,21 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
-from uuid import UUID
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from checkout import reading
 from checkout.models import Checkout, PaymentRequest
+from checkout.settling import cards
+from checkout.settling.cards import Accounts, Card
 from checkout.states import ShareStatus, Status
 from hosted_page import summary
 from payments import money
-from payments.models import Operation, Payment, Posting
-
-BORNE = (ShareStatus.PAID, ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
-Purpose, State = Operation.Purpose, Operation.State
+from payments.models import Payment
 
 
 class Move(NamedTuple):
@@ -52,52 +49,59 @@ class Bill:
 
 
 def of_lead(checkout: Checkout) -> Bill | None:
-    """Return what the lead's card gets back, None while that is open: a mate is paying, or a share is on its way."""
+    """Return what the lead's card gets back; None while that is open, as a mate's share is on its way to it."""
     is_settled = checkout.status == Status.REFUNDED
-    taken = Move(_("Taken"), checkout.amount, checkout.captured_at)
-    if not checkout.has_mates:
-        back = Move(_back(is_settled), -checkout.amount, checkout.last_refund_at)
-        return _bill(checkout, checkout.payment, [taken, back], is_settled=is_settled)
-    refunds, shares = _refunds(checkout.payment_id), reading.shares(checkout)
-    part = -sum(one.amount for one in refunds if one.purpose == Purpose.REFUND_PART)
-    if not part and not is_settled:
+    accounts = cards.read(checkout, is_locked=False)
+    card, of_shares = accounts.lead, [accounts.reimbursement(share)[1] for share in accounts.shares]
+    if card is None or (not is_settled and any(part.sent for part in of_shares)):
         return None
-    moves = [taken, *_earlier(refunds, shares)]
-    outside = sum(move.amount for move in moves) + part
-    if is_settled and outside > 0:
-        moves.append(Move(_("Given back before"), -outside, None))
-    if part:
-        moves.append(Move(_back(is_settled), part, checkout.last_refund_at))
-    others = _others(checkout, shares)
-    return _bill(checkout, checkout.payment, moves, is_settled=is_settled, others=others)
+    moves = [Move(_("Taken"), checkout.amount, checkout.captured_at)]
+    for share, part in zip(accounts.shares, of_shares, strict=True):
+        if part.given > 0:
+            moves.append(Move(_label(share.name), -part.given, part.last.ended_at if part.last else None))
+    moves += _given_back(accounts, card, checkout.last_refund_at, is_settled=is_settled)
+    others = _others(accounts) if checkout.has_mates else ""
+    return _bill(checkout, card.payment, moves, is_settled=is_settled, others=others)
 
 
-def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill:
-    """Return what a mate's card gets back: the share that it has paid."""
+def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill | None:
+    """Return what a mate's card gets back of the share that it has paid."""
     is_settled = share.status == ShareStatus.REFUNDED
-    ends = [one.ended_at for one in _refunds(share.payment_id) if one.ended_at] if is_settled else []
-    back = Move(_back(is_settled), -share.amount, ends[-1] if ends else None)
-    moves = [Move(_("Taken"), share.amount, share.paid_at), back]
-    return _bill(checkout, share.payment, moves, is_settled=is_settled)
+    accounts = cards.read(checkout, is_locked=False)
+    card = accounts.cards.get(share.payment_id) if share.payment_id else None
+    if card is None:
+        return None
+    parts = [
+        part for key, part in accounts.parts.items() if key.payment_uuid == card.payment.pk and part.given
+    ]
+    ends = [part.last.ended_at for part in parts if part.last]
+    moves = [Move(_("Taken"), share.amount, share.paid_at)]
+    moves += _given_back(accounts, card, ends[-1] if ends else None, is_settled=is_settled)
+    return _bill(checkout, card.payment, moves, is_settled=is_settled)
 
 
-def _refunds(payment_uuid: UUID | None) -> list[Operation]:
-    """Return what was or is being given back to a card; what came back of it is sent again, and no second refund."""
-    rows = Operation.objects.filter(payment=payment_uuid, kind=Operation.Kind.REFUND)
-    rows = rows.exclude(state__in=[State.FAILED, State.DECLINED]).exclude(account=Posting.Account.RETURNED)
-    return list(rows.order_by("created_at", "pk"))
+def _label(name: str) -> str:
+    return _("Back when {name} paid").format(name=name) if name else _("Back when a mate paid")
 
 
-def _earlier(refunds: Sequence[Operation], shares: Sequence[PaymentRequest]) -> list[Move]:
-    """Return what the lead's card got back when mates had paid."""
-    names = {share.pk: share.name for share in shares}
-    found = []
-    for one in refunds:
-        if one.purpose == Purpose.REIMBURSEMENT and one.state == State.SUCCEEDED:
-            name = names.get(one.reimbursed_share, "")
-            label = _("Back when {name} paid").format(name=name) if name else _("Back when a mate paid")
-            found.append(Move(label, -one.amount, one.ended_at))
-    return found
+def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settled: bool) -> list[Move]:
+    """Return what others, a bank and the refund have given back to a card, or give; the refund comes last."""
+    parts = [
+        part
+        for key, part in accounts.parts.items()
+        if key.payment_uuid == card.payment.pk and key.refund_uuid
+    ]
+    otherwise = sum(part.settled for part in parts)
+    refunded = sum(part.given for part in parts) - otherwise
+    if not is_settled:
+        refunded += sum(part.sent for part in parts) + max(0, card.owed(0))
+    moves = [
+        Move(_("Given back before"), -card.outside, None),
+        Move(_("Given back by your bank"), -card.disputed, None),
+        Move(_("Paid back another way"), -otherwise, None),
+        Move(_back(is_settled), -refunded, at),
+    ]
+    return [move for move in moves if move.amount]
 
 
 def _back(is_settled: bool) -> str:
@@ -120,11 +124,14 @@ def _bill(
     return Bill(card, goes_back, rows, left, is_settled, when, others)
 
 
-def _others(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
+def _others(accounts: Accounts) -> str:
     """Return in a sentence what mates' cards get back."""
-    paid = [share for share in shares if share.status in BORNE]
-    amount = money.for_payer(sum(share.amount for share in paid), checkout.currency)
+    checkout = accounts.checkout
     ended = _("Your mates’ links have ended.") if checkout.status == Status.REFUNDED else ""
+    mates = [(share, accounts.cards[share.payment_id]) for share in accounts.shares if share.payment_id]
+    amounts = {share: card.payment.amount - card.outside - card.disputed for share, card in mates}
+    paid = [share for share, amount in amounts.items() if amount > 0]
+    amount = money.for_payer(sum(amounts[share] for share in paid), checkout.currency)
     if not paid:
         return ended
     if len(paid) == 1 and paid[0].name:

@@ -1,9 +1,10 @@
 """Sums of the ledger's days and months that are closed, so that a balance costs the same however long the ledger is.
 
-A day is closed an hour after its end. From then on a posting that comes late is given the time at which it comes (a
-trigger in migrations/0009_ledger_sums.py), so it counts in a day that is open. Once every transaction that may have
-posted before that has ended, the day is summed; when the month is over, its days become one sum. A posting writes and
-locks nothing of this, and who reads sums and postings in one statement finds each posting once. Rule money.sums.
+A day is closed an hour after its end. From then on a trigger dates a late posting by the clock, or by the end of the
+closed days if the clock ran ahead when it closed them (migrations/0019_late_postings_in_open_days.py). So the posting
+counts in a day that is open. Once every transaction that may have posted before the closing has ended, the day is
+summed; when the month is over, its days become one sum. A posting writes and locks nothing of this, and who reads sums
+and postings in one statement finds each posting once. Rule money.sums.
 """
 
 from collections.abc import Sequence
@@ -81,6 +82,9 @@ SELECT least(
         ORDER BY created_at, id LIMIT 1) first)
 ) FROM payments_ledgerclosing WHERE summed_until IS NOT NULL
 """
+_LAST_DAY = """
+SELECT greatest(clock_timestamp(), max(summed_until) - interval '1 day')::date FROM payments_ledgerclosing
+"""
 _WRONG = f"""
 SELECT DISTINCT merchant_id FROM (
     SELECT merchant_id, account, currency, sum(amount) FROM (
@@ -132,6 +136,13 @@ def first_month() -> date | None:
     """Return the first month of the ledger, None while nothing is summed."""
     rows = _rows(_FIRST, _OF_ACCOUNTS)
     return rows[0][0].replace(day=1) if rows and rows[0][0] is not None else None
+
+
+def last_day() -> date:
+    """Return today, or the last day that is summed if that is later: the clock may have run ahead."""
+    ((day,),) = _rows(_LAST_DAY)
+    found: date = day
+    return found
 
 
 def wrong_in(month: date) -> Sequence[UUID]:

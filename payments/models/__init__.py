@@ -1,7 +1,8 @@
 """The tables of money and whose it is."""
 
-from payments.models.books import BalanceEntry, Booking, Discrepancy, Posting
+from payments.models.books import BalanceEntry, Discrepancy, Posting, Reconciled
 from payments.models.merchants import DatabaseMark, FormerAccount, Logo, Merchant, Switch
+from payments.models.movements import Booking, Movement
 from payments.models.payments import Dispute, Inquiry, Operation, Payment
 from payments.models.sums import LedgerClosing, LedgerSum
 
@@ -17,8 +18,10 @@ __all__ = [
     "LedgerSum",
     "Logo",
     "Merchant",
+    "Movement",
     "Operation",
     "Payment",
     "Posting",
+    "Reconciled",
     "Switch",
 ]

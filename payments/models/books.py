@@ -1,4 +1,4 @@
-"""What has moved: the ledger, the provider's balance, what an operator booked, and what does not add up."""
+"""The ledger, the provider's balance, and what does not add up."""
 
 from typing import ClassVar
 
@@ -7,8 +7,10 @@ from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from payments import money
+from payments.discrepancies import kinds
+from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models.merchants import Merchant
-from payments.models.payments import Operation, Payment
+from payments.models.payments import Operation
 
 
 class Posting(models.Model):
@@ -18,14 +20,10 @@ class Posting(models.Model):
         PROVIDER = "provider", "provider: what the provider owes us"
         MERCHANT = "merchant", "merchant: what we owe the merchant"
         LEAD = "lead", "lead: what we owe the lead"
-        DISPUTED = "disputed", "disputed: what was taken back until it is decided"
         OUTSIDE = "outside", "outside: what moved where we do not see it"
-        RETURNED = "returned", "returned: refunds that came back"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    transaction = models.UUIDField(
-        help_text="What moved the money: an operation, its coming back or closing, a dispute, a booking."
-    )
+    transaction = models.UUIDField(help_text="The movement or the booking that it posts.")
     checkout_uuid = models.UUIDField()
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     account = models.CharField(max_length=10, choices=Account)
@@ -97,48 +95,20 @@ class BalanceEntry(models.Model):
         return f"{self.kind} {money.display(self.amount, self.currency)}"
 
 
-class Booking(models.Model):
-    """A payment's money that moved by no operation of ours, booked by an operator. Append-only."""
+class Reconciled(models.Model):
+    """Until when the provider's books were read without a gap: the next reconciliation goes on from there."""
 
-    class Kind(models.TextChoices):
-        SETTLED_OTHERWISE = "settled_otherwise", "settled otherwise: the card could not take it"
-        REFUNDED_OUTSIDE = "refunded_outside", "refunded outside: by somebody at the provider"
-
-    id = models.UUIDField(
-        primary_key=True, default=uuid7, editable=False, help_text="In the ledger: where it went."
-    )
-    borne_as = models.UUIDField(default=uuid7, editable=False, help_text="In the ledger: who bears it.")
-    kind = models.CharField(max_length=20, choices=Kind)
-    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="bookings")
-    checkout_uuid = models.UUIDField(db_index=True)
-    operation = models.OneToOneField(
-        Operation,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        help_text="The part of a refund, or the reimbursement, that it closes.",
-    )
-    reference = models.UUIDField(
-        null=True, blank=True, unique=True, help_text="The provider's record, booked once."
-    )
-    account = models.CharField(max_length=10, help_text="Who bears it.")
-    amount = models.BigIntegerField()
-    note = models.TextField()
-    actor = models.CharField(max_length=60)
-    created_at = models.DateTimeField()
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    until = models.DateTimeField(help_text="By the database's clock, when the last complete run began.")
 
     class Meta:
         constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(amount__gt=0), name="a_booking_is_of_something")
+            models.CheckConstraint(condition=Q(id=1), name="the_books_are_read_until_one_moment")
         ]
+        verbose_name_plural = "reconciled"
 
     def __str__(self) -> str:
-        return f"{self.kind}\N{NO-BREAK SPACE}· {money.display(self.amount, self.payment.currency)}"
-
-    @property
-    def lessens_refund(self) -> bool:
-        """Whether a refund gives back so much less: it was made outside, and not in place of one that came back."""
-        return self.kind == self.Kind.REFUNDED_OUTSIDE and self.account != Posting.Account.RETURNED
+        return f"until {self.until:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class Discrepancy(models.Model):
@@ -173,4 +143,9 @@ class Discrepancy(models.Model):
         verbose_name_plural = "discrepancies"
 
     def __str__(self) -> str:
-        return self.kind
+        return self.kind_entry.sentence
+
+    @property
+    def kind_entry(self) -> DiscrepancyKind:
+        """Its kind with the words of the table; one that only an earlier release reported has some too."""
+        return kinds.of(self.kind)

@@ -55,6 +55,9 @@ class Payment(PreparedModel):
     card_last4 = models.CharField(max_length=4, blank=True)
     card_fingerprint = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    synced_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the provider's list was requested that was recorded last."
+    )
     abandoned_at = models.DateTimeField(
         null=True, blank=True, help_text="The payer went on with another card; a hold found later is voided."
     )
@@ -117,6 +120,7 @@ class Operation(PreparedModel):
         PAYMENT = "payment", "payment: the card is to pay, or to be let go"
         REIMBURSEMENT = "reimbursement", "reimbursement: what a mate paid goes to the lead"
         REFUND_PART = "refund_part", "refund part: a card gets back what it bore"
+        OUTSIDE = "outside", "outside: others made it at the provider"
 
     OPEN = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN)
     ENDED = (State.SUCCEEDED, State.DECLINED, State.FAILED)
@@ -133,11 +137,6 @@ class Operation(PreparedModel):
     reference = models.CharField(max_length=255, blank=True, help_text="The provider's own.")
     reason = models.CharField(max_length=40, blank=True, help_text="Why it was declined or failed.")
     action_url = models.URLField(blank=True, max_length=2048)
-    account = models.CharField(
-        max_length=10,
-        default="merchant",
-        help_text="Whose money it is that a capture brings or a refund takes.",
-    )
     refund_uuid = models.UUIDField(
         null=True, blank=True, help_text="The refund that a refund part belongs to."
     )
@@ -145,6 +144,12 @@ class Operation(PreparedModel):
         null=True, blank=True, help_text="The mate's share that goes back to the lead's card."
     )
     attempts = models.PositiveIntegerField(default=0)
+    first_sent_at = models.DateTimeField(
+        null=True, blank=True, help_text="No call under its key was sent before this moment."
+    )
+    last_sent_at = models.DateTimeField(
+        null=True, blank=True, help_text="No call under its key was or is sent after this moment."
+    )
     next_attempt_at = models.DateTimeField(null=True, blank=True)
     lease_token = models.UUIDField(null=True, blank=True)
     actor = models.CharField(max_length=60)
@@ -159,41 +164,27 @@ class Operation(PreparedModel):
     is_open = _generated(
         Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
     )
-    returned_as = models.UUIDField(
-        null=True, blank=True, help_text="In the ledger: that a refund which was settled came back."
-    )
-    closed_as = models.UUIDField(
+    resends = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
         null=True,
         blank=True,
-        help_text="In the ledger: that what it brought for the lead was closed against a lost dispute.",
+        db_index=False,  # few are: see the index below
+        related_name="resent_by",
+        help_text="The settled refund that came back, whose money this one gives again.",
     )
 
     class Meta:
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(amount__gt=0), name="an_operation_is_of_something"),
             models.CheckConstraint(
-                condition=Q(purpose="payment", refund_uuid=None, share_uuid=None)
+                condition=Q(purpose__in=["payment", "outside"], refund_uuid=None, share_uuid=None)
                 | Q(purpose="reimbursement", refund_uuid=None, share_uuid__isnull=False)
                 | Q(purpose="refund_part", refund_uuid__isnull=False, share_uuid=None),
                 name="an_operation_says_what_it_is_for",
             ),
             models.CheckConstraint(
-                condition=Q(returned_as=None) | Q(kind="refund", state="succeeded"),
-                name="only_a_settled_refund_comes_back",
-            ),
-            models.UniqueConstraint(
-                "returned_as",
-                condition=Q(returned_as__isnull=False),
-                name="a_refund_comes_back_once",
-            ),
-            models.CheckConstraint(
-                condition=Q(closed_as=None) | Q(kind="capture", state="succeeded", account="lead"),
-                name="only_what_is_owed_to_the_lead_is_closed",
-            ),
-            models.UniqueConstraint(
-                "closed_as",
-                condition=Q(closed_as__isnull=False),
-                name="what_is_owed_is_closed_once",
+                condition=Q(resends=None) | Q(kind="refund"), name="only_a_refund_is_sent_again"
             ),
             models.UniqueConstraint(
                 "payment", condition=Q(is_open=True), name="one_open_operation_per_payment"
@@ -218,6 +209,7 @@ class Operation(PreparedModel):
             models.Index("ended_at", name="operation_ended", condition=Q(ended_at__isnull=False)),
             models.Index("refund_uuid", name="operation_refund", condition=Q(refund_uuid__isnull=False)),
             models.Index("share_uuid", name="operation_share", condition=Q(share_uuid__isnull=False)),
+            models.Index("resends", name="operation_resends", condition=Q(resends__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -234,14 +226,9 @@ class Operation(PreparedModel):
         return cast("UUID", self.refund_uuid)
 
     @property
-    def was_given_up(self) -> bool:
-        """Whether we ended this authorization ourselves: a hold that it still brings is released."""
-        return self.kind == self.Kind.AUTHORIZE and self.reason in (
-            "challenge_expired",
-            "another_card",
-            "held_for_less",
-            "given_up_by_operator",
-        )
+    def has_ended_without_hold(self) -> bool:
+        """Whether this authorization was declined or given up: a hold that it still brings is released."""
+        return self.kind == self.Kind.AUTHORIZE and self.state in (self.State.DECLINED, self.State.FAILED)
 
 
 class Inquiry(models.Model):
@@ -267,9 +254,7 @@ class Dispute(models.Model):
 
     STANDING = (Status.OPEN, Status.LOST)  # the payer has the money: nothing more is given back
 
-    id = models.UUIDField(
-        primary_key=True, default=uuid7, editable=False, help_text="In the ledger: its opening."
-    )
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")
     checkout_uuid = models.UUIDField(db_index=True)
     reference = models.CharField(max_length=255, help_text="The provider's own.")
@@ -278,17 +263,15 @@ class Dispute(models.Model):
     status = models.CharField(max_length=4, choices=Status, default=Status.OPEN)
     opened_at = models.DateTimeField(help_text="As the provider says.")
     respond_by = models.DateTimeField(null=True, blank=True, help_text="Until then evidence may be sent.")
-    created_at = models.DateTimeField(help_text="When it was booked.")
+    created_at = models.DateTimeField(help_text="When it was recorded.")
     closed_at = models.DateTimeField(null=True, blank=True)
-    decided_as = models.UUIDField(null=True, blank=True, help_text="In the ledger: its decision.")
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint("payment", "reference", name="a_dispute_is_booked_once"),
+            models.UniqueConstraint("payment", "reference", name="a_dispute_is_recorded_once"),
             models.CheckConstraint(condition=Q(amount__gt=0), name="a_dispute_is_about_something"),
             models.CheckConstraint(
-                condition=Q(status="open", closed_at=None, decided_as=None)
-                | (~Q(status="open") & Q(closed_at__isnull=False, decided_as__isnull=False)),
+                condition=Q(status="open", closed_at=None) | (~Q(status="open") & Q(closed_at__isnull=False)),
                 name="a_dispute_has_an_end_when_it_is_decided",
             ),
         ]

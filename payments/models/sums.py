@@ -42,7 +42,7 @@ class LedgerSum(models.Model):
 class LedgerClosing(models.Model):
     """The one row that says up to when the ledger is closed, and up to when that is in the sums.
 
-    A trigger gives a posting that comes after its day was closed the time at which it comes.
+    A trigger dates a posting that comes after its day was closed into a day that is open.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)

@@ -57,9 +57,13 @@ def catch_up(now: datetime) -> int:
 
 def _open_hours(now: datetime) -> Iterator[datetime]:
     """Yield the hours to count, from the last one counted or that of five minutes ago to the current one."""
-    latest = PaymentHour.objects.aggregate(latest=Max("hour"))["latest"]
-    other = DeliveryHour.objects.aggregate(latest=Max("hour"))["latest"]
-    begin = max(filter(None, (latest, other)), default=now - FARTHEST)
+    counted = [
+        model.objects.filter(hour__lte=now).aggregate(latest=Max("hour"))[
+            "latest"
+        ]  # the clock may have run ahead
+        for model in (PaymentHour, DeliveryHour)
+    ]
+    begin = max(filter(None, counted), default=now - FARTHEST)
     first = max(min(begin, now - SETTLES), now - FARTHEST)
     hour = first.replace(minute=0, second=0, microsecond=0)
     while hour <= now:

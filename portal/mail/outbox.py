@@ -12,6 +12,7 @@ from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from checkout import refunds
 from checkout.models import Change, Checkout
 from checkout.states import Status
 from config.lib import clock, crypto, wakeup
@@ -184,13 +185,14 @@ def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
             return {"count": count}
         raise NothingToTell
     if email.kind in ("dispute_opened", "dispute_decided"):
-        return _of_dispute(Dispute.objects.select_related("payment").get(pk=email.key), email.kind)
+        dispute_uuid, _, _ = email.key.partition(":")
+        return _of_dispute(Dispute.objects.select_related("payment").get(pk=dispute_uuid), email.kind)
     return dict(email.facts)
 
 
 def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any]:
-    """Return what a mail about a dispute says. Raises NothingToTell: it is to be answered, and decided by now."""
-    if kind == "dispute_opened" and dispute.closed_at is not None:
+    """Return what a mail about a dispute says. Raises NothingToTell if it is decided by now, or open again."""
+    if (kind == "dispute_opened") != (dispute.status == Dispute.Status.OPEN):
         raise NothingToTell
     checkout = Checkout.objects.get(pk=dispute.checkout_uuid)
     return {
@@ -198,5 +200,6 @@ def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any]:
         "order": checkout.merchant_order_id,
         "checkout": checkout.pk,
         "status": dispute.status,
+        "is_refundable": checkout.status == Status.CAPTURED and refunds.obstacle(checkout) is None,
         "respond_by": dispute.respond_by,
     }

@@ -6,13 +6,13 @@ Rule portal.mails.
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from checkout.models import Change
 from checkout.states import Status, VoidReason
 from config.lib import clock
 from payments import money
-from payments.models import Dispute, Merchant
+from payments.models import Dispute, Merchant, Movement
 from portal.dashboard import needs
 from portal.mail import outbox
 from portal.models import OutboundEmail
@@ -94,9 +94,15 @@ def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
 
 
 def _disputes(now: datetime) -> None:
-    """Queue a mail about each dispute that was opened, and one about each that was decided."""
+    """Queue a mail whenever a dispute is opened, again after an appeal, and whenever it is decided."""
     rows = Dispute.objects.select_related("payment__merchant")
     for dispute in rows.filter(created_at__gte=now - LATELY, closed_at=None):
         outbox.tell(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))
+    again = Movement.objects.filter(kind=Movement.Kind.DISPUTE_WITHDRAWN, dispute__closed_at=None)
+    again = again.filter(recorded_at__gte=now - LATELY, recorded_at__gt=F("dispute__created_at"))
+    for movement in again.select_related("payment__merchant"):
+        key = f"{movement.dispute_id}:{movement.pk}"
+        outbox.tell(movement.payment.merchant, "dispute_opened", key=key)
     for dispute in rows.filter(closed_at__gte=now - LATELY):
-        outbox.tell(dispute.payment.merchant, "dispute_decided", key=str(dispute.pk))
+        key = f"{dispute.pk}:{dispute.closed_at:%Y%m%dT%H%M%S%f}"
+        outbox.tell(dispute.payment.merchant, "dispute_decided", key=key)

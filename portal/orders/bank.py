@@ -7,36 +7,43 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
 from django.db.models.functions import Coalesce
 
 from checkout.models import Checkout
 from checkout.states import Status
 from payments import money
-from payments.models import Booking, Dispute, Operation, Payment, Posting
+from payments.models import Booking, Dispute, Movement, Operation, Payment, Posting
 from portal.orders import reasons
 from portal.orders.entries import REFUND_FAILED, Entry, Window, card_of
 from portal.orders.order import Order
 
-Account = Posting.Account
-Posted = defaultdict[UUID | None, list[Posting]]  # by transaction
+Account, Kind, Purpose, State = Posting.Account, Movement.Kind, Operation.Purpose, Operation.State
+Posted = defaultdict[UUID, list[Posting]]  # by transaction
 BANK: dict[str, tuple[str, str]] = {  # by kind: while under way or failed, and when it succeeded
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
     Operation.Kind.VOID: ("Releasing {amount} on {card}", "The bank released {amount} on {card}"),
     Operation.Kind.REFUND: ("Giving {amount} back to {card}", "The bank gave {amount} back to {card}"),
 }
-BOOKED: dict[str, str] = {
-    Booking.Kind.REFUNDED_OUTSIDE: "{amount} was given back to {card} in the bank’s own dashboard",
-    Booking.Kind.SETTLED_OTHERWISE: "{amount} was given back otherwise: {card} could not take it",
+OUTSIDE = (
+    "Giving {amount} back to {card} in the bank’s own dashboard",
+    "{amount} was given back to {card} in the bank’s own dashboard",
+)
+BOOKED: dict[str, tuple[str, str]] = {  # and what its reversal says
+    Booking.Kind.SETTLED_OUTSIDE: (
+        "{amount} was given back otherwise: {card} could not take it",
+        "{amount} was not given back otherwise after all",
+    ),
+    Booking.Kind.CLOSING: (
+        "{amount} of a mate’s payment is not owed to the lead any more",
+        "{amount} of a mate’s payment is owed to the lead again",
+    ),
 }
 ACCOUNTS = {
     Account.PROVIDER: "the bank",
     Account.MERCHANT: "you",
     Account.LEAD: "the lead",
-    Account.DISPUTED: "what the dispute took",
     Account.OUTSIDE: "elsewhere",
-    Account.RETURNED: "what is to be paid back again",
 }
 MOVED: dict[str, str] = {  # the state that an operation on the lead's card has led to
     Operation.Kind.AUTHORIZE: Status.AUTHORIZED,
@@ -44,11 +51,15 @@ MOVED: dict[str, str] = {  # the state that an operation on the lead's card has 
     Operation.Kind.VOID: Status.VOIDED,
 }
 UNDER_WAY = {
-    Operation.State.PLANNED: "To be sent.",
-    Operation.State.IN_FLIGHT: "Being sent.",
-    Operation.State.NEEDS_ACTION: "The bank is asking the customer to confirm.",
-    Operation.State.PENDING: "Accepted by the bank, not settled yet.",
-    Operation.State.UNKNOWN: "The bank has not answered clearly. We ask until it does.",
+    State.PLANNED: "To be sent.",
+    State.IN_FLIGHT: "Being sent.",
+    State.NEEDS_ACTION: "The bank is asking the customer to confirm.",
+    State.PENDING: "Accepted by the bank, not settled yet.",
+    State.UNKNOWN: "The bank has not answered clearly. We ask until it does.",
+}
+NOT_SENT = {
+    "withdrawn": "It was planned, and is not sent any more.",
+    "new_key": "It never arrived, and was sent again.",
 }
 
 
@@ -59,121 +70,142 @@ def entries(order: Order, window: Window) -> Iterator[Entry]:
         payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
     )
     timed = rows.select_related("payment").annotate(at=Coalesce("ended_at", "created_at"))
-    operations = window.of(timed, "at")
-    posted_again = Q(returned_as__isnull=False) | Q(closed_as__isnull=False)
-    again = operations if window.has_all(operations) else timed.filter(posted_again)
     posted: Posted = defaultdict(list)
     for posting in order.postings:
         posted[posting.transaction].append(posting)
-    for operation in reversed(operations):
-        yield _of_operation(checkout, operation, posted[operation.pk])
-    for row in again:
-        yield from _of_return(checkout, row, posted[row.returned_as])
-        yield from _of_closing(checkout, row, posted[row.closed_as])
+    moved = {row.operation_id: row for row in order.movements if row.kind != Kind.REFUND_RETURNED}
+    returned = {row.operation_id: row for row in order.movements if row.kind == Kind.REFUND_RETURNED}
+    for operation in reversed(window.of(timed, "at")):
+        movement = moved.get(operation.pk)
+        lines = posted[movement.pk] if movement else []
+        yield _of_operation(checkout, operation, lines, has_come_back=operation.pk in returned)
+    for row in returned.values():
+        yield _of_return(checkout, row, posted[row.pk])
     for dispute in order.disputes:
-        yield from _of_dispute(checkout, dispute, posted)
+        yield from _of_dispute(order, dispute, posted)
     for booking in order.bookings:
-        yield _of_booking(checkout, booking, posted)
+        yield _of_booking(checkout, booking, posted[booking.pk])
 
 
 def _booked(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
     """Return the entry of what was posted without our asking the bank for it."""
-    said = f"{text} Posted: {_postings(lines)}.".strip()
+    said = f"{text} {_postings(lines)}".strip()
     return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
 
 
-def _alarming(entry: Entry) -> Entry:
+def _of_return(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> Entry:
+    """Return the entry of a settled refund that came back, at the time when we learned of it."""
+    amount, reason = (
+        money.display(row.amount, checkout.currency),
+        row.operation.reason if row.operation else "",
+    )
+    title = f"The refund of {amount} to {_whose_card(row.payment)} came back"
+    facts: dict[str, Any] = {"operation": str(row.operation_id), "amount": row.amount, "reason": reason}
+    entry = _booked(row.recorded_at, title, lines, reasons.said(reason), **facts)
     return replace(entry, tone="stop", icon="alert")
 
 
-def _of_return(checkout: Checkout, refund: Operation, lines: Sequence[Posting]) -> Iterator[Entry]:
-    """Yield the entry of a settled refund that came back, at the time of its postings."""
-    if lines:
-        amount = money.display(refund.amount, checkout.currency)
-        title = f"The refund of {amount} to {_whose_card(refund.payment)} came back"
-        facts: dict[str, Any] = {
-            "operation": str(refund.pk),
-            "amount": refund.amount,
-            "reason": refund.reason,
-        }
-        yield _alarming(_booked(lines[0].created_at, title, lines, reasons.said(refund.reason), **facts))
-
-
-def _of_closing(checkout: Checkout, capture: Operation, lines: Sequence[Posting]) -> Iterator[Entry]:
-    """Yield the entry of a mate's payment that the lead is no longer owed, since a lost dispute has given it back."""
-    if lines:
-        amount = money.display(capture.amount, checkout.currency)
-        title = f"{amount} from a mate’s card is kept for the dispute that was lost"
-        facts: dict[str, Any] = {"operation": str(capture.pk), "amount": capture.amount}
-        yield _booked(lines[0].created_at, title, lines, **facts)
-
-
-def _of_dispute(checkout: Checkout, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
-    amount = money.display(dispute.amount, checkout.currency)
+def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entry]:
+    """Yield a dispute's opening, each movement of its money since, and its decision."""
+    amount = money.display(dispute.amount, order.checkout.currency)
     facts: dict[str, Any] = {"dispute": str(dispute.pk), "amount": dispute.amount, "reason": dispute.reason}
+    at_once: dict[datetime | None, list[Posting]] = {dispute.created_at: [], dispute.closed_at: []}
+    for row in order.movements:
+        if row.dispute_id != dispute.pk:
+            continue
+        if row.recorded_at in at_once:
+            at_once[row.recorded_at] += posted[row.pk]
+        else:
+            yield _booked(row.recorded_at, _moved_again(row), posted[row.pk], **facts)
     opened, text = f"The customer disputes {amount}", "Their bank has taken it back until it has decided."
-    tone, icon = ("done", "check") if dispute.status == Dispute.Status.WON else ("void", "slash")
     # It waits for an answer: nothing has failed.
-    yield Entry(dispute.created_at, "bank", "held", "alert", opened, text, facts=facts)
-    if dispute.closed_at is not None and dispute.decided_as is not None:
+    entry = _booked(dispute.created_at, opened, at_once[dispute.created_at], text, **facts)
+    yield replace(entry, tone="held", icon="alert")
+    if dispute.closed_at is not None:
+        tone, icon = ("done", "check") if dispute.status == Dispute.Status.WON else ("void", "slash")
         decided = f"The dispute over {amount} is {dispute.status}"
         facts |= {"status": dispute.status}
-        entry = _booked(dispute.closed_at, decided, posted[dispute.decided_as], **facts)
-        yield replace(entry, tone=tone, icon=icon)
+        yield replace(
+            _booked(dispute.closed_at, decided, at_once[dispute.closed_at], **facts), tone=tone, icon=icon
+        )
 
 
-def _of_booking(checkout: Checkout, booking: Booking, posted: Posted) -> Entry:
-    """Return the entry of an operator's booking, without its postings on `outside`, which sum to zero."""
-    lines = [*posted[booking.pk], *posted[booking.borne_as]]
-    amount = money.display(booking.amount, checkout.currency)
-    title = BOOKED[booking.kind].format(amount=amount, card=_whose_card(booking.payment))
-    shown = [line for line in lines if line.account != Account.OUTSIDE]
+def _moved_again(row: Movement) -> str:
+    amount = money.display(abs(row.amount), row.payment.currency)
+    if row.kind == Kind.DISPUTE_REINSTATED:
+        return f"The customer’s bank gave {amount} back to you"
+    return f"The customer’s bank took {amount} back"
+
+
+def _of_booking(checkout: Checkout, booking: Booking, lines: Sequence[Posting]) -> Entry:
+    """Return the entry of a booking or of its reversal."""
+    amount = money.display(abs(booking.amount), checkout.currency)
+    title = BOOKED[booking.kind][booking.reverses_id is not None]
     return _booked(
         booking.created_at,
-        title,
-        shown,
+        title.format(amount=amount, card=_whose_card(booking.payment)),
+        lines,
         booking=str(booking.pk),
         booking_kind=booking.kind,
         amount=booking.amount,
     )
 
 
-def _of_operation(checkout: Checkout, operation: Operation, posted: Sequence[Posting]) -> Entry:
-    going, done = BANK[operation.kind]
-    card = _whose_card(operation.payment)
-    facts = {"amount": money.display(operation.amount, checkout.currency), "card": card}
-    has_failed = operation.state in (Operation.State.DECLINED, Operation.State.FAILED)
-    has_ended = operation.state in Operation.ENDED
-    title = (done if has_ended and not has_failed else going).format(**facts)
-    reason = "" if operation.returned_as else operation.reason  # why a refund came back: said by `_of_return`
-    if has_failed:
-        title += ": declined" if operation.state == Operation.State.DECLINED else ": failed"
-    text = reasons.said(reason) if reason else UNDER_WAY.get(Operation.State(operation.state), "")
-    if any(line.account == Account.MERCHANT for line in posted):
-        text = f"{text} Posted: {_postings(posted)}.".strip()
-    taken = f"Taken from {card}." if operation.kind == Operation.Kind.CAPTURE else ""
+def _of_operation(
+    checkout: Checkout, operation: Operation, posted: Sequence[Posting], *, has_come_back: bool
+) -> Entry:
+    has_failed = operation.state in (State.DECLINED, State.FAILED)
+    taken = (
+        f"Taken from {_whose_card(operation.payment)}." if operation.kind == Operation.Kind.CAPTURE else ""
+    )
+    text = _text(operation, posted, has_come_back=has_come_back)
+    is_stopped = has_failed and operation.reason not in NOT_SENT
     return Entry(
-        part_of=_part_of(checkout, operation),
+        part_of="" if has_come_back else _part_of(checkout, operation),
         as_part=f"{taken} {text}".strip(),
         at=operation.ended_at or operation.created_at,
         kind="bank",
-        tone="stop" if has_failed else "still" if has_ended else "move",
+        tone="stop" if is_stopped else "still" if operation.state in Operation.ENDED else "move",
         icon="bank",
-        title=title,
+        title=_title(checkout, operation),
         text=text,
         facts=_facts(operation, posted),
     )
 
 
+def _title(checkout: Checkout, operation: Operation) -> str:
+    going, done = OUTSIDE if operation.purpose == Purpose.OUTSIDE else BANK[operation.kind]
+    facts = {
+        "amount": money.display(operation.amount, checkout.currency),
+        "card": _whose_card(operation.payment),
+    }
+    if operation.state == State.SUCCEEDED:
+        return done.format(**facts)
+    if operation.state == State.DECLINED:
+        return f"{going.format(**facts)}: declined"
+    if operation.state == State.FAILED:
+        return f"{going.format(**facts)}: {'not sent' if operation.reason in NOT_SENT else 'failed'}"
+    return going.format(**facts)
+
+
+def _text(operation: Operation, posted: Sequence[Posting], *, has_come_back: bool) -> str:
+    """Return why it failed or how it stands, and what was posted; why it came back another entry says."""
+    reason = "" if has_come_back else operation.reason
+    text = NOT_SENT.get(reason) or reasons.said(reason) or UNDER_WAY.get(State(operation.state), "")
+    if any(line.account == Account.MERCHANT for line in posted):
+        text = f"{text} {_postings(posted)}".strip()
+    return text
+
+
 def _part_of(checkout: Checkout, operation: Operation) -> str:
     """Return the key of what tells of an operation that has ended, "" where it has an entry of its own."""
-    has_failed = operation.state == Operation.State.FAILED
+    has_failed = operation.state == State.FAILED
     if operation.kind == Operation.Kind.REFUND:
-        is_all = operation.amount == checkout.amount and operation.refund_uuid and not operation.returned_as
-        if not is_all or operation.state not in (Operation.State.FAILED, Operation.State.SUCCEEDED):
+        is_all = operation.amount == checkout.amount and operation.refund_uuid
+        if not is_all or operation.state not in (State.FAILED, State.SUCCEEDED):
             return ""
         return REFUND_FAILED if has_failed else Status.REFUNDED
-    if operation.state != Operation.State.SUCCEEDED:
+    if operation.state != State.SUCCEEDED:
         return ""
     if operation.payment.kind == Payment.Kind.SHARE:
         return str(operation.payment.subject)
@@ -184,6 +216,7 @@ def _facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
     return {
         "operation": str(operation.pk),
         "operation_kind": operation.kind,
+        "purpose": operation.purpose,
         "state": operation.state,
         "amount": operation.amount,
         "attempts": operation.attempts,
@@ -193,22 +226,31 @@ def _facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
 
 
 def _postings(posted: Sequence[Posting]) -> str:
-    """Return postings, which sum to zero, as a movement of money: "£95.50 from the bank to you"."""
-    taken = [line for line in posted if line.amount > 0]
-    given = [line for line in posted if line.amount < 0]
+    """Return the postings of transactions as a sentence, "" if they come to nothing."""
+    sums: dict[str, int] = {}
+    for line in posted:
+        sums[line.account] = sums.get(line.account, 0) + line.amount
+    taken = {account: amount for account, amount in sums.items() if amount > 0}
+    given = {account: amount for account, amount in sums.items() if amount < 0}
+    if not taken:
+        return ""
+    currency = posted[0].currency
     if len(taken) == len(given) == 1:
-        amount = money.display(taken[0].amount, taken[0].currency)
-        return f"{amount} from {_account(taken[0])} to {_account(given[0])}"
-    return f"from {_sides(taken)}, to {_sides(given)}"
+        ((origin, amount),) = taken.items()
+        (to,) = given
+        return f"Posted: {money.display(amount, currency)} from {_name(origin)} to {_name(to)}."
+    return f"Posted: from {_sides(taken, currency)}, to {_sides(given, currency)}."
 
 
-def _sides(lines: Sequence[Posting]) -> str:
-    parts = sorted(f"{_account(line)} {money.display(abs(line.amount), line.currency)}" for line in lines)
+def _sides(sums: dict[str, int], currency: str) -> str:
+    parts = sorted(
+        f"{_name(account)} {money.display(abs(amount), currency)}" for account, amount in sums.items()
+    )
     return " and ".join(parts)
 
 
-def _account(line: Posting) -> str:
-    return ACCOUNTS[Account(line.account)]
+def _name(account: str) -> str:
+    return ACCOUNTS[Account(account)]
 
 
 def _whose_card(payment: Payment) -> str:

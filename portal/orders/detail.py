@@ -4,12 +4,12 @@ from typing import Any
 
 from django.conf import settings
 
-from checkout import reading
+from checkout import reading, refunds
 from checkout.models import Checkout, Refund
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from hosted_page import summary
 from payments import money
-from payments.models import Booking, Dispute, Posting
+from payments.models import Dispute
 from portal import badges
 from portal.orders import disputed, outside, reasons, telling
 from portal.orders.order import Order
@@ -20,27 +20,28 @@ MAX_REFUNDS = 50  # the newest; the timeline has all of them
 def shown(order: Order) -> dict[str, Any]:
     """Return the context of the order's page, without the timeline."""
     checkout = order.checkout
-    refunds = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
-    came_back = -sum(row.amount for row in order.postings if row.account == Posting.Account.RETURNED)
+    found = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
+    came_back = _came_back(order)
     is_taken_back = any(row.status != Dispute.Status.WON for row in order.disputes)
     contested = disputed.contested(order.disputes, checkout)
     is_elsewhere = (is_taken_back and not contested) or _is_elsewhere(order, came_back)
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
+        "refundable": money.display(outside.refundable(order), checkout.currency),
         "badge": badges.of_checkout(checkout),
         "place": "" if is_elsewhere else "hold" if contested else _place(checkout),
         "contested": contested,
         "lines": [summary.line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
         "split": _split(order),
-        "refunds": [_refund(checkout, refund) for refund in refunds],
-        "failed_refund": _failed(checkout, refunds),
+        "refunds": [_refund(checkout, refund) for refund in found],
+        "failed_refund": _failed(checkout, found),
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "notes": order.notes,
         **_at_the_bank(order),
         **_held(order),
-        **_actions(order, is_disputed=is_taken_back),
+        **_actions(order),
     }
 
 
@@ -55,19 +56,29 @@ def _at_the_bank(order: Order) -> dict[str, Any]:
 
 
 def _is_elsewhere(order: Order, came_back: int) -> bool:
-    """Return whether the money is in none of the three places: a refund came back, or was made outside."""
+    """Return whether the money is in none of the three places: a refund came back, was made or settled outside."""
     has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
-    is_booked = any(row.kind == Booking.Kind.REFUNDED_OUTSIDE for row in order.bookings)
-    return has_come_back or is_booked or outside.is_given_back(order)
+    is_settled = order.accounts is not None and any(card.settled for card in order.accounts.cards.values())
+    return has_come_back or is_settled or bool(outside.left(order))
 
 
-def _actions(order: Order, *, is_disputed: bool) -> dict[str, bool]:
+def _came_back(order: Order) -> int:
+    """Return how much of settled refunds came back and no payer has got again yet, in minor units."""
+    if order.accounts is None:
+        return 0
+    if order.checkout.status == Status.REFUNDED:
+        return sum(max(0, card.borne) for card in order.accounts.cards.values())
+    return sum(part.outstanding for part in order.accounts.parts.values())
+
+
+def _actions(order: Order) -> dict[str, bool]:
     """Return what a person may do now, and whether the page updates itself."""
+    is_disputed = bool(order.disputes) and refunds.obstacle(order.checkout) is not None
     actions = reading.actions(order.checkout, open_kind=order.open_kind, is_disputed=is_disputed)
     is_asked = order.checkout.status == Status.CREATED and order.open_kind is not None
     return {
         "can_cancel": "cancel" in actions,
-        "can_refund": "refund" in actions and not outside.is_given_back(order),
+        "can_refund": "refund" in actions,
         "is_live": is_asked or order.checkout.status in (Status.AUTHORIZED, Status.REFUNDING),
     }
 

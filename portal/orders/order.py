@@ -4,27 +4,44 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, JSONObject
 from django.http import Http404
 from django.utils.functional import cached_property
 
-from checkout import reading
+from checkout import reading, settling
 from checkout.models import Checkout, PaymentRequest
+from checkout.settling.cards import Accounts
 from config.lib.prepared import Prepared
 from payments import open_operations
-from payments.models import Booking, Dispute, Merchant, Posting
-from payments.outside import acts
+from payments.discrepancies import kinds
+from payments.models import Booking, Discrepancy, Dispute, Merchant, Movement, Posting
 from portal.models import CheckoutNote
 from webhooks import lookup
 from webhooks.models import Delivery
 
+ACTS = (kinds.OUTSIDE_CAPTURE.name, kinds.CAPTURED_ANOTHER_AMOUNT.name, kinds.OUTSIDE_VOID.name)
+
+
+def _acts_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
+    """Return a subquery for what others did at the provider that no operator has closed yet: kind, facts and `at`."""
+    rows = Discrepancy.objects.filter(kind__in=ACTS, closed_at=None, merchant=merchant)
+    of_order = rows.annotate(of=KeyTextTransform("checkout", "facts")).filter(of=Cast(checkout, TextField()))
+    told = JSONObject(kind="kind", facts="facts", at="created_at")
+    return ArraySubquery(of_order.order_by("created_at").values(told=told))
+
+
 _ONE = Prepared(
     lambda pk, merchant: reading.with_read_at(
         open_operations.with_open_kind(
-            Checkout.objects.filter(pk=pk, merchant=merchant)
-            .with_bill()
-            .select_related("merchant", "payment")
-        ).annotate(acts=acts.open_on(OuterRef("pk"), OuterRef("merchant")))
+            settling.with_untold(
+                Checkout.objects.filter(pk=pk, merchant=merchant)
+                .with_bill()
+                .select_related("merchant", "payment")
+            )
+        ).annotate(acts=_acts_on(OuterRef("pk"), OuterRef("merchant")))
     ),
     UUID,
     UUID,
@@ -63,9 +80,21 @@ class Order:
         return list(rows.order_by("-created_at"))
 
     @cached_property
+    def accounts(self) -> Accounts | None:
+        """What each card has borne; None where the statuses of order and shares say it all."""
+        return settling.look(self.checkout)
+
+    @cached_property
+    def movements(self) -> list[Movement]:
+        """What has moved at the provider, the first first, with the payments and what caused it."""
+        rows = Movement.objects.filter(checkout_uuid=self.checkout.pk)
+        return list(rows.select_related("payment", "operation", "dispute").order_by("recorded_at", "pk"))
+
+    @cached_property
     def bookings(self) -> list[Booking]:
-        """What operators booked, with the payments."""
-        return list(Booking.objects.filter(checkout_uuid=self.checkout.pk).select_related("payment"))
+        """What was booked without moving money at the provider, with the payments."""
+        rows = Booking.objects.filter(checkout_uuid=self.checkout.pk)
+        return list(rows.select_related("payment").order_by("created_at", "pk"))
 
     @cached_property
     def notes(self) -> list[CheckoutNote]:

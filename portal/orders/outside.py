@@ -1,24 +1,17 @@
-"""What somebody did with an order in the bank's own dashboard: what it means, and what the merchant does now."""
+"""Acts on an order that were made outside this service: what each means, and what the merchant does now."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from checkout.states import Status
 from payments import money
-from payments.outside import returns
-from payments.outside.acts import KINDS
-from portal.badges import Badge
+from payments.discrepancies import kinds
 from portal.orders.entries import Entry
 from portal.orders.order import Order
 
-RELEASED, TAKEN, GIVEN_BACK = KINDS["void"], KINDS["capture"], KINDS["refund"]
-TITLES = {
-    RELEASED: "The hold was released in the bank’s own dashboard",
-    TAKEN: "{amount} was taken in the bank’s own dashboard",
-    GIVEN_BACK: "{amount} was given back in the bank’s own dashboard",
-}
+RELEASED, TAKEN = kinds.OUTSIDE_VOID.name, kinds.OUTSIDE_CAPTURE.name
+TAKEN_OTHERWISE = kinds.CAPTURED_ANOTHER_AMOUNT.name
 # What it means in each status that has words of its own, and in any other.
 MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     RELEASED: (
@@ -39,34 +32,20 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
         "The customer is charged, and the order was not captured. Do not fulfil it. We see to it that the customer gets"
         " the money back.",
     ),
-    GIVEN_BACK: (
-        {
-            Status.CAPTURED: "It went back to the customer’s card. We are checking who bears it: if you do, we"
-            " take it from your balance when we book it.",
-        },
-        "The customer has that money. We are looking into it. Do not pay them besides.",
-    ),
 }
 # In the place of a capture that would find the money: one of another amount never counts as ours.
 OF_ANOTHER_AMOUNT = (
     "The customer is charged, but not the order’s amount: a capture would not find that money. Do not fulfil the order:"
     " cancel it. We see to it that the customer gets the money back."
 )
-NOT_YET = "Do not refund this order yet: the bank would refuse that."
-NOT_BEFORE = (
-    "Money was given back in the bank’s own dashboard. We book that first; then you can refund the rest."
-)
 OF_A_MATE = "It was a mate’s card: the order stays as it is. We are looking into it; you need do nothing."
 
 
 class Told(NamedTuple):
-    """An act in the words of the order's page: what it means, what to leave and what follows; its badge, if any."""
+    """An act in the words of the order's page, and what it means."""
 
     title: str
     text: str
-    not_yet: str
-    then: str
-    badge: Badge | None
 
 
 def told(order: Order) -> list[Told]:
@@ -87,70 +66,50 @@ def entries(order: Order) -> Iterator[Entry]:
         )
 
 
-def is_given_back(order: Order) -> bool:
-    """Whether the card that paid the order has got money back and nobody has booked it: a refund would be refused."""
-    return any(act["kind"] == GIVEN_BACK and not _is_mates(order, act["facts"]) for act in order.acts)
-
-
 def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
-    of_statuses, otherwise = MEANINGS[kind]
     title, status = _title(kind, facts), order.checkout.status
     if _is_mates(order, facts):
-        return Told(title, OF_A_MATE, "", "", None)
-    text = of_statuses.get(status, otherwise)
-    if kind == TAKEN and status == Status.AUTHORIZED and facts["amount"] != order.checkout.amount:
-        text = OF_ANOTHER_AMOUNT
-    if kind != GIVEN_BACK:
-        return Told(title, text, "", "", None)
-    badge = Badge("held", "alert", f"{_amount(facts)} given back elsewhere")
-    if status != Status.CAPTURED:
-        return Told(title, text, "", "", badge)
-    return Told(title, text, NOT_YET, _then(order, facts), badge)
+        return Told(title, OF_A_MATE)
+    if kind == TAKEN_OTHERWISE and status == Status.AUTHORIZED:
+        return Told(title, OF_ANOTHER_AMOUNT)
+    of_statuses, otherwise = MEANINGS[TAKEN if kind == TAKEN_OTHERWISE else kind]
+    return Told(title, of_statuses.get(status, otherwise))
 
 
 def _title(kind: str, facts: Mapping[str, Any]) -> str:
-    return TITLES[kind].format(amount=_amount(facts))
-
-
-def _amount(facts: Mapping[str, Any]) -> str:
-    return money.display(facts["amount"], facts["currency"])
+    sentence = kinds.of(kind).sentence
+    return (
+        sentence if kind == RELEASED else f"{sentence}: {money.display(facts['amount'], facts['currency'])}"
+    )
 
 
 def left(order: Order) -> dict[str, str]:
-    """Return what was given back and what of the order is left, in words; nothing unless some of it is to be booked."""
-    if not is_given_back(order):
+    """Return what others gave back at the bank and what of a captured order is left; nothing if they gave nothing."""
+    if order.accounts is None or order.checkout.status != Status.CAPTURED:
         return {}
-    given_back, currency = _given_back(order), order.checkout.currency
+    given_back, currency = (
+        sum(card.outside for card in order.accounts.cards.values()),
+        order.checkout.currency,
+    )
+    if not given_back:
+        return {}
     return {
         "given_back": money.display(-given_back, currency),
-        "left": money.display(order.checkout.amount - given_back, currency),
+        "left": money.display(refundable(order), currency),
     }
 
 
-def _given_back(order: Order) -> int:
-    found = sum(row.amount for row in order.bookings if row.lessens_refund)
-    for act in order.acts:
-        if act["kind"] == GIVEN_BACK and not _is_mates(order, act["facts"]) and not _is_given_again(act):
-            found += int(act["facts"]["amount"])
-    return found
+def refundable(order: Order) -> int:
+    """Return what of a captured order a refund would give back, in minor units.
 
-
-def _is_given_again(act: Mapping[str, Any]) -> bool:
-    """Whether it will be booked in place of a refund that came back, which lessens no other."""
-    told_at, facts = datetime.fromisoformat(act["at"]), act["facts"]
-    back = returns.given_again(UUID(facts["payment"]), told_at=told_at)
-    return any(part.amount == facts["amount"] for part in back)
-
-
-def _then(order: Order, facts: Mapping[str, Any]) -> str:
-    """Return what can be refunded once all that was given back is booked."""
-    rest = order.checkout.amount - _given_back(order)
-    left = (
-        f" and you can refund the remaining {money.display(rest, order.checkout.currency)}"
-        if rest > 0
-        else ""
-    )
-    return f"When the {_amount(facts)} is booked, this notice goes{left}."
+    What is owed to the lead for a share goes back to the mate, and is not of the order's amount.
+    """
+    accounts = order.accounts
+    if accounts is None:
+        return order.checkout.amount
+    parts = {share: accounts.reimbursement(share)[1] for share in accounts.shares}
+    owed = sum(accounts.owed_to_lead(share) - part.sent - part.outstanding for share, part in parts.items())
+    return sum(max(0, card.owed(0)) for card in accounts.cards.values()) - owed
 
 
 def _is_mates(order: Order, facts: Mapping[str, Any]) -> bool:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
@@ -16,7 +16,7 @@ from config.lib import clock
 from config.lib.database import replica
 from payments import money
 from payments.closing import sums
-from payments.models import BalanceEntry, Booking, Dispute, Merchant, Operation, Posting
+from payments.models import BalanceEntry, Booking, Dispute, Merchant, Movement, Posting
 from portal import audit, files, lists
 from portal.access import requires
 from portal.lists import Listing
@@ -29,8 +29,28 @@ HEADING = (
     *("posted_at", "kind", "amount", "currency", "order_id", "checkout_uuid", "operation"),
     *("processor_fee", "processor_fee_currency", "payout"),
 )
-KINDS = {Operation.Kind.CAPTURE: "Captured", Operation.Kind.REFUND: "Refunded"}
-LOST, KEPT = "Dispute lost", "Kept for a lost dispute"
+KINDS: dict[str, str] = {  # of movements and of bookings
+    Movement.Kind.CAPTURED: "Captured",
+    Movement.Kind.REFUNDED: "Refunded",
+    Movement.Kind.REFUND_RETURNED: "Refund came back",
+    Movement.Kind.DISPUTE_WITHDRAWN: "Taken by a dispute",
+    Movement.Kind.DISPUTE_REINSTATED: "Given back by a dispute",
+    Booking.Kind.SETTLED_OUTSIDE: "Given back otherwise",
+    Booking.Kind.CLOSING: "Not owed to a lead any more",
+}
+TAKEN_BACK = "{}, taken back"  # a booking's reversal
+# Movements that are their operation's own; what came back of one is not.
+OF_OPERATIONS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
+
+
+class Cause(NamedTuple):
+    """What has moved money, in words, and the operation if it was one."""
+
+    kind: str
+    operation_uuid: UUID | None
+
+
+NO_CAUSE = Cause("", None)
 
 
 @requires("view")
@@ -44,10 +64,10 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
-    owed, disputed = sums.balances(merchant.pk, Posting.Account.MERCHANT, Posting.Account.DISPUTED)
+    (owed,) = sums.balances(merchant.pk, Posting.Account.MERCHANT)
     return {
         "balances": [money.display(-total, currency) for currency, total in owed.items()],
-        "disputed": [money.display(total, currency) for currency, total in disputed.items() if total],
+        "disputed": [money.display(-total, currency) for currency, total in _in_dispute(merchant) if total],
         "rows": (rows := list(_rows(merchant, found))),
         "together": _together(rows),
         "payouts": [payouts.shown(row) for row in payouts.newest(merchant, asked)],
@@ -65,6 +85,13 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     answer = files.answer(membership, f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, source)
     audit.record(request, membership, "exported", file="movements", filters=search.typed(form))
     return answer
+
+
+def _in_dispute(merchant: Merchant) -> Iterator[tuple[str, int]]:
+    """Yield by currency what open disputes have moved, in minor units: what they took is negative."""
+    rows = Movement.objects.filter(dispute__status=Dispute.Status.OPEN, payment__merchant=merchant)
+    sums_of = rows.values_list("payment__currency").annotate(sum=Sum("amount"))
+    yield from sums_of.order_by("payment__currency")
 
 
 def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
@@ -88,20 +115,22 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
     )
     orders = dict(checkouts.values_list("pk", "merchant_order_id"))
     transactions = {posting.transaction for posting in found}
-    kinds, disputed = _kinds(transactions), _disputed(set(orders))
-    lines = {row.operation: row for row in BalanceEntry.objects.filter(operation__in=transactions)}
+    causes, disputed = _causes(transactions), _disputed(set(orders))
+    operations = {cause.operation_uuid for cause in causes.values() if cause.operation_uuid}
+    lines = {row.operation: row for row in BalanceEntry.objects.filter(operation__in=operations)}
     for posting in found:
-        line = lines.get(posting.transaction)
+        cause = causes.get(posting.transaction, NO_CAUSE)
+        line = lines.get(cause.operation_uuid)
         yield {
             "at": posting.created_at,
-            "kind": kinds.get(posting.transaction, ""),
+            "kind": cause.kind,
             "amount": money.display(-posting.amount, posting.currency),
             "minor_units": -posting.amount,
             "currency": posting.currency,
             "order": orders.get(posting.checkout_uuid, ""),
             "badge": ON_THE_ORDER[Dispute.Status.OPEN] if posting.checkout_uuid in disputed else None,
             "checkout_uuid": posting.checkout_uuid,
-            "operation": posting.transaction,
+            "operation": cause.operation_uuid or posting.transaction,
             "fee": money.display(line.fee, line.currency) if line and line.fee else "",
             "line": line,
         }
@@ -113,16 +142,16 @@ def _disputed(checkouts: set[UUID]) -> set[UUID]:
     return set(rows.values_list("checkout_uuid", flat=True))
 
 
-def _kinds(transactions: set[UUID]) -> dict[UUID, str]:
-    """Return by transaction of the ledger what has moved the money, in words."""
-    operations = Operation.objects.filter(pk__in=transactions).values_list("pk", "kind")
-    kinds = {pk: KINDS.get(Operation.Kind(kind), "") for pk, kind in operations}
-    decided = Dispute.objects.filter(decided_as__in=transactions)
-    kinds |= {row.decided_as: LOST for row in decided if row.decided_as is not None}
-    closed = Operation.objects.filter(closed_as__in=transactions)
-    kinds |= {row.closed_as: KEPT for row in closed if row.closed_as is not None}
-    booked = Booking.objects.filter(borne_as__in=transactions)
-    return kinds | dict.fromkeys(booked.values_list("borne_as", flat=True), KINDS[Operation.Kind.REFUND])
+def _causes(transactions: set[UUID]) -> dict[UUID, Cause]:
+    """Return by transaction of the ledger what has moved the money."""
+    moved = Movement.objects.filter(pk__in=transactions).values_list("pk", "kind", "operation")
+    causes = {
+        pk: Cause(KINDS[kind], operation if kind in OF_OPERATIONS else None) for pk, kind, operation in moved
+    }
+    for booking in Booking.objects.filter(pk__in=transactions):
+        kind = KINDS[booking.kind]
+        causes[booking.pk] = Cause(TAKEN_BACK.format(kind) if booking.reverses_id else kind, None)
+    return causes
 
 
 def _lines(merchant: Merchant, found: list[Posting]) -> Iterator[tuple[Any, ...]]:

@@ -11,20 +11,23 @@ from django.shortcuts import redirect
 from checkout import refunds
 from checkout.models import Checkout, Refund
 from checkout.refunds import NotRefundable, RefundRefConflict
-from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus, Status
+from checkout.settling import cards
+from checkout.states import OperationInProgress, ShareStatus
 from config.lib import locks
 from payments import money
-from payments.models import Merchant, Operation
+from payments.models import Dispute, Merchant, Operation, Payment
 from portal import access, audit, pages
 from portal.access import requires
 from portal.models import AuditEntry, Membership
-from portal.orders import detail, order, outside, timeline
+from portal.orders import detail, order, timeline
 
 MAX_REASON = 500
 BUSY = "The bank is busy with this order. Try again in a moment."
-DISPUTED = (
-    "The customer disputes this order: their bank has taken the money back. It is not refunded besides."
-)
+DISPUTED: dict[str, str] = {
+    Dispute.Status.OPEN: "The customer disputes this order: their bank has taken the money back. It is not refunded"
+    " besides.",
+    Dispute.Status.LOST: "The customer has the money back from their bank. There is nothing to refund.",
+}
 
 
 class RefundForm(forms.Form):
@@ -45,8 +48,7 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
         return _do(request, membership, read.checkout, asked)
     shown = detail.shown(read)
     if not shown["can_refund"]:
-        is_given_back = read.checkout.status == Status.CAPTURED and outside.is_given_back(read)
-        pages.refuse(request, outside.NOT_BEFORE if is_given_back else _not_now(read.checkout.status))
+        pages.refuse(request, _not_now(read.checkout.status))
         return redirect("portal_checkout", checkout_uuid)
     context = shown | _step(read.checkout, form, asked) | {"story": timeline.of(read)}
     return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
@@ -84,7 +86,7 @@ def _sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> st
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     if isinstance(refusal, NotRefundable):
-        return _not_now(refusal.status) if refusal.dispute is None else DISPUTED
+        return _not_now(refusal.status) if refusal.dispute is None else DISPUTED[refusal.dispute.status]
     if isinstance(refusal, RefundRefConflict):
         return _not_now(order.read(merchant, checkout_uuid).checkout.status)
     return BUSY
@@ -109,17 +111,15 @@ def _not_now(status: str) -> str:
 
 
 def _parts(checkout: Checkout) -> list[dict[str, str]]:
-    """Return what goes back to which card: to each mate's what it bore, to the lead's the rest."""
-    shares = checkout.payment_requests.filter(status__in=SHARE_PAID).select_related("payment")
-    parts = []
-    rest = checkout.amount
-    for share in shares:
-        if share.status == "reimbursed" or share.payment:
-            parts.append(_part(share.amount, checkout.currency, share.payment, "to one mate’s"))
-        if share.status == "reimbursed":
-            rest -= share.amount
-    lead = [_part(rest, checkout.currency, checkout.payment, "to the lead’s")] if rest else []
-    return lead + parts
+    """Return what goes back to which card: to each what it still bears, the lead's first."""
+    accounts = cards.read(checkout, is_locked=False)
+    found = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
+    owed = [(card, card.owed(0)) for card in found]
+    return [
+        _part(amount, card.payment, "to the lead’s" if card is accounts.lead else "to one mate’s")
+        for card, amount in owed
+        if amount > 0
+    ]
 
 
 def _is_undecided(checkout: Checkout) -> bool:
@@ -130,6 +130,6 @@ def _is_undecided(checkout: Checkout) -> bool:
     return Operation.objects.filter(share_uuid__in=shares.values("pk"), ended_at=None).exists()
 
 
-def _part(amount: int, currency: str, payment: Any, whose: str) -> dict[str, str]:
-    card = f"{payment.card_brand} ending {payment.card_last4}" if payment else "card"
-    return {"amount": money.display(amount, currency), "card": f"{whose} {card}"}
+def _part(amount: int, payment: Payment, whose: str) -> dict[str, str]:
+    card = f"{payment.card_brand} ending {payment.card_last4}"
+    return {"amount": money.display(amount, payment.currency), "card": f"{whose} {card}"}

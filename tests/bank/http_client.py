@@ -12,17 +12,20 @@ import orjson
 from config.lib import crypto
 from config.lib.web import http
 from payments.provider import (
-    SERVER_ERROR,
+    Books,
+    CaptureRecord,
     Card,
+    DisputeLine,
     DisputeRecord,
     DisputeStatus,
     Notification,
     Outcome,
     PaymentRecord,
     ProviderUnreachable,
+    RefundRecord,
     Verdict,
 )
-from payments.providers.sandbox import bank, client, notifications
+from payments.providers.sandbox import bank, client
 
 SECONDS = 5.0
 
@@ -47,7 +50,7 @@ def _money(url: str, verb: str, /, *, patience: float, **arguments: Any) -> Outc
     try:
         return _outcome(_post(url, verb, arguments, patience))
     except ServerError:
-        return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
+        return Outcome(Verdict.UNKNOWN)
 
 
 def _ask(url: str, verb: str, /, **arguments: Any) -> Any:
@@ -68,7 +71,9 @@ def _post(url: str, verb: str, arguments: dict[str, Any], seconds: float) -> Any
         raise http.NoAnswer(f"HTTP {answer.status}")
     content = orjson.loads(answer.body)
     read = _READ.get(verb)
-    return [read(row) for row in content] if read else content
+    if read is None:
+        return content
+    return [read(row) for row in content] if isinstance(content, list) else read(content)
 
 
 def _outcome(content: dict[str, Any]) -> Outcome:
@@ -78,7 +83,26 @@ def _outcome(content: dict[str, Any]) -> Outcome:
 
 def _dispute(row: dict[str, Any]) -> DisputeRecord:
     times = {name: datetime.fromisoformat(row[name]) for name in ("opened_at", "respond_by")}
-    return DisputeRecord(**row | times | {"status": DisputeStatus(row["status"])})
+    lines = [DisputeLine(**_dated(line)) for line in row["lines"]]
+    return DisputeRecord(**row | times | {"status": DisputeStatus(row["status"]), "lines": lines})
+
+
+def _dated(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"at": datetime.fromisoformat(row["at"])}
+
+
+def _refund(row: dict[str, Any]) -> RefundRecord:
+    ids = {name: UUID(row[name]) for name in ("operation", "refund", "share") if row[name]}
+    return RefundRecord(**_dated(row) | ids | {"verdict": Verdict(row["verdict"])})
+
+
+def _books(content: dict[str, Any]) -> Books:
+    return Books(
+        is_held=content["is_held"],
+        capture=CaptureRecord(**_dated(content["capture"])) if content["capture"] else None,
+        refunds=list(map(_refund, content["refunds"])),
+        disputes=list(map(_dispute, content["disputes"])),
+    )
 
 
 def _payment(row: dict[str, Any]) -> PaymentRecord:
@@ -87,15 +111,14 @@ def _payment(row: dict[str, Any]) -> PaymentRecord:
 
 
 def _told(row: dict[str, Any]) -> Notification:
-    record = notifications.as_record(row["record"]) if row["record"] else None
-    return Notification(row["id"], record, UUID(row["disputed"]) if row["disputed"] else None)
+    operation = UUID(row["operation"]) if row["operation"] else None
+    typed = {"payment": UUID(row["payment"]), "verdict": Verdict(row["verdict"]), "operation": operation}
+    return Notification(**row | typed)
 
 
 _READ: dict[str, Callable[[Any], Any]] = {
-    "records": notifications.as_record,
-    "refunds_of": notifications.as_record,
+    "movements": _books,
+    "changed": UUID,
     "payments": _payment,
-    "disputes": _dispute,
-    "disputed": UUID,
     "tell": _told,
 }

@@ -24,7 +24,7 @@ from tests.bank import http_client, pace
 Mode = Fault.Mode
 HANG_SECONDS = 20.0
 MONEY = frozenset({"authorize", "capture", "void", "refund", "look_up"})  # the calls that may go wrong
-_UUIDS = ("key", "payment", "account", "subject")
+_UUIDS = ("key", "payment", "account", "subject", "refund", "share")
 
 
 @csrf_exempt
@@ -56,7 +56,7 @@ def _serve(verb: str, arguments: dict[str, Any]) -> Any:
 def _typed(arguments: dict[str, Any]) -> dict[str, Any]:
     """Give ids and times their types again."""
     typed: dict[str, Any] = {
-        name: UUID(value) if name in _UUIDS else value for name, value in arguments.items()
+        name: UUID(value) if value and name in _UUIDS else value for name, value in arguments.items()
     }
     if "payments" in typed:
         typed["payments"] = [UUID(value) for value in typed["payments"]]

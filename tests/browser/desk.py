@@ -21,7 +21,7 @@ COUNT = (
 
 DISPUTE = """
 from payments.models import Payment
-from payments.outside import inquiries
+from payments.inquiring import inquiries
 from payments.providers.sandbox import client
 payment = Payment.objects.get(checkout_uuid="{uuid}").pk
 client.ask("dispute", payment=payment)
@@ -273,7 +273,7 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "52 checkout, cancelled": _checkout("cancelled"),
     "52 checkout, disputed": _happened("disputed", DISPUTE, ".stages"),
     "52 checkout, given back elsewhere": _happened(
-        "elsewhere", GIVEN_BACK, ".notice:has-text('in the bank’s own dashboard')"
+        "elsewhere", GIVEN_BACK, ".notice:has-text('outside this service')"
     ),
     "53 refund, step 1": _refund(1),
     "53 refund, step 2": _refund(2),

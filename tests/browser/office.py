@@ -21,11 +21,11 @@ User.objects.create_superuser("{email}", "{password}")
 REPORTS = """
 from datetime import timedelta
 from config.lib import clock
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
 of = lambda uuid, kind: Operation.objects.filter(payment__checkout_uuid=uuid, kind=kind).latest("created_at")
-discrepancies.report_operation(of("{failed}", "refund"), "refund_part_failed", part=9550)
-discrepancies.report_operation(of("{captured}", "capture"), "another_amount", amount=4850)
+reporting.report_operation(of("{failed}", "refund"), kinds.REFUND_PART_FAILED, part=9550)
+reporting.report_operation(of("{captured}", "capture"), kinds.ANOTHER_AMOUNT, amount=4850)
 rows = Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 rows = Discrepancy.objects.filter(kind="another_amount", closed_at=None)
@@ -48,10 +48,10 @@ earlier(Operation.objects.filter(payment__checkout_uuid="{failed}"), "created_at
 REPORT = """
 from datetime import timedelta
 from config.lib import clock
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
 capture = Operation.objects.get(payment__checkout_uuid="{captured}", kind="capture")
-discrepancies.report_operation(capture, "{kind}")
+reporting.report_operation(capture, kinds.TABLE["{kind}"])
 rows = Discrepancy.objects.filter(operation=capture, kind="{kind}", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(hours=19))
 """
@@ -161,7 +161,7 @@ def _of(path: str, name: str) -> Callable[[Office, Page], Page]:
 def _question(office: Office, page: Page) -> Page:
     """What a verb asks: below its row in place, or on a page of its own without script."""
     office.at(page, "/admin/operations/")
-    page.click("a:text-is('Settled otherwise') >> nth=0")
+    page.click("a:text-is('Settled outside') >> nth=0")
     page.wait_for_selector("form.ask")
     return page
 

@@ -46,7 +46,7 @@ for verb in ("authorize", "look_up"):
 
 DISPUTE = """
 from checkout.models import Checkout
-from payments.outside import inquiries
+from payments.inquiring import inquiries
 from payments.providers.sandbox import client
 checkout = Checkout.objects.get(pk="{checkout}")
 paid = checkout if {place} == 1 else checkout.payment_requests.get(position={place})

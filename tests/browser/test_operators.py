@@ -51,7 +51,7 @@ class TestTheQuestion:
         assert page.url.endswith(PAGE)
 
     def test_is_one_at_a_time(self, page: Page) -> None:
-        page.click("a:text-is('Settled otherwise') >> nth=0")
+        page.click("a:text-is('Settled outside') >> nth=0")
         expect(page.locator("form.ask h3")).to_have_text("Settle the refund of £95.50 otherwise?")
         page.click(verb(page))
         expect(page.locator("form.ask h3")).to_have_text("Close this discrepancy?")

@@ -7,15 +7,14 @@ from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
 
-# Where a silent call came before an error that its key repeats, an authorization or a refund may still arrive. It is
-# looked up for a day, and given no new key: what may have happened must not happen twice. World.silences says by which
-# reasons an authorization is known to have had a silent call.
+# A refund whose key the provider answers with a stored error of its own could still be carried out, and so could an
+# authorization that never arrived. Both are looked up for a day or two and get no new key: nothing is done twice.
 RESTLESS = """
 WITH open AS (
   SELECT o.kind, o.state, o.reason, o.attempts, o.next_attempt_at, p.checkout_uuid, (
     o.state = 'unknown' AND o.attempts > 4 AND (
-      (o.kind = 'refund' AND o.reason = 'server_error_after_silence')
-      OR (o.kind = 'authorize' AND o.reason = ANY(%s) AND p.abandoned_at IS NOT NULL)
+      (o.kind = 'refund' AND o.id = ANY(%s::uuid[]))
+      OR (o.kind = 'authorize' AND p.abandoned_at IS NOT NULL)
     )
   ) AS is_followed_for_a_day
   FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
@@ -40,20 +39,18 @@ EVENTS = """
 SELECT e.checkout_uuid::text, e.type, e.id::text, d.status FROM webhooks_event e
 JOIN webhooks_delivery d ON d.event_id = e.id WHERE e.merchant_id = %s
 """
-# What reimbursements, and refunds of shares that the lead has not got, may give back yet while they are looked up for a
-# day: until then a lead's card has borne all of it, and the mates' cards their parts.
+# What the cards of an order have borne by our own books, and what refunds that are looked up for a day may have given
+# back, or may give back yet.
+BOOKS = """
+SELECT m.checkout_uuid::text, sum(m.amount)::bigint
+FROM payments_movement m JOIN payments_payment p ON p.id = m.payment_id WHERE p.merchant_id = %s
+GROUP BY 1
+"""
 IN_DOUBT = """
 SELECT p.checkout_uuid::text, sum(o.amount)::bigint
 FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
-WHERE p.merchant_id = %s AND o.kind = 'refund' AND (o.refund_uuid IS NULL OR o.account = 'lead') AND o.ended_at IS NULL
-  AND o.state = 'unknown' AND o.attempts > 4 AND o.reason = 'server_error_after_silence'
-GROUP BY 1
-"""
-# What a refund has given back at the merchant's expense while another card's part is looked up for a day.
-GIVEN_BACK = """
-SELECT p.checkout_uuid::text, sum(o.amount)::bigint
-FROM payments_operation o JOIN payments_payment p ON p.id = o.payment_id
-WHERE p.merchant_id = %s AND o.refund_uuid IS NOT NULL AND o.account = 'merchant' AND o.state = 'succeeded'
+WHERE p.merchant_id = %s AND o.kind = 'refund' AND o.ended_at IS NULL
+  AND o.state = 'unknown' AND o.attempts > 4 AND o.id = ANY(%s::uuid[])
 GROUP BY 1
 """
 PAYMENTS = "SELECT id, checkout_uuid::text FROM payments_payment WHERE merchant_id = %s"
@@ -62,7 +59,7 @@ PAID = ("captured", "refunding", "refunded")
 
 def restless(world: World, merchant_uuid: str) -> list[str]:
     """Return what has not ended yet of a merchant."""
-    return [row[0] for row in world.rows(RESTLESS, list(world.silences), *[merchant_uuid] * 3)]
+    return [row[0] for row in world.rows(RESTLESS, world.broken_keys(), *[merchant_uuid] * 3)]
 
 
 def found(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
@@ -98,7 +95,8 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
     """The bank has taken what is captured, given back what is refunded, and holds nothing."""
     owner = {str(payment): checkout for payment, checkout in world.rows(PAYMENTS, merchant_uuid)}
     borne: Counter[str] = Counter()
-    in_doubt, given_back = (dict(world.rows(sql, merchant_uuid)) for sql in (IN_DOUBT, GIVEN_BACK))
+    in_doubt = dict(world.rows(IN_DOUBT, merchant_uuid, world.broken_keys()))
+    books = dict(world.rows(BOOKS, merchant_uuid))
     found = []
     for charge in world.charges(merchant_uuid):
         if charge.payment not in owner:
@@ -110,10 +108,12 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
         if charge.captures > 1:
             found.append(f"{owner[charge.payment]}: captured {charge.captures} times at the bank")
     for checkout_uuid, (_, status, amount, _held) in checkouts.items():
-        is_taken = status in ("captured", "refunding")
-        due = amount - given_back.get(checkout_uuid, 0) if is_taken else 0
-        if not due <= borne[checkout_uuid] <= due + in_doubt.get(checkout_uuid, 0):
-            found.append(f"{checkout_uuid}: {status}, yet its cards have borne {borne[checkout_uuid]}")
+        ours, due = books.get(checkout_uuid, 0), amount if status == "captured" else 0
+        lowest = ours - in_doubt.get(checkout_uuid, 0)
+        if not lowest <= borne[checkout_uuid] <= ours:
+            found.append(f"{checkout_uuid}: its cards have borne {borne[checkout_uuid]}, and not {ours}")
+        if not lowest <= due <= ours:
+            found.append(f"{checkout_uuid}: {status}, yet its cards have borne {ours}")
     return found
 
 

@@ -47,8 +47,6 @@ class Charge(NamedTuple):
 class World(Deployment):
     """A deployment with two workers and a supervisor; `books` are the engines of its bank, if that is of ours."""
 
-    silences: tuple[str, ...] = ("server_error_after_silence",)
-
     def __init__(
         self,
         folder: Path,
@@ -176,6 +174,10 @@ class World(Deployment):
     def charges(self, merchant_uuid: str) -> list[Charge]:
         """Return what the bank's books have of a merchant's payments."""
         return [Charge(*row) for row in self.rows(CHARGES, merchant_uuid, of_bank=True)]
+
+    def broken_keys(self) -> list[str]:
+        """Return the idempotency keys whose every call the bank answers with the same error of its own."""
+        return [row[0] for row in self.rows("SELECT key::text FROM bank_brokenkey", of_bank=True)]
 
     def set_fault(self, verb: str, mode: str, times: int) -> None:
         """Let the bank's next `times` calls of the verb go wrong."""

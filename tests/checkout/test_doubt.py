@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from checkout import doubt, tasks
+from checkout import cancellations, doubt, tasks
 from checkout.models import Checkout
 from payments import operations
 from payments.models import Operation
@@ -14,7 +14,7 @@ from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Call
 from tests import factories
 from tests.conftest import Api
-from tests.factories import make_late
+from tests.factories import CAUSE, make_late
 from tests.outages import DONE, UNDONE, InDoubt, break_down, events, overhear, pump, seen
 from tests.refusals import nothing_moves, refused
 
@@ -179,6 +179,18 @@ class TestARefusalOfARepeatedCall:
         pump()
         operation.refresh_from_db()
         assert (operation.state, operation.ended_at) == ("unknown", None)
+
+
+@pytest.mark.rule("doubt.old_key")
+def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(held: Checkout) -> None:
+    """Its error could be stored under the key, and a hold is released once, whichever call arrives first."""
+    break_down("void", "error", times=99)
+    cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+    keys = []
+    for _ in range(13):
+        pump()
+        keys.append(Operation.objects.filter(kind="void").count())
+    assert keys == [1] * 4 + [2] * 4 + [3] * 5
 
 
 @pytest.mark.rule("doubt.refund")

@@ -1,23 +1,23 @@
 """What a provider's answer does to an order: what counts, what proves nothing, and what comes too late."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from checkout import captures, refunds, states, tasks
+from checkout import cancellations, captures, refunds, states, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
+from payments import planning
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE, make_late
-from tests.outages import InDoubt, leave_in_doubt, pump
+from tests.outages import InDoubt, leave_in_doubt, pass_time, pump
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +51,18 @@ def test_a_hold_that_arrives_after_its_authorization_has_failed_is_released(in_d
     factories.record(operation, Outcome(Verdict.SUCCEEDED, reference="late"))
     factories.record(operation, Outcome(Verdict.SUCCEEDED, reference="late"))
     assert Operation.objects.get(kind="void").payment_id == operation.payment_id
+
+
+@pytest.mark.rule("money.discrepancy")
+def test_a_charge_after_the_end_is_reported_once_however_the_service_learns_of_it(held: Checkout) -> None:
+    cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+    void = Operation.objects.select_related("payment").get(kind="void")
+    factories.record(void, Outcome(Verdict.FAILED, reason="already_captured"))
+    planning.plan([void.payment_id], Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
+    late = Operation.objects.select_related("payment").get(kind="capture")
+    factories.record(late, Outcome(Verdict.SUCCEEDED, reference="late"))
+    told = Discrepancy.objects.get()
+    assert (told.kind, told.subject, told.operation) == ("captured_after_the_end", held.payment_id, void)
 
 
 @pytest.fixture
@@ -98,16 +110,19 @@ class TestACapture:
         assert (held.status, first.state, first.reason) == ("authorized", "failed", "new_key")
         assert (second.state, second.attempts) == ("in_flight", 0)
 
-    def test_whose_fence_is_refused_lapses_once_the_provider_has_vouched_for_a_minute(
+    @pytest.mark.rule("doubt.capture_after")
+    def test_whose_fence_is_refused_lapses_once_it_is_vouched_absent_and_no_call_can_be_carried_out(
         self, held: Checkout, bank_answers: Answer
     ) -> None:
         lost = leave_in_doubt(held)
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
         pump()
-        Operation.objects.filter(pk=lost.pk).update(ended_at=clock.now() - timedelta(seconds=61))
-        pump()
-        held.refresh_from_db()
+        for hours, status in ((24, "authorized"), (2, "voided")):
+            pass_time(lost, hours=hours)
+            pump()
+            held.refresh_from_db()
+            assert held.status == status
         assert (held.status, held.voided_at, held.void_reason) == (
             "voided",
             held.capture_before,
@@ -125,7 +140,7 @@ class TestACapture:
         make_late(held)
         bank_answers("void", Outcome(Verdict.FAILED, reason="try_later"))
         pump()
-        Operation.objects.filter(pk=lost.pk).update(ended_at=clock.now() - timedelta(seconds=61))
+        pass_time(lost, hours=26)
         fault_injection.set_fault(verb="look_up", mode="not_vouched", times=9)
         pump()
         held.refresh_from_db()

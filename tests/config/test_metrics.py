@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 from config import metrics
 from config.lib.bulkhead import Bulkhead, Busy
 from config.operators import figures
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 
 pytestmark = pytest.mark.django_db
 TOKEN = "nobody-guesses-this-token"
@@ -63,7 +63,7 @@ class TestRequests:
 @pytest.mark.rule("environment.metrics")
 class TestFigures:
     def test_say_how_long_the_oldest_row_waits_and_what_is_open(self) -> None:
-        discrepancies.report("disputed", uuid4())
+        reporting.report(kinds.DISPUTED, uuid4())
         cache.clear()
         metrics.look()
         assert 'checkout_discrepancies{kind="disputed"} 1.0' in told()

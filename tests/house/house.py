@@ -74,10 +74,8 @@ SHOWN_BY = {
     "hosted_page/payment_target.py": "hosted_page/group/test_mate.py",
     "hosted_page/rendering.py": "hosted_page/test_views.py",
     "hosted_page/steps/split_form.py": "hosted_page/steps/test_split.py",
-    "payments/outside/bookings.py": "checkout/remedies/test_booking.py",
     "payments/provider.py": "payments/providers/conformance/test_verbs.py",
     "payments/providers/sandbox/adapter.py": "payments/providers/conformance/test_verbs.py",
-    "payments/providers/stripe/books.py": "payments/providers/conformance/test_told.py",
     "payments/providers/stripe/intents.py": "payments/providers/conformance/test_verbs.py",
 }
 SAYS = frozenset(  # in the payer's language

@@ -163,7 +163,7 @@ def test_nothing_is_moved_twice_and_nothing_captured_is_told_as_voided(
         *selling.told,
     }
     assert not voided & captured
-    assert "0 differences" in service.command("reconcile")
+    assert "0 discrepancies" in service.command("reconcile")
 
 
 def repeat_all(shop: Shop) -> None:

@@ -1,18 +1,47 @@
 """What a provider says in the tests, with anything in a field of it."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from payments.provider import Card, Outcome, Record, Verdict
+from payments.provider import (
+    Books,
+    CaptureRecord,
+    Card,
+    DisputeLine,
+    DisputeRecord,
+    DisputeStatus,
+    Notification,
+    Outcome,
+    RefundRecord,
+    Verdict,
+)
 
 CARD = Card("Visa", "4242", "fingerprint of the card")
 SAID = Outcome(
     Verdict.SUCCEEDED, "pi_3Nx", "do_not_honor", "https://bank.example/ask?x=1", CARD, 9000, is_vouched=True
 )
-RECORD = Record(uuid4(), "capture", Verdict.SUCCEEDED, uuid4(), uuid4(), 9000, "GBP")
+NOTIFICATION = Notification("evt_1", uuid4(), "capture", Verdict.SUCCEEDED, uuid4())
+AT = datetime(2026, 11, 3, 12, tzinfo=UTC)
+CAPTURE = CaptureRecord("ch_1", 9000, "GBP", AT)
+REFUND = RefundRecord(
+    "re_1",
+    4000,
+    "GBP",
+    Verdict.FAILED,
+    AT,
+    "expired_or_canceled_card",
+    has_returned=True,
+    operation=uuid4(),
+    refund=uuid4(),
+    share=uuid4(),
+)
+LINE = DisputeLine("txn_1", is_back=True, at=AT)
+DISPUTE = DisputeRecord("dp_1", 9000, "GBP", "fraudulent", DisputeStatus.LOST, AT, AT, (LINE,), "appeal_lost")
+BOOKS = Books(is_held=True, capture=CAPTURE, refunds=(REFUND,), disputes=(DISPUTE,))
 PAN = "4242424242424242"
 strings = st.text(st.characters(codec=None), max_size=40) | st.builds(
     lambda part, count: (part * 5000)[:count],

@@ -16,8 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from checkout.models import Checkout
 from hosted_page.logo import keeping
 from hosted_page.logo.drawing import Drawn
-from payments import discrepancies, switches
+from payments import switches
 from payments.admin import MerchantAdmin
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant, Posting, Switch
 from portal.models import User
 from tests import factories
@@ -278,17 +279,19 @@ class TestSites:
 class TestClosing:
     @pytest.fixture
     def found(self, acme: Merchant) -> Discrepancy:
-        discrepancies.report("another_amount", acme.pk, merchant=acme)
+        reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
         return Discrepancy.objects.get()
 
     def test_keeps_the_note_and_tells_it_again_when_it_comes_again(
         self, act: Act, found: Discrepancy
     ) -> None:
-        assert "Closed: another_amount." in act(DISCREPANCIES, "close", found, words="The bank was wrong.")
+        assert f"Closed: {kinds.ANOTHER_AMOUNT.sentence}." in act(
+            DISCREPANCIES, "close", found, words="The bank was wrong."
+        )
         found.refresh_from_db()
         assert found.note == "The bank was wrong." and found.closed_at is not None
         assert log_of(found) == ["Closed: The bank was wrong."]
-        discrepancies.report("another_amount", found.subject)
+        reporting.report(kinds.ANOTHER_AMOUNT, found.subject)
         assert Discrepancy.objects.filter(closed_at=None).count() == 1
 
     def test_asks_for_the_note_first(self, act: Act, found: Discrepancy) -> None:
@@ -298,7 +301,7 @@ class TestClosing:
         assert found.closed_at is None and log_of(found) == []
 
     def test_of_a_closed_one_changes_nothing(self, act: Act, client: Client, found: Discrepancy) -> None:
-        closed = discrepancies.close(found.pk, note="First.")
+        closed = reporting.close(found.pk, note="First.")
         assert "was closed already" in act(DISCREPANCIES, "close", found, words="Second.")
         client.post(f"{DISCREPANCIES}{found.pk}/change/", {"note": "Third."})
         found.refresh_from_db()

@@ -1,25 +1,26 @@
 """A dispute is believed when the bank confirms it, and booked once, however it was heard of."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from checkout import captures, refunds, tasks
 from checkout.models import Checkout
 from config.lib import clock
-from payments import reconciliation
-from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Payment
-from payments.outside import inquiries
-from payments.provider import ProviderUnreachable
-from payments.providers.sandbox import client, disputing, settling
+from payments import disputes
+from payments.inquiring import inquiries, reconciliation
+from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Movement, Payment, Posting
+from payments.provider import DisputeLine, DisputeRecord, DisputeStatus, ProviderUnreachable
+from payments.providers.sandbox import bank, client, disputing, settling
 from payments.providers.sandbox.models import Charge
-from payments.providers.sandbox.models import Dispute as BankDispute
-from payments.tasks import WHAT_TO_DO
 from tests import mates
 from tests.conftest import Api
 from tests.factories import CAUSE
+from tests.outages import leave_in_doubt
 from tests.outside import DISPUTED, balances, decide, dispute, hear
 from tests.refusals import nothing_moves
 
@@ -58,10 +59,10 @@ class TestADispute:
     @pytest.mark.rule("dispute.booked")
     def test_takes_the_money_back_until_it_is_won(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
-        assert balances(captured) == {"merchant": -9000, "disputed": 9000}
+        assert balances(captured) == {}
         left = Discrepancy.objects.get()
         assert (left.kind, left.subject, left.merchant) == ("disputed", found.pk, captured.merchant)
-        assert left.kind in WHAT_TO_DO and left.facts["amount"] == 9000
+        assert left.facts["amount"] == 9000
         decide(found, is_won=True)
         assert (found.status, balances(captured)) == ("won", {"provider": 9000, "merchant": -9000})
         left.refresh_from_db()
@@ -113,7 +114,7 @@ class TestADispute:
         assert captured.payment_id is not None
         client.ask("dispute", payment=captured.payment_id)
         with monkeypatch.context() as out:
-            out.setitem(client.OTHERS, "disputes", _unreachable)
+            out.setitem(client.OTHERS, "movements", _unreachable)
             hear()
         assert not Dispute.objects.exists()
         Inquiry.objects.update(due_at=clock.now())
@@ -125,7 +126,7 @@ class TestADispute:
     ) -> None:
         assert captured.payment_id is not None
         client.ask("dispute", payment=captured.payment_id)
-        reconciliation.compare(clock.now() - timedelta(hours=48))
+        reconciliation.run()
         tasks.answer_inquiries()
         found = Dispute.objects.get()
         client.ask("decide", payment=captured.payment_id, is_won=True)
@@ -139,21 +140,25 @@ class TestADispute:
         found.refresh_from_db()
         assert found.status == "won" and not Inquiry.objects.exists()
 
-    def test_of_what_was_never_taken_is_left_for_a_person(self, held: Checkout) -> None:
-        assert held.payment_id is not None
-        client.ask("dispute", payment=held.payment_id)
-        with nothing_moves():
-            hear()
-        assert Discrepancy.objects.get().kind == "dispute_of_another_amount"
+    @pytest.mark.rule("dispute.booked")
+    def test_that_is_heard_of_before_the_capture_is_known_is_recorded_with_it(self, held: Checkout) -> None:
+        capture = leave_in_doubt(held)
+        bank.capture(key=capture.pk, payment=capture.payment_id)
+        dispute(held.payment)
+        held.refresh_from_db()
+        assert held.status == "captured"
+        kinds = Movement.objects.order_by("pk").values_list("kind", flat=True)
+        assert list(kinds) == ["captured", "dispute_withdrawn"]
 
-    def test_whose_decision_is_taken_back_is_left_for_a_person(self, captured: Checkout) -> None:
+    @pytest.mark.rule("dispute.lost")
+    def test_whose_decision_is_taken_back_is_followed(self, captured: Checkout) -> None:
         found = dispute(captured.payment)
-        decide(found, is_won=False)
-        BankDispute.objects.update(status="won")
-        with nothing_moves():
-            inquiries.open_about([found.payment_id])
-            tasks.answer_inquiries()
-        assert Discrepancy.objects.filter(kind="dispute_decided_anew").count() == 1
+        for is_won in (False, True, False):
+            decide(found, is_won=is_won)
+            assert found.status == ("won" if is_won else "lost")
+            assert balances(captured) == ({"provider": 9000, "merchant": -9000} if is_won else {})
+        assert Movement.objects.filter(dispute=found).count() == 3
+        assert [row.kind for row in Discrepancy.objects.filter(closed_at=None)] == ["dispute_lost"]
 
     def test_after_a_refund_is_the_merchants_loss_too(self, captured: Checkout) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -163,6 +168,75 @@ class TestADispute:
         captured.refresh_from_db()
         assert captured.status == "refunded"
         assert balances(captured) == {"provider": -9000, "merchant": 9000}
+
+
+def told(**changes: Any) -> DisputeRecord:
+    """What the books have about an open dispute of £40.00."""
+    at = clock.now() - timedelta(minutes=5)
+    lines = (DisputeLine("txn_1", is_back=False, at=at),)
+    record = DisputeRecord("dp_1", 4000, "GBP", "fraudulent", DisputeStatus.OPEN, at, lines=lines)
+    return replace(record, **changes)
+
+
+def record(payment: Payment | None, said: DisputeRecord) -> disputes.Recorded | None:
+    assert payment is not None
+    with transaction.atomic():
+        return disputes.record(Payment.objects.get(pk=payment.pk), said, now=clock.now())
+
+
+@pytest.mark.rule("dispute.booked")
+class TestARecord:
+    def test_of_a_line_is_one_movement_posted_under_its_id(self, captured: Checkout) -> None:
+        said = told()
+        assert record(captured.payment, said) is not None
+        moved = Movement.objects.get(kind="dispute_withdrawn")
+        assert (moved.amount, moved.reference, moved.occurred_at) == (-4000, "txn_1", said.lines[0].at)
+        lines = Posting.objects.filter(transaction=moved.pk).values_list("account", "amount")
+        assert set(lines) == {("provider", -4000), ("merchant", 4000)}
+
+    def test_that_is_repeated_changes_nothing(self, captured: Checkout) -> None:
+        record(captured.payment, said := told())
+        with nothing_moves():
+            again = record(captured.payment, said)
+        assert again is not None and (again.before, again.has_changed) == ("open", False)
+
+    def test_that_moved_nothing_is_no_dispute(self, captured: Checkout) -> None:
+        """An inquiry has no line of the balance, whatever its status is."""
+        assert record(captured.payment, told(lines=())) is None
+        assert not Dispute.objects.exists()
+
+    def test_that_was_won_at_once_moved_money_twice(self, captured: Checkout) -> None:
+        back = DisputeLine("txn_2", is_back=True, at=clock.now())
+        record(captured.payment, told(status=DisputeStatus.WON, lines=(back, *told().lines)))
+        moved = Movement.objects.filter(dispute__isnull=False).order_by("pk")
+        assert [row.amount for row in moved] == [-4000, 4000], "as they happened, not as they are listed"
+
+    def test_of_an_unknown_status_is_open_and_reported(self, captured: Checkout) -> None:
+        record(captured.payment, told(unknown_status="appeal_paused"))
+        assert Dispute.objects.get().status == "open"
+        left = Discrepancy.objects.get(kind="dispute_status_unknown")
+        assert left.facts["theirs"] == "appeal_paused"
+
+    @pytest.mark.parametrize("changes", [{"currency": "EUR"}, {"amount": 9001}])
+    def test_of_another_amount_counts_and_is_reported(
+        self, captured: Checkout, changes: dict[str, Any]
+    ) -> None:
+        record(captured.payment, told(**changes))
+        assert disputes.is_open(captured.pk)
+        left = Discrepancy.objects.get(kind="dispute_of_another_amount")
+        is_ours = "currency" not in changes
+        assert left.facts["theirs"] == ("9001 GBP" if is_ours else "4000 EUR")
+        assert Movement.objects.filter(dispute__isnull=False).count() == is_ours
+
+    def test_of_two_disputes_stands_next_to_the_other(self, captured: Checkout) -> None:
+        assert captured.payment_id is not None
+        line = DisputeLine("txn_9", is_back=False, at=clock.now())
+        record(captured.payment, told())
+        record(captured.payment, told(reference="dp_2", amount=1000, lines=(line,)))
+        for row, status in zip(Dispute.objects.order_by("created_at"), ("lost", "won"), strict=True):
+            Dispute.objects.filter(pk=row.pk).update(status=status, closed_at=clock.now())
+        assert disputes.lost_by_payment(captured.pk)[captured.payment_id].amount == 4000
+        assert disputes.is_lost(captured.pk) and not disputes.is_open(captured.pk)
 
 
 def _unreachable(**_: Any) -> Any:

@@ -53,6 +53,7 @@ class TestClaimDue:
 class TestTheGap:
     def test_grows_but_not_without_end(self, held: Checkout) -> None:
         break_down("void", "down", times=3)
+        break_down("look_up", "down", times=3)
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         Operation.objects.filter(kind="void").update(attempts=5000)
         pump()
@@ -84,6 +85,7 @@ class TestTheGap:
 
     def test_of_a_capture_is_10_s_at_most_after_its_deadline(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("capture", times=2)
+        break_down("look_up", "down")
         Operation.objects.filter(pk=operation.pk).update(attempts=20)
         pump()
         operation.refresh_from_db()

@@ -1,329 +1,219 @@
+"""The nightly reconciliation: the books of every payment that has changed are read, night by night without a gap."""
+
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from io import StringIO
-from typing import Any
 from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from checkout import authorizations, captures, given_up_cards, refunds, tasks
+from checkout import captures, refunds, tasks
 from checkout.models import Checkout
-from checkout.outside import notifications
 from checkout.proof import proving
-from payments import provider, reconciliation
+from config.lib import clock
+from payments import provider
 from payments import tasks as payment_tasks
-from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Operation, Payment
-from payments.provider import CardUse, ProviderUnreachable, Record, Verdict
-from payments.providers.sandbox import bank, client, journal, settling
-from payments.providers.sandbox.models import Call
+from payments.inquiring import inquiries, reconciliation
+from payments.models import Discrepancy, Dispute, Inquiry, Merchant, Movement, Operation, Payment, Reconciled
+from payments.provider import ProviderUnreachable
+from payments.providers.sandbox import books, client, settling
+from payments.providers.sandbox.models import BankNotification, Call
 from payments.providers.sandbox.models import Dispute as BankDispute
-from tests import factories, mates, refusals
-from tests.factories import CAUSE, CustomerFactory
+from tests import factories, mates
+from tests.checkout.proof.tampering import without_guards
+from tests.factories import CAUSE
 
-pytestmark = pytest.mark.django_db
-CHALLENGED = "4000002500003155"
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.reconciled")]
 RETURNS = "4000000000007726"
 
 
-def compare() -> reconciliation.Comparison:
-    return reconciliation.compare(timezone.now() - timedelta(hours=1))
+def moment() -> datetime:
+    """The watermark."""
+    return Reconciled.objects.get().until
 
 
-def kinds() -> list[tuple[str, UUID]]:
-    return [(found.kind, found.subject) for found in compare().differences]
+def asked_about() -> set[UUID]:
+    return set(Inquiry.objects.values_list("payment_id", flat=True))
 
 
-def run(*arguments: str) -> tuple[int, str]:
-    """Return the command's exit code and output."""
-    said = StringIO()
-    try:
-        call_command("reconcile", *arguments, stdout=said)
-    except SystemExit as ended:
-        return int(str(ended.code)), said.getvalue()
-    return 0, said.getvalue()
-
-
-@pytest.fixture
-def capture_of(captured: Checkout) -> Operation:
-    """The capture of a checkout that is captured, an hour's fraction ago."""
-    Operation.objects.filter(ended_at__isnull=False).update(ended_at=timezone.now() - timedelta(minutes=1))
-    return Operation.objects.get(kind="capture")
+def grow_old(**span: float) -> None:
+    """Let everything that has happened, here and at the bank, be so much older."""
+    ago = clock.now() - timedelta(**span)
+    Call.objects.update(created_at=ago, changed_at=ago)
+    BankDispute.objects.update(opens_at=ago)
+    Operation.objects.update(created_at=ago)
+    Operation.objects.filter(ended_at__isnull=False).update(ended_at=ago)
+    without_guards("UPDATE payments_movement SET recorded_at = %(ago)s", ago=ago)
+    Inquiry.objects.all().delete()
 
 
 @pytest.fixture
-def says(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the provider's list say something else of one operation."""
-    listed = journal.records
+def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Let the provider's list break off after the first payment; call it to have the list whole again."""
+    known = books.changed
 
-    def says(operation: Operation, **changes: Any) -> None:
-        def records(**arguments: Any) -> list[Record]:
-            return [
-                replace(row, **changes) if row.key == operation.pk else row for row in listed(**arguments)
-            ]
-
-        monkeypatch.setitem(client.OTHERS, "records", records)
-
-    return says
-
-
-class TestAgreeingBooks:
-    @pytest.mark.parametrize(
-        "status",
-        ["created", "authorized", "captured", "refunding", "refunded", "voided", "lapsed", "expired"],
-    )
-    def test_do_not_differ(self, at: Callable[[str], Checkout], status: str) -> None:
-        at(status)
-        assert compare().differences == []
-        tasks.finish_operations()
-        compared = compare()
-        assert compared.differences == [] and compared.ours == compared.theirs == Call.objects.count()
-
-    @pytest.mark.parametrize("card", ["4000000000000002", "4000000000009995", CHALLENGED])
-    def test_do_not_differ_after_a_card_that_is_not_held(
-        self, unpaid: Checkout, pay: Callable[..., Checkout], card: str
-    ) -> None:
-        pay(unpaid, card)
-        assert compare() == reconciliation.Comparison(1, 1, [])
-
-    def test_do_not_differ_by_a_token_that_the_bank_refused_to_know(self, unpaid: Checkout) -> None:
-        lead = CustomerFactory.create()
-        paid = authorizations.authorize(unpaid.pk, card=CardUse("tok_used"), lead=lead, cause=CAUSE)
-        assert paid.verdict == "declined"
-        assert compare() == reconciliation.Comparison(0, 0, [])
-
-    def test_do_not_differ_by_what_never_arrived_or_is_still_to_be_sent(self, capture_of: Operation) -> None:
-        for kind, state in (("refund", "planned"), ("void", "in_flight")):
-            Operation.objects.create(
-                payment=capture_of.payment,
-                kind=kind,
-                state=state,
-                amount=9000,
-                actor="pump",
-                created_at=timezone.now(),
-            )
-        Operation.objects.create(
-            payment=capture_of.payment,
-            created_at=timezone.now(),
-            kind="capture",
-            state="failed",
-            reason="never_arrived",
-            ended_at=timezone.now() - timedelta(minutes=1),
-            amount=9000,
-            actor="pump",
-        )
-        assert compare().differences == []
-
-    def test_are_compared_in_a_few_statements(self, acme: Merchant, pay: Callable[..., Checkout]) -> None:
-        asked = []
-        for _ in range(2):
-            with CaptureQueriesContext(connection) as queries:
-                assert compare().differences == []
-            asked.append(len(queries))
-            for _ in range(3):
-                pay(factories.checkout(acme))
-            Operation.objects.update(ended_at=timezone.now() - timedelta(minutes=1))
-        with CaptureQueriesContext(connection) as queries:
-            assert compare() == reconciliation.Comparison(6, 6, [])
-        assert len(queries) <= asked[1] + 1 <= 9
-
-    def test_are_compared_over_many_chunks(
-        self, acme: Merchant, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(reconciliation, "CHUNK", 2)
-        for _ in range(5):
-            pay(factories.checkout(acme))
-        lost = list(Call.objects.order_by("created_at").values_list("pk", flat=True))[3]
-        Operation.objects.update(ended_at=timezone.now() - timedelta(minutes=1))
-        Call.objects.filter(pk=lost).delete()
-        assert kinds() == [("missing_there", lost)]
-
-
-class TestADifference:
-    @pytest.mark.rule("money.reconciled")
-    @pytest.mark.parametrize(
-        ("kind", "changes"),
-        [
-            ("kind_differs", {"kind": "void"}),
-            ("payment_differs", {"payment": uuid7()}),
-            ("account_differs", {"account": uuid7()}),
-            ("amount_differs", {"amount": 1}),
-            ("amount_differs", {"currency": "EUR"}),
-            ("status_differs", {"verdict": Verdict.FAILED}),
-            ("status_differs", {"verdict": Verdict.PENDING}),
-        ],
-    )
-    def test_is_left_once_and_changes_nothing(
-        self, capture_of: Operation, says: Callable[..., None], kind: str, changes: dict[str, Any]
-    ) -> None:
-        says(capture_of, **changes)
-        with refusals.nothing_moves():
-            assert kinds() == kinds() == [(kind, capture_of.pk)]
-        left = Discrepancy.objects.get()
-        assert (left.kind, left.subject, left.operation) == (kind, capture_of.pk, capture_of)
-        assert left.merchant == capture_of.payment.merchant and left.facts["ours"] != left.facts["theirs"]
-
-    def test_is_what_they_have_and_we_do_not(self, capture_of: Operation) -> None:
-        call = Call.objects.get(pk=capture_of.pk)
-        call.pk, call.reference = uuid7(), None
-        call.save(force_insert=True)
-        assert kinds() == kinds() == [("outside_capture", call.pk)]
-        left = Discrepancy.objects.get()
-        assert left.merchant == capture_of.payment.merchant
-        payment = capture_of.payment
-        assert left.facts == {
-            "ours": "",
-            "theirs": "capture succeeded 9000 GBP",
-            "payment": str(payment.pk),
-            "checkout": str(payment.checkout_uuid),
-            "amount": 9000,
-            "currency": "GBP",
-        }
-
-    @pytest.mark.parametrize("kind", ["refund", "void"])
-    def test_is_told_once_of_what_was_done_in_the_dashboard_with_what_it_means(
-        self, captured: Checkout, pay: Callable[..., Checkout], kind: str
-    ) -> None:
-        """By its notice and by the comparison at night: one discrepancy, of the merchant's."""
-        payment = captured.payment_id
-        if kind == "void":
-            payment = pay(factories.checkout(captured.merchant)).payment_id
-        client.ask("act_in_dashboard", kind=kind, payment=payment, amount=9000)
-        call = Call.objects.get(reference=None)
-        with refusals.nothing_moves():
-            notifications.hear(journal.record(call))
-            compare()
-        left = Discrepancy.objects.get()
-        assert (left.kind, left.subject, left.merchant) == (f"outside_{kind}", call.pk, captured.merchant)
-        assert left.kind in payment_tasks.WHAT_TO_DO
-
-    def test_of_an_account_that_we_do_not_know_has_no_merchant(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        stranger = Record(uuid7(), "capture", Verdict.SUCCEEDED, uuid7(), uuid7(), 5, "GBP")
-        monkeypatch.setattr(type(provider.current()), "records", lambda *_: iter([stranger]))
-        assert kinds() == [("missing_here", stranger.key)]
-        assert Discrepancy.objects.get().merchant is None
-
-    @pytest.mark.parametrize("state", ["succeeded", "declined", "failed"])
-    def test_is_what_we_have_an_answer_for_and_they_do_not_have(
-        self, capture_of: Operation, state: str
-    ) -> None:
-        Operation.objects.filter(pk=capture_of.pk).update(state=state)
-        Call.objects.filter(pk=capture_of.pk).delete()
-        assert kinds() == kinds() == [("missing_there", capture_of.pk)]
-        left = Discrepancy.objects.get()
-        assert left.operation == capture_of
-        assert left.facts == {"ours": f"capture {state} 9000 GBP", "theirs": ""}
-
-    def test_is_a_refund_that_is_pending_with_us_alone(self, at: Callable[[str], Checkout]) -> None:
-        at("refunding")
-        tasks.finish_operations()
-        refund = Operation.objects.get(kind="refund", state="pending")
-        Operation.objects.exclude(pk=refund.pk).update(ended_at=timezone.now() - timedelta(minutes=1))
-        Call.objects.filter(pk=refund.pk).delete()
-        assert kinds() == [("missing_there", refund.pk)]
-
-    def test_is_not_what_ended_after_they_were_asked(
-        self, captured: Checkout, says: Callable[..., None]
-    ) -> None:
-        capture = Operation.objects.get(kind="capture")
-        Operation.objects.update(ended_at=timezone.now() + timedelta(minutes=1))
-        says(capture, verdict=Verdict.PENDING)
-        assert kinds() == []
-        Call.objects.filter(pk=capture.pk).delete()
-        assert kinds() == []
-
-
-class TestInDoubt:
-    @pytest.mark.parametrize("state", ["in_flight", "unknown", "pending"])
-    def test_may_differ_for_a_day(self, capture_of: Operation, state: str) -> None:
-        rows = Operation.objects.filter(pk=capture_of.pk)
-        rows.update(state=state, ended_at=None)
-        assert kinds() == []
-        rows.update(created_at=timezone.now() - timedelta(hours=25))
-        assert kinds() == [("status_differs", capture_of.pk)]
-        left = Discrepancy.objects.get()
-        assert left.facts == {"ours": state, "theirs": "succeeded"}
-
-
-class TestAChallengeThatWasGivenUp:
-    @pytest.fixture
-    def given_up(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-        """An authorization whose payer went on with another card, and whose void is planned."""
-        pay(unpaid, CHALLENGED)
-        given_up_cards.use_another_card(unpaid.pk)
-        operation = Operation.objects.get(kind="authorize")
-        assert (operation.state, operation.reason) == ("failed", "another_card")
-        Operation.objects.filter(pk=operation.pk).update(ended_at=timezone.now() - timedelta(minutes=1))
-        return operation
-
-    @pytest.mark.parametrize("is_confirmed", [None, False, True], ids=["open", "refused", "confirmed"])
-    def test_is_no_difference_once_it_is_released(
-        self, given_up: Operation, is_confirmed: bool | None
-    ) -> None:
-        if is_confirmed is not None:
-            bank.answer_challenge(key=given_up.pk, is_confirmed=is_confirmed)
-        assert kinds() == []
-        tasks.finish_operations()
-        assert Operation.objects.get(kind="void").state == "succeeded"
-        assert kinds() == []
-
-    @pytest.mark.parametrize("state", ["failed", "planned"])
-    def test_is_one_where_the_void_failed_or_hangs(self, given_up: Operation, state: str) -> None:
-        then = timezone.now() - timedelta(hours=25)
-        ended_at = then if state == "failed" else None
-        Operation.objects.filter(kind="void").update(state=state, ended_at=ended_at, created_at=then)
-        assert kinds() == [("status_differs", given_up.pk)]
-
-
-class TestTheCommand:
-    def test_prints_how_much_agrees(self, capture_of: Operation) -> None:
-        assert run() == (0, "2 operations of ours, 2 of the provider's, 0 differences\n")
-
-    def test_prints_each_difference_and_exits_1(
-        self, capture_of: Operation, says: Callable[..., None]
-    ) -> None:
-        says(capture_of, verdict=Verdict.FAILED)
-        expected = (
-            f"{capture_of.pk}  status_differs  ours: succeeded  theirs: failed\n"
-            "2 operations of ours, 2 of the provider's, 1 differences\n"
-        )
-        assert run() == run("--since-hours", "1") == (1, expected)
-
-    def test_looks_back_as_far_as_it_is_told(self, capture_of: Operation) -> None:
-        assert run("--since-hours", "0")[1].startswith("0 operations of ours")
-
-    def test_compares_nothing_with_a_provider_that_is_silent(
-        self, capture_of: Operation, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def silence(**_: object) -> list[Record]:
-            raise ProviderUnreachable
-
-        monkeypatch.setitem(client.OTHERS, "records", silence)
-        with pytest.raises(CommandError, match="does not answer"):
-            call_command("reconcile")
-        assert not Discrepancy.objects.exists()
-
-
-def test_what_was_found_before_the_provider_fell_silent_is_reported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stranger = Record(uuid7(), "capture", Verdict.SUCCEEDED, uuid7(), uuid7(), 5, "GBP")
-
-    def records(*_: object) -> Iterator[Record]:
-        yield stranger
+    def breaks_off(*, since: datetime) -> Iterator[UUID]:
+        yield from list(known(since=since))[:1]
         raise ProviderUnreachable
 
-    monkeypatch.setattr(reconciliation, "CHUNK", 1)
-    monkeypatch.setattr(type(provider.current()), "records", records)
-    with pytest.raises(ProviderUnreachable):
-        compare()
-    left = Discrepancy.objects.get()
-    assert (left.kind, left.subject) == ("missing_here", stranger.key)
+    monkeypatch.setitem(client.OTHERS, "changed", breaks_off)
+    return lambda: monkeypatch.setitem(client.OTHERS, "changed", known)
+
+
+class TestTheWatermark:
+    def test_is_when_the_last_complete_run_began(self) -> None:
+        before = clock.now()
+        reconciliation.run()
+        assert before <= moment() <= clock.now()
+        first = moment()
+        reconciliation.run()
+        assert moment() > first and Reconciled.objects.count() == 1
+
+    def test_stays_when_a_run_breaks_off(self, captured: Checkout, silent: Callable[[], None]) -> None:
+        then = clock.now() - timedelta(hours=30)
+        Reconciled.objects.create(until=then)
+        with pytest.raises(ProviderUnreachable):
+            reconciliation.run()
+        assert moment() == then
+
+    def test_is_where_the_next_run_goes_on_five_minutes_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[datetime] = []
+
+        def changed(*, since: datetime) -> list[UUID]:
+            asked.append(since)
+            return []
+
+        monkeypatch.setitem(client.OTHERS, "changed", changed)
+        then = clock.now() - timedelta(days=12)
+        Reconciled.objects.create(until=then)
+        reconciliation.run()
+        assert asked == [then - timedelta(minutes=5)]
+        reconciliation.run(then - timedelta(days=1))
+        assert asked[1] == then - timedelta(days=1, minutes=5), "further back where that is asked for"
+        reconciliation.run(clock.now())
+        assert asked[2] < clock.now() - timedelta(minutes=5), "and never later than the watermark"
+
+    def test_is_two_days_ago_before_the_first_run(self) -> None:
+        now = clock.now()
+        assert reconciliation.due_from(now) == now - timedelta(hours=48)
+
+
+class TestThreeFailedNights:
+    def test_lose_nothing(self, captured: Checkout, silent: Callable[[], None]) -> None:
+        """Four days later the dispute is found, though nobody was told of it and it is older than two days."""
+        reconciliation.due_from(clock.now())
+        Reconciled.objects.create(until=clock.now() - timedelta(days=5))
+        client.ask("dispute", payment=captured.payment_id)
+        grow_old(days=4)
+        BankDispute.objects.update(is_told=True)
+        for _ in range(3):
+            with pytest.raises(ProviderUnreachable):
+                payment_tasks.reconcile()
+            Inquiry.objects.all().delete()
+        assert not Dispute.objects.exists()
+        silent()
+        payment_tasks.reconcile()
+        tasks.answer_inquiries()
+        assert Dispute.objects.get().status == "open" and proving.breaches() == []
+
+    def test_have_what_they_showed_read_all_the_same(
+        self, captured: Checkout, silent: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reconciliation, "CHUNK", 1)
+        with pytest.raises(ProviderUnreachable):
+            reconciliation.run()
+        assert asked_about() == {captured.payment_id}
+
+
+class TestAPayment:
+    def test_that_changed_there_is_read(self, captured: Checkout) -> None:
+        grow_old(days=30)
+        client.ask("act_in_dashboard", kind="refund", payment=captured.payment_id, amount=1000)
+        reconciliation.run()
+        assert asked_about() == {captured.payment_id}
+
+    @pytest.mark.parametrize("is_unsure", [False, True])
+    def test_that_moved_here_is_read_though_the_provider_lists_nothing(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch, is_unsure: bool
+    ) -> None:
+        monkeypatch.setitem(client.OTHERS, "changed", lambda *, since: [])
+        grow_old(days=30)
+        reconciliation.run()
+        assert asked_about() == set(), "nothing has changed since"
+        assert captured.payment_id is not None
+        if is_unsure:
+            Operation.objects.filter(kind="capture").update(ended_at=clock.now())
+        else:
+            Movement.objects.create(
+                payment_id=captured.payment_id,
+                checkout_uuid=captured.pk,
+                kind="refunded",
+                amount=-1,
+                reference="re_1",
+                operation=Operation.objects.get(kind="capture"),
+                bearer="merchant",
+                occurred_at=clock.now(),
+                recorded_at=clock.now(),
+            )
+        reconciliation.run()
+        assert asked_about() == {captured.payment_id}
+
+    @pytest.mark.parametrize("kind", ["captured", "refunded"])
+    def test_whose_movement_they_lack_is_reported(self, captured: Checkout, kind: str) -> None:
+        if kind == "refunded":
+            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+            mates.pump(captured.pk, rounds=2)
+        operation = Operation.objects.get(kind={"captured": "capture", "refunded": "refund"}[kind])
+        BankNotification.objects.all().delete()
+        Call.objects.filter(reference=operation.pk).delete()
+        payment_tasks.reconcile()
+        tasks.answer_inquiries()
+        left = Discrepancy.objects.get()
+        assert (left.kind, left.operation) == ("missing_there", operation)
+
+    def test_that_is_no_payment_of_ours_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(type(provider.current()), "changed", lambda *_: [uuid7(), "nonsense", None])
+        assert reconciliation.run() == 3
+        assert asked_about() == set()
+
+    def test_whose_inquiry_was_answered_meanwhile_is_asked_about_again(self, captured: Checkout) -> None:
+        reconciliation.run()
+        claim = inquiries.claim()
+        assert claim is not None
+        reconciliation.run()
+        inquiries.close(claim)
+        assert asked_about() == {captured.payment_id}
+
+
+@pytest.mark.parametrize(
+    "status", ["created", "authorized", "captured", "refunding", "refunded", "voided", "lapsed", "expired"]
+)
+def test_agreeing_books_leave_no_discrepancy(at: Callable[[str], Checkout], status: str) -> None:
+    at(status)
+    for _ in range(2):
+        payment_tasks.reconcile()
+        tasks.answer_inquiries()
+        assert not Discrepancy.objects.exists()
+        tasks.finish_operations()
+
+
+def test_a_night_takes_a_few_statements_however_many_payments_moved(
+    acme: Merchant, pay: Callable[..., Checkout]
+) -> None:
+    reconciliation.run()
+    asked = []
+    for count in (1, 6):
+        for _ in range(count):
+            pay(factories.checkout(acme))
+        with CaptureQueriesContext(connection) as queries:
+            reconciliation.run()
+        asked.append(len(queries))
+    assert asked[0] == asked[1] <= 15
+    assert len(asked_about()) == 7
 
 
 @pytest.mark.rule("money.late")
@@ -335,11 +225,7 @@ class TestWhatHappensLate:
         """Let what has happened lie five days back, then the bank do something, and the night come."""
 
         def learned(happens: Callable[[], object]) -> None:
-            ago = timezone.now() - timedelta(days=5)
-            Call.objects.update(created_at=ago, changed_at=ago)
-            BankDispute.objects.update(opens_at=ago)
-            Operation.objects.update(created_at=ago, ended_at=ago)
-            Inquiry.objects.all().delete()
+            grow_old(days=5)
             happens()
             payment_tasks.reconcile()
             tasks.answer_inquiries()
@@ -367,4 +253,40 @@ class TestWhatHappensLate:
     def test_what_is_done_in_the_dashboard(self, captured: Checkout, learns: Callable[..., None]) -> None:
         payment = captured.payment_id
         learns(lambda: client.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000))
-        assert Discrepancy.objects.get().kind == "outside_refund"
+        learns(settling.settle_due)
+        assert Movement.objects.get(kind="refunded").amount == -1000
+
+
+class TestTheCommand:
+    def run(self, *arguments: str) -> tuple[int, str]:
+        """Return the command's exit code and output."""
+        said = StringIO()
+        try:
+            call_command("reconcile", *arguments, stdout=said)
+        except SystemExit as ended:
+            return int(str(ended.code)), said.getvalue()
+        return 0, said.getvalue()
+
+    def test_prints_how_many_payments_were_read(self, captured: Checkout) -> None:
+        assert self.run() == (0, "2 payments read, 0 discrepancies\n")
+        assert not Inquiry.objects.exists(), "and reads them"
+
+    def test_prints_each_discrepancy_and_exits_1(self, captured: Checkout) -> None:
+        capture = Operation.objects.get(kind="capture")
+        Call.objects.filter(reference=capture.pk).delete()
+        code, said = self.run("--since-hours", "1")
+        assert code == 1 and said.startswith(f"{capture.pk}  missing_there  ")
+        assert said.endswith("2 payments read, 1 discrepancies\n")
+
+    def test_looks_back_as_far_as_it_is_told(self, captured: Checkout) -> None:
+        Reconciled.objects.create(until=clock.now())
+        grow_old(days=9)
+        assert self.run()[1].startswith("0 payments read")
+        assert self.run("--since-hours", "240")[1].startswith("2 payments read")
+
+    def test_reads_nothing_from_a_provider_that_is_silent(
+        self, captured: Checkout, silent: Callable[[], None]
+    ) -> None:
+        with pytest.raises(CommandError, match="does not answer"):
+            call_command("reconcile")
+        assert not Discrepancy.objects.exists() and not Reconciled.objects.exists()

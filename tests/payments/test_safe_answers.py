@@ -1,17 +1,18 @@
 """What a provider says fits our tables, our pages and our log, whatever it is."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import example, given, settings
 
 from payments import provider, safe_answers
 from payments.models import Discrepancy, Operation
-from payments.provider import CardForm, Notification, Outcome, ProviderUnreachable, Record, Verdict
-from tests.payments.said import OF_CARD, PAN, RECORD, SAID, changed, things
+from payments.provider import Books, CardForm, Notification, Outcome, ProviderUnreachable, Verdict
+from tests.payments import said
+from tests.payments.said import NOTIFICATION, OF_CARD, PAN, SAID, changed, things
 
 Said = Callable[[str, Any], str]
 
@@ -102,27 +103,92 @@ def operation(held: Any) -> Operation:
     return Operation.objects.select_related("payment").get(kind="authorize")
 
 
-@pytest.mark.parametrize("field", ["key", "kind", "verdict", "payment", "account", "amount", "currency"])
+@pytest.mark.parametrize("field", ["id", "payment", "kind", "verdict", "operation"])
 @given(value=things)
 @example(value="\x00")
 @example(value="\ud800")
 @settings(max_examples=40, deadline=None, database=None)
-def test_a_record_equals_nothing_of_ours_where_it_cannot_be_read(field: str, value: Any) -> None:
-    record = safe_answers.record(replace(RECORD, **{field: value}))
-    assert type(getattr(record, field)) is type(getattr(RECORD, field))
-    others = {name for name in safe_answers.RECORD if name != field}
-    assert {name: getattr(record, name) for name in others} == {
-        name: getattr(RECORD, name) for name in others
-    }
+def test_a_notification_names_nothing_of_ours_where_it_cannot_be_read(field: str, value: Any) -> None:
+    told, kept = safe_answers.notifications([replace(NOTIFICATION, **{field: value}), NOTIFICATION])
+    assert kept == NOTIFICATION == replace(told, **{field: getattr(NOTIFICATION, field)})
+    assert len(told.id.encode()) <= 256 and told.kind in ("", *Operation.Kind.values)
+    assert isinstance(told.payment, UUID) and isinstance(told.verdict, Verdict)
+    assert told.operation is None or isinstance(told.operation, UUID)
 
 
 @given(value=things)
 @settings(max_examples=40, deadline=None, database=None)
 def test_a_message_is_one_whatever_it_is(value: Any) -> None:
-    said = (value, Notification(value, RECORD), Notification("n-1", value))
-    for message in safe_answers.notifications(said):
-        assert isinstance(message.record, Record) and len(message.id.encode()) <= 256
-    assert list(safe_answers.records([value, RECORD]))[1] == RECORD
+    (told,) = safe_answers.notifications([value])
+    assert told == Notification("", UUID(int=0))
+
+
+# Each part of the books, with where it is found in them.
+PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
+    "capture": (
+        said.CAPTURE,
+        lambda part: replace(said.BOOKS, capture=part),
+        lambda books: books.capture,
+    ),
+    "refund": (
+        said.REFUND,
+        lambda part: replace(said.BOOKS, refunds=[part]),
+        lambda books: books.refunds[0],
+    ),
+    "dispute": (
+        said.DISPUTE,
+        lambda part: replace(said.BOOKS, disputes=[part]),
+        lambda books: books.disputes[0],
+    ),
+    "line": (
+        said.LINE,
+        lambda part: replace(said.BOOKS, disputes=[replace(said.DISPUTE, lines=[part])]),
+        lambda books: books.disputes[0].lines[0],
+    ),
+}
+
+
+@pytest.mark.rule("doubt.bounded")
+class TestBooks:
+    def test_that_are_right_are_kept_as_they_are(self, caplog: pytest.LogCaptureFixture) -> None:
+        assert safe_answers.books(said.BOOKS, now=said.AT) == said.BOOKS
+        assert caplog.records == []
+
+    @pytest.mark.parametrize(
+        ("part", "field"), [(part, field.name) for part in PARTS for field in fields(PARTS[part][0])]
+    )
+    @given(value=things)
+    @example(value="\x00")
+    @example(value="\ud800")
+    @example(value="x" * 5000)
+    @settings(max_examples=20, deadline=None, database=None)
+    def test_with_one_strange_field_keep_everything_else(self, part: str, field: str, value: Any) -> None:
+        right, put, find = PARTS[part]
+        books = safe_answers.books(put(replace(right, **{field: value})), now=said.AT)
+        kept = find(books)
+        assert replace(kept, **{field: getattr(right, field)}) == right
+        text = getattr(kept, field)
+        if isinstance(text, str):
+            assert len(text) <= 255 and text.isprintable()
+        if field == "reference":
+            assert text, "it tells facts apart"
+
+    @given(value=things)
+    @settings(max_examples=40, deadline=None, database=None)
+    def test_of_anything_at_all_can_be_read(self, value: Any) -> None:
+        assert isinstance(safe_answers.books(value, now=said.AT), Books)
+        for part in ("is_held", "capture", "refunds", "disputes"):
+            books = safe_answers.books(replace(said.BOOKS, **{part: value}), now=said.AT)
+            assert replace(books, **{part: getattr(said.BOOKS, part)}) == said.BOOKS
+
+    def test_that_are_endless_are_cut(self) -> None:
+        many = replace(said.DISPUTE, lines=[said.LINE] * 1000)
+        books = safe_answers.books(
+            replace(said.BOOKS, refunds=[said.REFUND] * 1000, disputes=[many] * 1000), now=said.AT
+        )
+        assert len(books.refunds) == safe_answers.MAX_REFUNDS
+        assert len(books.disputes) == safe_answers.MAX_DISPUTES
+        assert len(books.disputes[0].lines) == safe_answers.MAX_LINES
 
 
 class TestTheCardPage:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
-from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core import mail
@@ -22,9 +22,10 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout
 from config import settings as written
 from config.celery import app
-from payments import discrepancies, operations, reconciliation, tasks
+from payments import operations, tasks
 from payments import tasks as payment_tasks
-from payments.models import Discrepancy, Merchant, Operation
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy, Merchant, Operation, Reconciled
 from payments.provider import Outcome, Verdict
 
 pytestmark = pytest.mark.django_db
@@ -48,18 +49,21 @@ class TestTheMail:
         self, captured: Checkout, operators: list[str], settings: Settings
     ) -> None:
         operation = Operation.objects.get(kind="capture")
-        discrepancies.report_operation(operation, "missing_there", ours="secret words", theirs="")
+        reporting.report_operation(operation, kinds.MISSING_THERE, ours="secret words", theirs="")
         tasks.mail_discrepancies()
         (sent,) = mail.outbox
         left = Discrepancy.objects.get()
         assert (sent.to, sent.from_email) == (operators, settings.DEFAULT_FROM_EMAIL)
         assert sent.subject == "local: 1 discrepancy needs a person"
         for told in (
-            "missing_there\n",
+            f"{kinds.MISSING_THERE.sentence}\n",
+            "kind:     missing_there\n",
             "merchant: Acme Tickets\n",
             f"subject:  {operation.pk}\n",
             f"since:    {left.created_at:%Y-%m-%d %H:%M}",
-            "to do:    The provider does not know",
+            f"to do:    {kinds.MISSING_THERE.what_to_do}\n",
+            f"remedy:   {kinds.MISSING_THERE.remedy}\n",
+            "runbook:  docs/operate.md#provider-differences\n",
             f"see:      {settings.PORTAL_URL}/admin/payments/discrepancy/{left.pk}/change/\n",
         ):
             assert told in sent.body
@@ -68,14 +72,14 @@ class TestTheMail:
             assert kept not in sent.body
 
     def test_leads_to_a_page_that_the_admin_has(self, acme: Merchant, admin_client: Client) -> None:
-        discrepancies.report("missing_here", acme.pk)
+        reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         address = mail.outbox[0].body.split("see:")[1].split()[0]
         assert b"missing_here" in admin_client.get(address).content
 
     def test_is_one_for_all_that_is_new(self, acme: Merchant) -> None:
-        for kind in ("forged_notification", "missing_here", "ledger_not_borne"):
-            discrepancies.report(kind, None, merchant=acme)
+        for kind in (kinds.FORGED_NOTIFICATION, kinds.MISSING_HERE, kinds.LEDGER_NOT_POSTED):
+            reporting.report(kind, None, merchant=acme)
         tasks.mail_discrepancies()
         (sent,) = mail.outbox
         assert sent.subject == "local: 3 discrepancies need a person"
@@ -84,7 +88,7 @@ class TestTheMail:
     def test_lists_so_many_and_counts_the_rest(self, monkeypatch: pytest.MonkeyPatch, acme: Merchant) -> None:
         monkeypatch.setattr(tasks, "LISTED", 2)
         for number in range(5):
-            discrepancies.report(f"kind_{number}", acme.pk)
+            reporting.report(kinds.MISSING_HERE, UUID(int=number))
         tasks.mail_discrepancies()
         body = mail.outbox[0].body
         assert body.count("see:") == 2 and "And 3 more: " in body
@@ -98,29 +102,32 @@ class TestTheMail:
         )
         operations.record(rows.get(), Outcome(Verdict.UNKNOWN), now=timezone.now(), lease=None)
         tasks.mail_discrepancies()
-        assert "in_doubt_for_a_day\n" in mail.outbox[0].body
+        assert "kind:     in_doubt_for_a_day\n" in mail.outbox[0].body
 
 
 class TestSending:
     @pytest.mark.rule("money.discrepancy")
     def test_tells_each_once(self, acme: Merchant) -> None:
-        discrepancies.report("missing_here", acme.pk)
+        reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         a_minute_passes()
-        discrepancies.report("missing_here", acme.pk)
+        reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         assert len(mail.outbox) == 1
 
     def test_waits_a_minute_with_the_next_one(self, acme: Merchant) -> None:
-        discrepancies.report("one", acme.pk)
+        reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         Discrepancy.objects.update(mailed_at=timezone.now() + timedelta(seconds=1))
-        discrepancies.report("another", acme.pk)
+        reporting.report(kinds.MISSING_THERE, acme.pk)
         tasks.mail_discrepancies()
         assert len(mail.outbox) == 1
         a_minute_passes()
         tasks.mail_discrepancies()
-        assert [sent.body.split("\n")[0] for sent in mail.outbox] == ["one", "another"]
+        assert [sent.body.split("\n")[0] for sent in mail.outbox] == [
+            kinds.MISSING_HERE.sentence,
+            kinds.MISSING_THERE.sentence,
+        ]
 
     def test_says_nothing_where_nothing_is_new(self) -> None:
         tasks.mail_discrepancies()
@@ -128,7 +135,7 @@ class TestSending:
 
     def test_leaves_all_as_it_is_where_nobody_is_to_be_told(self, acme: Merchant, settings: Settings) -> None:
         settings.OPERATORS = []
-        discrepancies.report("missing_here", acme.pk)
+        reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         assert mail.outbox == [] and Discrepancy.objects.get().mailed_at is None
 
@@ -139,7 +146,7 @@ class TestSending:
         def fail(message: EmailMessage) -> int:
             raise error
 
-        discrepancies.report("missing_here", acme.pk)
+        reporting.report(kinds.MISSING_HERE, acme.pk)
         with monkeypatch.context() as out:
             out.setattr(EmailMessage, "send", fail)
             tasks.mail_discrepancies()
@@ -164,17 +171,17 @@ class TestSending:
                 connection.close()
 
         monkeypatch.setattr(EmailMessage, "send", slowly)
-        discrepancies.report("one", acme.pk)
+        reporting.report(kinds.MISSING_HERE, acme.pk)
         with ThreadPoolExecutor(1) as other:
             sending = other.submit(one_worker)
             assert began.wait(10)
-            discrepancies.report("another", acme.pk)
+            reporting.report(kinds.MISSING_THERE, acme.pk)
             tasks.mail_discrepancies()
             assert mail.outbox == []
             goes_on.set()
             sending.result(10)
-        assert [sent.body.split("\n")[0] for sent in mail.outbox] == ["one"]
-        assert Discrepancy.objects.get(mailed_at=None).kind == "another"
+        assert [sent.body.split("\n")[0] for sent in mail.outbox] == [kinds.MISSING_HERE.sentence]
+        assert Discrepancy.objects.get(mailed_at=None).kind == "missing_there"
 
     def test_is_tried_every_minute(self) -> None:
         schedule = app.conf.beat_schedule["payments.tasks.mail_discrepancies"]["schedule"]
@@ -185,7 +192,7 @@ class TestTheSettings:
     def test_of_local_write_a_file(self, acme: Merchant, settings: Settings, tmp_path: Path) -> None:
         settings.EMAIL_BACKEND = written.EMAIL_BACKEND  # in place of pytest-django's
         settings.EMAIL_FILE_PATH = tmp_path / "mail"
-        discrepancies.report("missing_here", acme.pk)
+        reporting.report(kinds.MISSING_HERE, acme.pk)
         tasks.mail_discrepancies()
         (file,) = settings.EMAIL_FILE_PATH.iterdir()
         assert "missing_here" in file.read_text()
@@ -220,11 +227,10 @@ class TestTheSettings:
 
 @pytest.mark.rule("money.reconciled")
 class TestTheTask:
-    def test_looks_back_two_days_each_night(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        asked: list[Any] = []
-        monkeypatch.setattr(reconciliation, "compare", asked.append)
+    def test_reads_the_books_each_night(self) -> None:
+        before = timezone.now()
         payment_tasks.reconcile()
-        assert timedelta(hours=47) < timezone.now() - asked[0] < timedelta(hours=49)
+        assert Reconciled.objects.get().until >= before
         assert str(app.conf.beat_schedule["payments.tasks.reconcile"]["schedule"]).startswith(
             "<crontab: 20 3 *"
         )

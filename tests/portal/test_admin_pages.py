@@ -32,9 +32,10 @@ from hosted_page.models import (
     SmsMessage,
     SmsStop,
 )
-from payments import discrepancies
+from payments import bookings
+from payments.discrepancies import kinds, reporting
+from payments.inquiring import inquiries, reconciliation
 from payments.models import LedgerSum, Logo, Merchant, Operation, Payment
-from payments.outside import bookings, inquiries
 from payments.providers.sandbox import client as bank_client
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import BankNotification, BrokenKey, Call
@@ -92,12 +93,12 @@ def world(
     refunds.accept(acme, refunded.pk, ref="r-1", cause=CAUSE)
     cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     api.post(f"checkouts/{pay(factories.checkout(acme)).pk}/capture")
-    discrepancies.report_operation(Operation.objects.earliest("pk"), "another_amount", told=1)
+    reporting.report_operation(Operation.objects.earliest("pk"), kinds.ANOTHER_AMOUNT, told=1)
     bank_client.ask("dispute", payment=refunded.payment_id)
     inquiries.open_about([refunded.payment_id] if refunded.payment_id else [])
     tasks.answer_inquiries()
     part = Operation.objects.select_related("payment").get(kind="refund", payment=refunded.payment_id)
-    bookings.settle_otherwise(part, note="By bank transfer", now=clock.now(), cause=CAUSE)
+    bookings.settle_outside(part, part.amount, note="By bank transfer", now=clock.now(), cause=CAUSE)
     in_doubt = pay(factories.checkout(acme))
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     BrokenKey.objects.create(key=uuid7())
@@ -110,6 +111,7 @@ def world(
     assert answer.status_code == 200
     assert api.post("checkouts", factories.order(), Idempotency_Key="k-1").status_code == 201
     running.begin()
+    reconciliation.run()
     Logo.objects.create(merchant=acme, version=2, mark=b"png", card=b"png")
     LastWrite.objects.create(whose=acme.pk, position=1)
     today = clock.now().date()

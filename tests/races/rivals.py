@@ -21,13 +21,13 @@ from checkout import (
     tasks,
 )
 from checkout.models import Change, Checkout, Refund
-from checkout.outside import notifications
 from checkout.states import PAID, Status
+from checkout.syncing import notifications, sync
 from config import errors
 from config.lib import clock
 from payments.models import Operation, Payment
-from payments.provider import CardUse
-from payments.providers.sandbox import bank, journal
+from payments.provider import CardUse, Notification, Verdict
+from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Call, Charge
 from tests.factories import CAUSE, CustomerFactory
 from webhooks.models import Event
@@ -77,10 +77,14 @@ def watch(checkout: Checkout) -> None:
 
 def notify(checkout: Checkout) -> None:
     """The bank tells how all its calls stand, and the pump that this wakes runs."""
-    payments = Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True)
-    for call in Call.objects.filter(charge__payment__in=list(payments)).select_related("charge"):
-        notifications.hear(journal.record(call))
+    payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
+    for call in Call.objects.filter(charge__payment__in=payments).select_related("charge"):
+        verdict = Verdict(call.verdict)
+        told = Notification(str(call.pk), call.charge.payment, call.kind, verdict, call.reference)
+        notifications.hear_message(told)
     doubt.finish_all_of(checkout.pk)
+    for payment_uuid in payments:
+        sync.sync(payment_uuid)
 
 
 def confirm(checkout: Checkout) -> None:

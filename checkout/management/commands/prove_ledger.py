@@ -9,6 +9,7 @@ from checkout.models import ProofRun
 from checkout.proof import invariants, proving, references, running
 from checkout.proof.proving import Breach
 from config.lib import clock
+from payments.discrepancies import kinds
 
 QUIET_SECONDS = 10  # between two lines that tell how far it is
 
@@ -35,9 +36,9 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stderr.write("Stopped. Start it again, and it goes on from here.")
             sys.exit(130)
-        promises = [proved.promise for proved in (*invariants.INVARIANTS, *references.REFERENCES)]
-        for promise in promises if hours is not None else [*promises, proving.SUMS]:
-            self.stdout.write(f"proved: {promise}")
+        proved = [invariant.kind for invariant in (*invariants.INVARIANTS, *references.REFERENCES)]
+        for kind in proved if hours is not None else [*proved, kinds.LEDGER_SUMS]:
+            self.stdout.write(f"0 cases: {kind.sentence}")
         self.stdout.write(told)
 
     def _changed(self, hours: float) -> str:
@@ -65,7 +66,7 @@ class Command(BaseCommand):
 
     def _name(self, found: list[Breach]) -> None:
         for breach in found:
-            self.stderr.write(f"{breach.subject}  breaks: {breach.invariant}")
+            self.stderr.write(f"{breach.subject}  {breach.kind.sentence}")
 
 
 def _next(run: ProofRun) -> str:

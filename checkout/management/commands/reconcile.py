@@ -6,8 +6,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from checkout.restore import repairing
 from checkout.restore.repairing import Repair
+from checkout.syncing import sync
 from config.lib import clock
-from payments import opening, reconciliation
+from payments import opening
+from payments.inquiring import inquiries, reconciliation
+from payments.models import Discrepancy
 from payments.provider import ProviderUnreachable
 
 UNREACHABLE = {
@@ -17,13 +20,13 @@ UNREACHABLE = {
 
 
 class Command(BaseCommand):
-    help = "Compare our operations with the provider's own list; exits 1 and prints what differs."
+    help = "Read the provider's books of every payment that has changed; exits 1 and prints what does not add up."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--since-hours",
             type=float,
-            help="how far to look back (48; with --repair to an hour before the last line of our history)",
+            help="how far to look back (else to the last complete run; with --repair to the end of our history)",
         )
         parser.add_argument(
             "--repair",
@@ -38,7 +41,7 @@ class Command(BaseCommand):
             if options["repair"]:
                 self._repair(since or repairing.last_moment())
             else:
-                self._compare(since or clock.now() - reconciliation.LOOK_BACK)
+                self._reconcile(since)
         except ProviderUnreachable:
             raise CommandError(UNREACHABLE[options["repair"]]) from None
 
@@ -50,24 +53,20 @@ class Command(BaseCommand):
 
     def _tell(self, done: Repair) -> None:
         self.stdout.write(
-            f"{done.payments} payments and {done.operations} operations written again, {done.booked} refunds booked as"
-            " made outside. The service is open."
+            f"{done.payments} payments written again, {done.synced} followed. The service is open."
         )
         self.stdout.write(
-            f"{len(done.unknown)} payments are of orders that are not in our books (each a discrepancy),"
-            f" {len(done.left)} have an open operation, which the pumps look up."
+            f"{len(done.unknown)} payments are of orders that are not in our books: each a discrepancy."
         )
 
-    def _compare(self, since: datetime) -> None:
-        compared = reconciliation.compare(since)
-        for found in compared.differences:
-            self.stdout.write(
-                f"{found.subject}  {found.kind}  ours: {found.ours or 'nothing'}"
-                f"  theirs: {found.theirs or 'nothing'}"
-            )
-        self.stdout.write(
-            f"{compared.ours} operations of ours, {compared.theirs} of the provider's,"
-            f" {len(compared.differences)} differences"
-        )
-        if compared.differences:
+    def _reconcile(self, since: datetime | None) -> None:
+        began_at = clock.now()
+        count = reconciliation.run(since)
+        while (claimed := inquiries.claim()) is not None:
+            sync.look_into(claimed)
+        found = Discrepancy.objects.filter(created_at__gte=began_at).order_by("created_at")
+        for row in found:
+            self.stdout.write(f"{row.subject}  {row.kind}  {row.facts}")
+        self.stdout.write(f"{count} payments read, {len(found)} discrepancies")
+        if found:
             sys.exit(1)

@@ -12,14 +12,13 @@ from django.http import HttpRequest
 from payments.models import Operation, Payment
 from payments.provider import (
     AmountRule,
+    Books,
     CardForm,
     CardUse,
-    DisputeRecord,
     Entry,
     Notification,
     Outcome,
     PaymentRecord,
-    Record,
     Verdict,
 )
 from payments.providers.sandbox import client, notifications
@@ -72,7 +71,8 @@ class SandboxProvider:
         return _ask("void", operation, patience)
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
-        return _ask("refund", operation, patience, amount=operation.amount)
+        purpose = {"refund": operation.refund_uuid, "share": operation.share_uuid}
+        return _ask("refund", operation, patience, amount=operation.amount, **purpose)
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         return _with_address(_ask("look_up", operation, patience, kind=operation.kind))
@@ -80,20 +80,12 @@ class SandboxProvider:
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
         return [notifications.read(request.headers.get(notifications.HEADER, ""), request.body)]
 
-    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
-        found: list[DisputeRecord] = client.ask("disputes", payment=payment.pk)
+    def movements(self, payment: Payment) -> Books:
+        found: Books = client.ask("movements", payment=payment.pk)
         return found
 
-    def disputed(self, since: datetime) -> Iterable[UUID]:
-        found: list[UUID] = client.ask("disputed", since=since)
-        return found
-
-    def records(self, since: datetime) -> Iterable[Record]:
-        found: list[Record] = client.ask("records", since=since)
-        return found
-
-    def refunds_of(self, payment: Payment) -> Iterable[Record]:
-        found: list[Record] = client.ask("refunds_of", payment=payment.pk)
+    def changed(self, since: datetime) -> Iterable[UUID]:
+        found: list[UUID] = client.ask("changed", since=since)
         return found
 
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:

@@ -157,8 +157,13 @@ def _later_by_card(kind: str, charge: Charge) -> Later | None:
     return Later(seconds) if kind == "capture" and seconds else None
 
 
-def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
-    """Accept a refund of `amount` minor units, which settles or fails after SANDBOX_REFUND_SECONDS."""
+def refund(
+    *, key: UUID, payment: UUID, amount: int, refund: UUID | None = None, share: UUID | None = None
+) -> Outcome:
+    """Accept a refund of `amount` minor units, which settles or fails after SANDBOX_REFUND_SECONDS.
+
+    `refund` and `share` are the caller's ids of what it is for.
+    """
     with transaction.atomic():
         charge = settling.locked(payment)
         if charge is None:
@@ -178,6 +183,7 @@ def refund(*, key: UUID, payment: UUID, amount: int) -> Outcome:
             facts = {"reason": "nothing_to_refund", "amount": amount}
             return journal.write(charge, "refund", key, Verdict.FAILED, **facts)
         facts = {"settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)}
+        facts |= {"refund": refund, "share": share}
         facts["fails_with"] = settling.CLOSED if charge.card.refund_fails else ""
         return journal.write(charge, "refund", key, Verdict.PENDING, amount=amount, **facts)
 
@@ -202,7 +208,9 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
         return found or Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
 
 
-def refuse(*, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None) -> Outcome:
+def refuse(
+    *, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None, **_: object
+) -> Outcome:
     """Refuse a call; a repeated call under its key gets the same answer."""
     with transaction.atomic():
         charge = settling.locked(payment)
@@ -213,8 +221,11 @@ def refuse(*, key: UUID, payment: UUID, kind: str, reason: str, amount: int | No
         return repeated or journal.write(charge, kind, key, Verdict.FAILED, **facts)
 
 
-def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0) -> None:
-    """Capture, void or refund as somebody in the bank's own dashboard would, and notify the caller."""
+def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0, is_pending: bool = False) -> str:
+    """Capture, void or refund as staff do in the bank's own dashboard, notify the caller and return the reference.
+
+    A refund with `is_pending` stays so until settling.end_refund ends it.
+    """
     key = uuid7()
     if kind == "refund":
         refund(key=key, payment=payment, amount=amount)
@@ -222,5 +233,8 @@ def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0) -> None:
         _act(key, kind, payment, None)
     line = Call.objects.get(pk=key)
     line.reference = None
-    line.save(update_fields=["reference"])
+    if is_pending:
+        line.settles_at = None
+    line.save(update_fields=["reference", "settles_at"])
     journal.tell(line)
+    return str(key)

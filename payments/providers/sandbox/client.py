@@ -7,23 +7,31 @@ from typing import Any
 from django.conf import settings
 
 from config.lib import idle
-from payments.provider import SERVER_ERROR, Outcome, Verdict
-from payments.providers.sandbox import bank, disputing, fault_injection, journal, notifications, settling
+from payments.provider import Outcome, ProviderUnreachable, Verdict
+from payments.providers.sandbox import (
+    bank,
+    books,
+    disputing,
+    fault_injection,
+    journal,
+    notifications,
+    settling,
+)
 from payments.providers.sandbox.models import Fault
 
+SECONDS = 5.0  # until a question counts as unanswered
 OTHERS: dict[str, Callable[..., Any]] = {
     "open_session": bank.open_session,
     "tokenise": bank.tokenise,
     "answer_challenge": bank.answer_challenge,
     "act_in_dashboard": bank.act_in_dashboard,
+    "changed": books.changed,
     "decide": disputing.decide,
     "dispute": disputing.dispute,
-    "disputed": disputing.disputed,
-    "disputes": disputing.disputes,
     "advance": settling.advance,
+    "end_refund": settling.end_refund,
+    "movements": books.movements,
     "payments": journal.payments,
-    "records": journal.records,
-    "refunds_of": journal.refunds_of,
     "set_fault": fault_injection.set_fault,
     "tell": notifications.tell,
 }
@@ -35,7 +43,7 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
         return fault_injection.call(verb, arguments)
     except fault_injection.Broken as broken:
         if broken.mode in fault_injection.ERRORS:
-            return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
+            return Outcome(Verdict.UNKNOWN)
         if broken.mode in (Fault.Mode.HANG, Fault.Mode.DONE_THEN_HANG):
             idle.begin()
             time.sleep(patience)
@@ -43,8 +51,14 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
 
 
 def ask(verb: str, /, **arguments: Any) -> Any:
-    """Make one of the OTHERS, into which no faults are injected. Raises bank.UnknownCard."""
-    return OTHERS[verb](**arguments)
+    """Make one of the OTHERS. Raises bank.UnknownCard, and ProviderUnreachable for an injected fault."""
+    try:
+        return OTHERS[verb](**arguments)
+    except fault_injection.Broken as broken:
+        if broken.mode == Fault.Mode.HANG:
+            idle.begin()
+            time.sleep(SECONDS)
+        raise ProviderUnreachable from broken
 
 
 def address() -> str:

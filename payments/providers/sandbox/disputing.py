@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -9,35 +10,41 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from config.lib import clock
-from payments.provider import DisputeRecord, DisputeStatus
+from payments.provider import DisputeLine, DisputeRecord, DisputeStatus
 from payments.providers.sandbox.models import BankNotification, Charge, Dispute
 
 TIME_TO_RESPOND = timedelta(days=7)
 
 
-def begin(charge: Charge, *, seconds: float = 0, reason: str = "fraudulent") -> None:
-    """Let the payer dispute the whole of a charge, `seconds` from now."""
+def begin(charge: Charge, *, seconds: float = 0, amount: int | None = None, **facts: Any) -> Dispute:
+    """Let the payer dispute a charge, the whole of it without an `amount`, `seconds` from now."""
     opens_at = clock.now() + timedelta(seconds=seconds)
-    respond_by = opens_at + TIME_TO_RESPOND
-    Dispute.objects.create(
-        charge=charge, amount=charge.amount, reason=reason, opens_at=opens_at, respond_by=respond_by
-    )
+    facts = {"reason": "fraudulent", "respond_by": opens_at + TIME_TO_RESPOND} | facts
+    return Dispute.objects.create(charge=charge, amount=amount or charge.amount, opens_at=opens_at, **facts)
 
 
-def dispute(*, payment: UUID, reason: str = "fraudulent") -> None:
-    """Let the payer dispute a payment now."""
-    begin(Charge.objects.get(payment=payment), reason=reason)
+def dispute(
+    *, payment: UUID, reason: str = "fraudulent", amount: int | None = None, is_inquiry: bool = False
+) -> str:
+    """Let the payer dispute a payment, or inquire about it, now; return the dispute's reference."""
+    charge = Charge.objects.get(payment=payment)
+    return str(begin(charge, amount=amount, reason=reason, is_inquiry=is_inquiry).pk)
 
 
-def decide(*, payment: UUID, is_won: bool) -> None:
-    """Decide the open dispute of a payment, for the merchant or for the payer, and notify the caller."""
+def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
+    """Decide a dispute for the merchant or for the payer, move its money there, and notify the caller.
+
+    Without a reference it is the payment's open dispute, or the newest. One that was decided is decided by an appeal.
+    """
     with transaction.atomic():
-        found = Dispute.objects.select_for_update().get(
-            charge__payment=payment, status=Dispute.Status.OPEN, opens_at__lte=Now()
-        )
+        rows = _opened(payment).select_for_update(of=("self",))
+        named = [row for row in rows if reference in ("", str(row.pk))]
+        found = max(named, key=lambda row: (row.status == Dispute.Status.OPEN, row.opens_at))
         found.status = Dispute.Status.WON if is_won else Dispute.Status.LOST
         found.decided_at = clock.now()
-        found.save(update_fields=["status", "decided_at"])
+        if found.has_taken == is_won:
+            found.moved_at.append(found.decided_at)
+        found.save(update_fields=["status", "decided_at", "moved_at"])
         _notify(found)
 
 
@@ -54,8 +61,8 @@ def tell_due(payments: Sequence[UUID] | None = None) -> None:
 
 
 def holds_back(charge: Charge) -> bool:
-    """Whether a dispute of the charge is open or lost, so that nothing more is given back."""
-    return _opened(charge.payment).exclude(status=Dispute.Status.WON).exists()
+    """Whether the payer has the money of a dispute, open or lost, so that nothing more is given back."""
+    return any(row.has_taken for row in _opened(charge.payment))
 
 
 def disputes(*, payment: UUID) -> Sequence[DisputeRecord]:
@@ -76,6 +83,10 @@ def _record(row: Dispute) -> DisputeRecord:
         status=DisputeStatus(row.status),
         opened_at=row.opens_at,
         respond_by=row.respond_by,
+        lines=[
+            DisputeLine(f"{row.pk}:{number}", is_back=number % 2 == 0, at=at)
+            for number, at in enumerate(row.moves, start=1)
+        ],
     )
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from payments.providers.sandbox.models import BrokenKey, Call, Fault
 from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
+LATE = timedelta(seconds=5)  # how far stale books are behind
 SILENCE = timedelta(seconds=2)  # how long nothing else is answered after a capture whose answer is lost
 UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
 DONE = {
@@ -73,6 +74,17 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
     if verb == "capture" and card is not None and card.loses_capture_answer:
         _lose_first_answer(_payment_of(arguments))
     return outcome
+
+
+def begin_reading(payment: UUID) -> datetime | None:
+    """Return the moment after which the books lack what is new, None if they are up to date. Raises Broken."""
+    now, charge = clock.now(), journal.CHARGE.first(payment)
+    if charge is not None and charge.silent_until and charge.silent_until > now:
+        raise Broken(Mode.DOWN)
+    fault = _next_fault("movements")
+    if fault in UNDONE:
+        raise Broken(fault)
+    return now - LATE if fault == Mode.STALE else None
 
 
 class _Set(NamedTuple):

@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib import clock
 from config.lib.prepared import Prepared
-from payments.provider import Outcome, PaymentRecord, Record, Verdict
+from payments.provider import Outcome, PaymentRecord, Verdict
 from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
@@ -73,18 +73,6 @@ def tell(call: Call) -> BankNotification:
     return BankNotification.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
 
 
-def records(*, since: datetime) -> list[Record]:
-    """Return the lines that are new or have changed after `since`, as they stand."""
-    calls = Call.objects.filter(changed_at__gte=since).select_related("charge").order_by("created_at")
-    return [record(call) for call in calls]
-
-
-def refunds_of(*, payment: UUID) -> list[Record]:
-    """Return the lines of a payment's refunds, as they stand."""
-    calls = Call.objects.filter(charge__payment=payment, kind="refund").select_related("charge")
-    return [record(call) for call in calls.order_by("created_at")]
-
-
 def payments(*, since: datetime) -> list[PaymentRecord]:
     """Return the charges that were made after `since`."""
     return [payment(charge) for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")]
@@ -100,20 +88,6 @@ def payment(charge: Charge) -> PaymentRecord:
         currency=charge.currency,
         is_moved=charge.state not in (Charge.State.DECLINED, Charge.State.CHALLENGED),
         card=charge.shown_card,
-    )
-
-
-def record(call: Call) -> Record:
-    """Return a line as the caller's record, under the caller's own key if it has one."""
-    return Record(
-        key=call.reference or call.key,
-        kind=call.kind,
-        verdict=Verdict(call.verdict),
-        payment=call.charge.payment,
-        account=call.charge.account,
-        amount=call.amount,
-        currency=call.charge.currency,
-        is_outside=call.reference is None,
     )
 
 

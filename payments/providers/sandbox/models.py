@@ -1,8 +1,11 @@
 """The sandbox bank's own tables. They know our payments and operations only by the ids that we send."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import ClassVar, cast
 from uuid import UUID
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -125,6 +128,13 @@ class Call(PreparedModel):
         null=True, blank=True, help_text="When a refund that was settled comes back."
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    refund = models.UUIDField(
+        null=True, blank=True, help_text="The caller's id of the refund that it is for."
+    )
+    share = models.UUIDField(null=True, blank=True, help_text="The caller's id of the share that it is for.")
+    has_returned = models.BooleanField(
+        default=False, db_default=False, help_text="Whether a refund was settled before it failed."
+    )
     changed_at = models.DateTimeField(
         default=timezone.now,
         help_text="Since when it stands as it does: who lists what is new sees it again.",
@@ -141,7 +151,10 @@ class Call(PreparedModel):
 
 
 class Dispute(models.Model):
-    """A payer has disputed a charge: its money is taken back until the dispute is decided."""
+    """A payer has disputed a charge: its money is taken back until the dispute is decided.
+
+    An inquiry takes nothing until it is lost. An appeal decides a dispute again.
+    """
 
     class Status(models.TextChoices):
         OPEN = "open"
@@ -156,6 +169,14 @@ class Dispute(models.Model):
     opens_at = models.DateTimeField(help_text="Nobody knows of it before.")
     respond_by = models.DateTimeField()
     decided_at = models.DateTimeField(null=True, blank=True)
+    is_inquiry = models.BooleanField(default=False, db_default=False)
+    moved_at = ArrayField(
+        models.DateTimeField(),
+        default=list,
+        db_default=[],
+        blank=True,
+        help_text="When decisions moved its money: back to the merchant, or away again.",
+    )
     is_told = models.BooleanField(default=False)
 
     class Meta:
@@ -163,6 +184,16 @@ class Dispute(models.Model):
 
     def __str__(self) -> str:
         return f"{self.reason} {self.status}"
+
+    @property
+    def moves(self) -> Sequence[datetime]:
+        """Return when it moved its money: taken first, then by turns given back and taken again."""
+        return [*([] if self.is_inquiry else [self.opens_at]), *self.moved_at]
+
+    @property
+    def has_taken(self) -> bool:
+        """Whether the payer has the money now."""
+        return len(self.moves) % 2 == 1
 
 
 class BankNotification(models.Model):
@@ -220,9 +251,10 @@ class Fault(models.Model):
         REFUND_CARD_CLOSED = "refund_card_closed", "refused: the card's account is closed"
         VOID_REFUSED_ONCE = "void_refused_once", "refused for a passing reason"
         VOID_REFUSED = "void_refused", "refused for good"
+        STALE = "stale", "the books are read without what is newer than five seconds"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    verb = models.CharField(max_length=10, help_text="authorize, capture, void, refund or look_up")
+    verb = models.CharField(max_length=10, help_text="authorize, capture, void, refund, look_up or movements")
     mode = models.CharField(max_length=20, choices=Mode)
     times = models.PositiveIntegerField()
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -14,13 +13,8 @@ from django.db.models import Q
 from config.lib import clock, crypto
 from config.lib.leases import Queue
 from config.lib.web import http
-from payments.provider import (
-    ForgedNotification,
-    Notification,
-    Record,
-    Verdict,
-)
-from payments.providers.sandbox import journal, settling
+from payments.provider import ForgedNotification, Notification, Verdict
+from payments.providers.sandbox import settling
 from payments.providers.sandbox.models import BankNotification
 
 HEADER = "Bank-Signature"
@@ -47,10 +41,22 @@ def tell(*, payments: Sequence[UUID]) -> Sequence[Notification]:
 
 
 def _told(notification: BankNotification) -> Notification:
-    name, verdict = str(notification.pk), notification.verdict
-    if notification.call is not None:
-        return Notification(name, replace(journal.record(notification.call), verdict=Verdict(verdict)))
-    return Notification(name, disputed=notification.dispute.charge.payment if notification.dispute else None)
+    return Notification(**_facts(notification))
+
+
+def _facts(notification: BankNotification) -> dict[str, Any]:
+    """Return what a notification says: of a dispute, only whose it is."""
+    call = notification.call
+    if call is None:
+        charge = notification.dispute.charge if notification.dispute else None
+        return {"id": str(notification.pk), "payment": charge.payment if charge else None}
+    return {
+        "id": str(notification.pk),
+        "payment": call.charge.payment,
+        "kind": call.kind,
+        "verdict": Verdict(notification.verdict),
+        "operation": call.reference,
+    }
 
 
 def _claim() -> BankNotification | None:
@@ -62,7 +68,7 @@ _WAITING = Queue(BankNotification.objects.all, "due_at")
 
 def send(notification: BankNotification) -> None:
     """Send a notification once; one that is not accepted is due again, ever later."""
-    body = orjson.dumps({"id": str(notification.pk), "verdict": notification.verdict} | _about(notification))
+    body = orjson.dumps(_facts(notification))
     try:
         headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
         answer = http.post(f"{settings.BASE_URL}/provider/notifications", body, headers, seconds=SECONDS)
@@ -73,12 +79,6 @@ def send(notification: BankNotification) -> None:
     over = is_taken or notification.attempts >= MAX_ATTEMPTS
     notification.due_at = None if over else clock.now() + timedelta(seconds=2**notification.attempts)
     notification.save(update_fields=["attempts", "due_at"])
-
-
-def _about(notification: BankNotification) -> dict[str, Any]:
-    if notification.call is not None:
-        return {"record": journal.record(notification.call)}
-    return {"disputed": str(notification.dispute.charge.payment) if notification.dispute else None}
 
 
 def sign(body: bytes, at: int) -> str:
@@ -97,17 +97,11 @@ def read(header: str, body: bytes) -> Notification:
         raise ForgedNotification
     try:
         content = orjson.loads(body)
-        if content.get("disputed"):
-            return Notification(content["id"], disputed=UUID(content["disputed"]))
-        return Notification(content["id"], as_record(content["record"] | {"verdict": content["verdict"]}))
+        ids = {name: UUID(content[name]) for name in ("payment", "operation") if content.get(name)}
+        told = {"verdict": Verdict(content["verdict"])} if "verdict" in content else {}
+        return Notification(**content | ids | told)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ForgedNotification from error
-
-
-def as_record(row: dict[str, Any]) -> Record:
-    """Give a line of the journal that came as JSON its types again."""
-    ids = {name: UUID(row[name]) for name in ("key", "payment", "account")}
-    return Record(**row | ids | {"verdict": Verdict(row["verdict"])})
 
 
 def _signed(body: bytes, at: str) -> str:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.db.models.functions import Greatest, Now
 
 from config.lib import clock
 from config.lib.prepared import Prepared
@@ -75,7 +76,24 @@ def advance(*, payments: Sequence[UUID], seconds: int) -> None:
     waiting.filter(verdict=Verdict.PENDING).update(settles_at=F("settles_at") - sooner)
     waiting.filter(returns_at__isnull=False).update(returns_at=F("returns_at") - sooner)
     disputes = Dispute.objects.filter(charge__payment__in=payments)
-    disputes.update(opens_at=F("opens_at") - sooner, respond_by=F("respond_by") - sooner)
+    disputes.update(respond_by=F("respond_by") - sooner)
+    unopened = disputes.filter(opens_at__gt=Now())
+    unopened.update(opens_at=Greatest(F("opens_at") - sooner, Now()))  # `changed` lists it as new
+
+
+def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
+    """End a refund now: a pending one settles, or fails with a reason; a settled one comes back."""
+    with transaction.atomic():
+        charge = locked(payment)
+        lines = journal.lines(charge) if charge else []
+        (line,) = [line for line in lines if str(line.key) == reference and line.verdict != Verdict.FAILED]
+        now = clock.now()
+        if line.verdict == Verdict.PENDING:
+            line.settles_at, line.fails_with = now, fails_with
+            line.save(update_fields=["settles_at", "fails_with"])
+        else:
+            line.returns_at = now
+        settle([line])
 
 
 def carry_out(kind: str, charge: Charge) -> None:
@@ -104,4 +122,4 @@ def _come_back(line: Call) -> None:
     charge = line.charge
     charge.refunded_amount -= line.amount
     charge.save(update_fields=["refunded_amount"])
-    journal.change(line, verdict=Verdict.FAILED, reason=CLOSED, returns_at=None)
+    journal.change(line, verdict=Verdict.FAILED, reason=CLOSED, returns_at=None, has_returned=True)

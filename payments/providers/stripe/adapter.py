@@ -13,14 +13,16 @@ from stripe.params import PaymentIntentConfirmParams, PaymentIntentCreateParams,
 
 from config.lib.web import origins
 from payments.models import Operation, Payment
-from payments.provider import SERVER_ERROR, CardForm, CardPage, CardUse, Outcome, Verdict
+from payments.provider import CardForm, CardPage, CardUse, Outcome, Verdict
 from payments.providers.stripe import (
     amounts,
     balance,
     books,
+    changes,
     client,
-    disputes,
     intents,
+    metadata,
+    movements,
     notifications,
     readiness,
     reasons,
@@ -32,7 +34,6 @@ Kind = Operation.Kind
 Change: TypeAlias = Callable[[PaymentIntentService, str, RequestOptions], stripe.PaymentIntent]
 METHODS = ["card", "link"]  # cards, the wallets that bring cards, and Link: all of them can be held
 UNKNOWN_CALL = "payment_intent_unexpected_state"
-KEY_IN_USE = "idempotency_key_in_use"
 
 
 class StripeProvider:
@@ -46,10 +47,8 @@ class StripeProvider:
     key_life = timedelta(hours=24)  # Stripe's reference: "Idempotent requests"
     amount_rule = staticmethod(amounts.rule)
     parse_notifications = staticmethod(notifications.read)
-    disputes = staticmethod(disputes.of_payment)
-    disputed = staticmethod(books.disputed)
-    records = staticmethod(books.records)
-    refunds_of = staticmethod(books.refunds_of)
+    movements = staticmethod(movements.movements)
+    changed = staticmethod(changes.changed)
     payments = staticmethod(books.payments)
     entries = staticmethod(balance.entries)
     missing = staticmethod(readiness.missing)
@@ -76,7 +75,7 @@ class StripeProvider:
             "currency": payment.currency.lower(),
             "capture_method": "manual",
             "allowed_payment_method_types": METHODS,
-            "metadata": books.names(payment),
+            "metadata": metadata.describe_payment(payment),
         }
         made = client.of(payment.provider_account, seconds=patience).v1.payment_intents
 
@@ -109,7 +108,7 @@ class StripeProvider:
         asked: RefundCreateParams = {
             "payment_intent": payment.provider_reference,
             "amount": amounts.theirs(operation.amount, payment.currency),
-            "metadata": {refunds.OPERATION: str(operation.pk)},
+            "metadata": metadata.describe_refund(operation),
         }
         made = client.of(payment.provider_account, seconds=patience).v1.refunds
         return _told(Kind.REFUND, lambda: refunds.outcome(made.create(asked, _under(operation.pk))))
@@ -175,13 +174,13 @@ def _refused(kind: str, error: stripe.StripeError) -> Outcome:
         param=getattr(error, "param", None),
         request=error.request_id,
     )
-    if code == KEY_IN_USE or isinstance(error, stripe.IdempotencyError):
-        return Outcome(Verdict.UNKNOWN)  # an earlier call under this key is still on its way
     if isinstance(error, stripe.InvalidRequestError):
         return _impossible(kind, code, error)
     if isinstance(error, stripe.AuthenticationError | stripe.PermissionError) and kind == Kind.AUTHORIZE:
         return Outcome(Verdict.FAILED, reason="provider_refused")
-    return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
+    # A key in use (409) has an earlier call on its way, and a 5xx can be carried out later. Stripe's documentation:
+    # "Advanced error handling", "Server errors".
+    return Outcome(Verdict.UNKNOWN)
 
 
 def _impossible(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:

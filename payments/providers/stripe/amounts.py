@@ -11,10 +11,13 @@ from payments.provider import AmountRule
 
 # For a currency that is not here Stripe's minimum is worth about 0.50 USD: less is refused there, not here.
 MINIMUM = {
-    "AED": 200, "AUD": 50, "BGN": 100, "BRL": 50, "CAD": 50, "CHF": 50, "CZK": 1500, "DKK": 250, "EUR": 50,
-    "GBP": 30, "HKD": 400, "HUF": 17500, "INR": 50, "JPY": 50, "MXN": 1000, "MYR": 200, "NOK": 300, "NZD": 50,
-    "PLN": 200, "RON": 200, "SEK": 300, "SGD": 50, "THB": 1000, "USD": 50,
+    "AED": 200, "ARS": 50, "AUD": 50, "BRL": 50, "CAD": 50, "CHF": 50, "COP": 50, "CZK": 1500, "DKK": 250,
+    "EUR": 50, "GBP": 30, "HKD": 400, "HUF": 17500, "IDR": 50, "ILS": 50, "INR": 50, "JPY": 50, "KRW": 50,
+    "MXN": 1000, "MYR": 200, "NOK": 300, "NZD": 50, "PHP": 50, "PLN": 200, "RON": 200, "RUB": 50, "SEK": 300,
+    "SGD": 50, "THB": 1000, "USD": 50, "ZAR": 50,
 }  # fmt: skip
+# Eight digits, as the reference of PaymentIntents says. Most cards can be charged more; Link, and JCB in Japan, cannot.
+MAXIMUM = 99_999_999
 WITHOUT_DECIMALS = frozenset(
     ("BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF")
 )
@@ -39,9 +42,9 @@ def _counted(currency: str) -> _Counted:
 
 def rule(currency: str) -> AmountRule:
     """Return which amounts Stripe charges, in our minor units."""
-    counted = _counted(currency)
-    step = max(1, round(_ours(counted.step, currency)))
-    return AmountRule(minimum=max(1, round(_ours(MINIMUM.get(currency, 1), currency))), step=step)
+    minimum = max(1, ours(MINIMUM.get(currency, 1), currency))
+    step = max(1, ours(_counted(currency).step, currency))
+    return AmountRule(minimum=minimum, step=step, maximum=ours(MAXIMUM, currency))
 
 
 def theirs(amount: int, currency: str) -> int:
@@ -51,8 +54,5 @@ def theirs(amount: int, currency: str) -> int:
 
 def ours(amount: int, currency: str) -> int:
     """Return an amount that Stripe names in our minor units; `currency` as Stripe writes it, or as we do."""
-    return int(_ours(amount, currency.upper()))
-
-
-def _ours(amount: int, currency: str) -> Decimal:
-    return Decimal(amount).scaleb(money.minor_digits(currency) - _counted(currency).digits)
+    code = currency.upper()
+    return int(Decimal(amount).scaleb(money.minor_digits(code) - _counted(code).digits))

@@ -14,7 +14,7 @@ from stripe.params import BalanceTransactionListParams, PayoutListParams
 
 from payments.models import BalanceEntry, Operation, Payment
 from payments.provider import Entry
-from payments.providers.stripe import amounts, books, refunds
+from payments.providers.stripe import amounts, books, metadata
 
 Kind = Operation.Kind
 _KINDS = {
@@ -76,7 +76,6 @@ def _ours(source: Any, account: str) -> tuple[Payment | None, UUID | None]:
     if source.object == "charge":
         own = payment.operations.filter(kind=Kind.CAPTURE, state=Operation.State.SUCCEEDED)
         return payment, own.values_list("pk", flat=True).first()
-    named = refunds.operation_of(source)
-    return payment, next(
-        (row.pk for row in payment.operations.filter(kind=Kind.REFUND) if str(row.pk) == named), None
-    )
+    named = metadata.read_id(source, metadata.OPERATION)
+    refunds = payment.operations.filter(kind=Kind.REFUND).values_list("pk", flat=True)
+    return payment, named if named in refunds else None

@@ -1,27 +1,27 @@
-"""Stripe's books as ours are compared with: records of what each PaymentIntent and refund says.
+"""Stripe's lists by account: the payments that were made there, and whose an object of Stripe's is.
 
-An intent or refund without a payment of ours in that account makes no record: another system may use the account.
-Rule provider.accounts.
+What names no payment of ours in that account is left out: another system may use it. Rule provider.accounts.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, TypeVar
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import stripe
 import structlog
 from django.db.models import QuerySet
-from stripe.params import EventListParams, PaymentIntentListParams
+from stripe.params import PaymentIntentListParams
 
 from payments.models import FormerAccount, Merchant, Operation, Payment
-from payments.provider import PaymentRecord, ProviderUnreachable, Record, Verdict
-from payments.providers.stripe import amounts, client, intents, refunds
+from payments.provider import PaymentRecord, ProviderUnreachable, Verdict
+from payments.providers.stripe import amounts, client, intents, metadata
 
 log = structlog.get_logger("payments.providers.stripe")
 T = TypeVar("T", bound=stripe.StripeObject)
 Kind = Operation.Kind
+NAMES = (metadata.PAYMENT, metadata.MERCHANT, metadata.SUBJECT)
+# What a webhook endpoint is to hear.
 EVENTS = (
     *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
     *("payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded"),
@@ -29,66 +29,45 @@ EVENTS = (
     *("charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated"),
     *("charge.dispute.funds_reinstated", "charge.dispute.funds_withdrawn"),
 )
-NAMES = ("payment", "merchant", "subject")  # in the metadata of a PaymentIntent
-_OUTSIDE = UUID("6d1bd7a4-2e4d-4f4f-9f7e-6f2a4d6d7a10")  # the name space of ids for acts that we did not make
-
-
-def records(since: datetime) -> Iterator[Record]:
-    """Yield what has become of every PaymentIntent and refund that has changed since. Raises ProviderUnreachable."""
-    for account in accounts():
-        seen = set()
-        for event in _events(account, since, "payment_intent", "refund"):
-            thing = event.data.object
-            if thing.id not in seen:  # the newest event comes first
-                seen.add(thing.id)
-                yield from of_thing(thing, account)
-
-
-def refunds_of(payment: Payment) -> list[Record]:
-    """Return every refund of a payment, also those that others made. Raises ProviderUnreachable."""
-    if not payment.provider_reference:
-        return []
-    asks = client.of(payment.provider_account, seconds=client.ASK_SECONDS)
-    try:
-        found = list(refunds.of_payment(payment, asks))
-    except stripe.StripeError as error:
-        raise ProviderUnreachable from error
-    return [record for refund in found for record in _of_refund(refund, payment)]
 
 
 def payments(since: datetime) -> Iterator[PaymentRecord]:
-    """Yield every PaymentIntent made since that names a payment of ours. Raises ProviderUnreachable."""
+    """Yield every PaymentIntent made since that names a payment of ours. Raises ProviderUnreachable.
+
+    The holder of an account can write any metadata in it. It counts only for a merchant who has or had the account.
+    """
     asked: PaymentIntentListParams = {
         "created": {"gte": int(since.timestamp())},
         "limit": 100,
         "expand": ["data.latest_charge"],
     }
     for account in accounts():
+        merchants = _merchants_of(account)
         for intent in _intents(account, asked):
-            payment, merchant, subject = (_uuid(_named(intent, name)) for name in NAMES)
-            if payment and merchant and subject:
+            payment, merchant, subject = (metadata.read_id(intent, name) for name in NAMES)
+            if payment is None or merchant is None or subject is None:
+                continue
+            if merchant in merchants and not _is_of_another(payment, merchant):
                 yield _payment(intent, account, payment, merchant, subject)
+            else:
+                log.error(
+                    "stripe metadata not believed", account=account, intent=intent.id, payment=str(payment)
+                )
+
+
+def _merchants_of(account: str) -> set[UUID]:
+    """Return the merchants who have or had an account, "" for the platform's own."""
+    now = Merchant.objects.filter(provider_account=account).values_list("pk")
+    former = FormerAccount.objects.filter(provider_account=account).values_list("merchant")
+    return {merchant for (merchant,) in now.union(former)}
+
+
+def _is_of_another(payment: UUID, merchant: UUID) -> bool:
+    return Payment.objects.filter(pk=payment).exclude(merchant=merchant).exists()
 
 
 def _intents(account: str, asked: PaymentIntentListParams) -> Iterator[stripe.PaymentIntent]:
     return pages(account, lambda asks: asks.v1.payment_intents.list(asked))
-
-
-def names(payment: Payment) -> dict[str, str]:
-    """Return what a PaymentIntent keeps in its metadata, so that a payment lost here can be rebuilt from it."""
-    values = (payment.pk, payment.merchant_id, payment.subject)
-    return dict(zip(NAMES, map(str, values), strict=True))
-
-
-def _named(intent: stripe.PaymentIntent, name: str) -> str:
-    return intent.metadata[name] if intent.metadata and name in intent.metadata else ""
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def _payment(
@@ -107,15 +86,6 @@ def _payment(
     )
 
 
-def disputed(since: datetime) -> Iterator[UUID]:
-    """Yield our ids of the payments with a dispute that has changed since. Raises ProviderUnreachable."""
-    for account in accounts():
-        for event in _events(account, since, "charge.dispute"):
-            payment = payment_of(event.data.object, account)
-            if payment is not None:
-                yield payment.pk
-
-
 def accounts() -> list[str]:
     """Return the accounts that merchants have or had, "" for the platform's own: payments stay where they were made."""
     former = FormerAccount.objects.values_list("provider_account", flat=True)
@@ -125,12 +95,6 @@ def accounts() -> list[str]:
 def current_accounts() -> QuerySet[Merchant, str]:
     """Return the accounts that payments to come are made in, "" for the platform's own."""
     return Merchant.objects.values_list("provider_account", flat=True).distinct()
-
-
-def _events(account: str, since: datetime, *kinds: str) -> Iterator[stripe.Event]:
-    types = [name for name in EVENTS if name.startswith(kinds)]
-    asked: EventListParams = {"created": {"gte": int(since.timestamp())}, "types": types, "limit": 100}
-    yield from pages(account, lambda asks: asks.v1.events.list(asked))
 
 
 def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
@@ -157,68 +121,3 @@ def payment_of(thing: Any, account: str) -> Payment | None:
     intent = thing.id if thing.object == "payment_intent" else getattr(thing, "payment_intent", None)
     found = Payment.objects.filter(provider_reference=intent or "", provider_account=account)
     return found.first() if intent else None
-
-
-def of_thing(thing: Any, account: str, *, may_ask: bool = True) -> Iterable[Record]:
-    """Return the records that a PaymentIntent or a refund makes, none if it is not of a payment of ours.
-
-    Without `may_ask` a refund of which Stripe would have to be asked more makes none. Raises ProviderUnreachable.
-    """
-    payment = payment_of(thing, account)
-    if payment is None:
-        return []
-    return _of_refund(thing, payment, may_ask) if thing.object == "refund" else _of_intent(thing, payment)
-
-
-def _of_refund(refund: stripe.Refund, payment: Payment, may_ask: bool = True) -> list[Record]:
-    told = refunds.outcome(refund)
-    named = _uuid(refunds.operation_of(refund))
-    if named is None and not _is_captured(payment) and (not may_ask or _is_of_hold(refund, payment)):
-        return []
-    record = _record(named or _outside(refund.id), Kind.REFUND, told.verdict, payment, told.amount or 0)
-    return [replace(record, is_outside=named is None)]
-
-
-def _is_captured(payment: Payment) -> bool:
-    return payment.status in (Payment.Status.CAPTURED, Payment.Status.REFUNDED)
-
-
-def _is_of_hold(refund: stripe.Refund, payment: Payment) -> bool:
-    """Whether a refund that others made gave no money back: events of before 2025-03-31 show one for a released hold.
-
-    It is for a payment that we do not know to be captured: Stripe is asked. Raises ProviderUnreachable.
-    """
-    if refund.reason == "expired_uncaptured_charge":
-        return True
-    try:
-        intent = client.patiently(lambda: client.intent_of(payment, seconds=client.ASK_SECONDS))
-    except stripe.StripeError as error:
-        raise ProviderUnreachable from error
-    return intent.status == "canceled"
-
-
-def _of_intent(intent: stripe.PaymentIntent, payment: Payment) -> list[Record]:
-    """Return a record of each act that the intent shows, under our operation's id; without one, under a derived id.
-
-    It is of our last attempt at the act; a refusal that the intent's end explains is of every attempt.
-    """
-    own = list(payment.operations.order_by("created_at"))
-    found = []
-    for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID):
-        told = intents.outcome(kind, intent)
-        keys = [row.pk for row in own if row.kind == kind]
-        if told.verdict == Verdict.NOT_FOUND:
-            continue
-        if told.verdict != Verdict.FAILED or kind == Kind.AUTHORIZE:
-            keys = keys[-1:] or [_outside(f"{intent.id} {kind}")]
-        amount = payment.amount if told.amount is None else told.amount
-        found += [_record(key, kind, told.verdict, payment, amount) for key in keys]
-    return found
-
-
-def _record(key: UUID, kind: str, verdict: Verdict, payment: Payment, amount: int) -> Record:
-    return Record(key, kind, verdict, payment.pk, payment.merchant_id, amount, payment.currency)
-
-
-def _outside(name: str) -> UUID:
-    return uuid5(_OUTSIDE, name)

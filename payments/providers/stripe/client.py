@@ -61,9 +61,9 @@ def of(account: str, *, seconds: float) -> StripeClient:
     )
 
 
-def intent_of(payment: Payment, *, seconds: float) -> stripe.PaymentIntent:
+def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge") -> stripe.PaymentIntent:
     """Read a payment's PaymentIntent by its id, with its charge. Raises stripe.StripeError."""
-    asked: PaymentIntentRetrieveParams = {"expand": ["latest_charge"]}
+    asked: PaymentIntentRetrieveParams = {"expand": [expand]}
     intents = of(payment.provider_account, seconds=seconds).v1.payment_intents
     return intents.retrieve(payment.provider_reference, asked)
 

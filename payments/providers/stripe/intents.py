@@ -5,6 +5,7 @@ before: so an unknown outcome can always be looked up by the id.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import stripe
 
@@ -31,11 +32,11 @@ def _authorized(intent: stripe.PaymentIntent) -> Outcome:
             return _asked(intent)
         case "processing":
             return Outcome(Verdict.PENDING, reference=intent.id)
-        case "canceled":
-            return _done(intent, intent.amount) if _was_held(intent) else _failed(intent, "canceled")
+        case "canceled" if _was_held(intent):
+            return _done(intent, intent.amount)
     failure = intent.last_payment_error
     if failure is None:
-        return ABSENT
+        return _failed(intent, "canceled") if intent.status == "canceled" else ABSENT
     reason = reasons.of_decline(*reasons.named_in(failure))
     return Outcome(Verdict.DECLINED, reference=intent.id, reason=reason, card=card(intent))
 
@@ -52,7 +53,7 @@ def _asked(intent: stripe.PaymentIntent) -> Outcome:
 def _captured(intent: stripe.PaymentIntent) -> Outcome:
     match intent.status:
         case "succeeded":
-            return _done(intent, intent.amount_received)
+            return replace(_done(intent, intent.amount_received), reference=_charge_id(intent))
         case "processing":
             return Outcome(Verdict.PENDING, reference=intent.id)
         case "canceled":
@@ -99,6 +100,12 @@ def _charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
         return intent.latest_charge
     listed: list[stripe.Charge] = getattr(getattr(intent, "charges", None), "data", [])
     return max(listed, key=lambda charge: charge.created, default=None)
+
+
+def _charge_id(intent: stripe.PaymentIntent) -> str:
+    """Return the id of the intent's charge, which identifies the capture in Stripe's books."""
+    charge = _charge(intent)
+    return charge.id if isinstance(charge, stripe.Charge) else charge or ""
 
 
 def card(intent: stripe.PaymentIntent) -> Card | None:

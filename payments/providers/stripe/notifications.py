@@ -7,8 +7,13 @@ import stripe
 from django.conf import settings
 from django.http import HttpRequest
 
+from payments.models import Operation
 from payments.provider import ForgedNotification, Notification
-from payments.providers.stripe import books
+from payments.providers.stripe import books, intents, metadata, refunds
+
+Kind = Operation.Kind
+# What has been done last to a PaymentIntent of this status.
+_LAST = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 
 
 def read(request: HttpRequest) -> Iterator[Notification]:
@@ -18,14 +23,22 @@ def read(request: HttpRequest) -> Iterator[Notification]:
     account = getattr(event, "account", None) or ""
     if event.livemode != settings.STRIPE_IS_LIVE or event.type not in books.EVENTS:
         return
-    if thing.object == "dispute":
-        payment = books.payment_of(thing, account)
-        if payment is not None:
-            yield Notification(event.id, disputed=payment.pk)
+    payment = books.payment_of(thing, account)
+    if payment is None:
         return
-    # nobody waits here: the night asks about the rest
-    for record in books.of_thing(thing, account, may_ask=False):
-        yield Notification(event.id, record)
+    if thing.object == "payment_intent":
+        kind = _LAST.get(thing.status, Kind.AUTHORIZE)
+        yield Notification(event.id, payment.pk, kind, intents.outcome(kind, thing).verdict)
+    elif thing.object == "refund":
+        yield Notification(
+            event.id,
+            payment.pk,
+            Kind.REFUND,
+            refunds.outcome(thing).verdict,
+            metadata.read_id(thing, metadata.OPERATION),
+        )
+    else:
+        yield Notification(event.id, payment.pk)
 
 
 def _verified(body: bytes, signature: str) -> stripe.Event:

@@ -7,9 +7,8 @@ from stripe.params import RefundListParams
 
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
-from payments.providers.stripe import amounts, client
+from payments.providers.stripe import amounts, client, metadata
 
-OPERATION = "operation"  # the name of our operation's id in the metadata
 _VERDICTS = {
     "succeeded": Verdict.SUCCEEDED,
     "pending": Verdict.PENDING,
@@ -23,15 +22,9 @@ GONE = (Verdict.FAILED,)
 def outcome(refund: stripe.Refund) -> Outcome:
     """Return what became of a refund; Stripe's reasons for a failed one are our words for it too."""
     verdict = _VERDICTS.get(refund.status or "", Verdict.UNKNOWN)
-    reason = refund.failure_reason or "refused" if verdict == Verdict.FAILED else ""
+    reason = getattr(refund, "failure_reason", None) or "refused" if verdict == Verdict.FAILED else ""
     money = amounts.ours(refund.amount, refund.currency)
     return Outcome(verdict, reference=refund.id, reason=reason, amount=money)
-
-
-def operation_of(refund: stripe.Refund) -> str:
-    """Return the id of the operation that a refund names, "" if it is none of ours."""
-    named = refund.metadata
-    return named[OPERATION] if named and OPERATION in named else ""
 
 
 def look_up(operation: Operation, *, seconds: float) -> Outcome:
@@ -42,7 +35,7 @@ def look_up(operation: Operation, *, seconds: float) -> Outcome:
         return outcome(stripe_client.v1.refunds.retrieve(operation.reference))
     found = list(of_payment(payment, stripe_client))
     for refund in found:
-        if operation_of(refund) == str(operation.pk):
+        if metadata.read_id(refund, metadata.OPERATION) == operation.pk:
             return outcome(refund)
     return Outcome(Verdict.NOT_FOUND, is_vouched=_are_all(found, payment, seconds))
 

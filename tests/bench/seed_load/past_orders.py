@@ -104,14 +104,23 @@ SELECT payment_id, merchant_id, 'order', checkout_id, checkout_id, amount, 'GBP'
 FROM orders WHERE held_at IS NOT NULL ORDER BY n
 """
 _OPERATIONS = """
-INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, account,
+INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url,
     refund_uuid, attempts, actor, request_id, created_at, ended_at)
 SELECT act.id, payment_id, kind, CASE kind WHEN 'refund' THEN 'refund_part' ELSE 'payment' END, amount, 'succeeded',
-    act.id, '', '', 'merchant', CASE kind WHEN 'refund' THEN refund_id END, 1, 'pump', '', moment, moment
+    act.id, '', '', CASE kind WHEN 'refund' THEN refund_id END, 1, 'pump', '', moment, moment
 FROM orders, LATERAL (VALUES
     (pg_temp.id_of(held_at), 'authorize', held_at), (capture_id, 'capture', captured_at),
     (pg_temp.id_of(voided_at), 'void', voided_at), (part_id, 'refund', settled_at)
 ) AS act (id, kind, moment)
+WHERE moment IS NOT NULL ORDER BY n
+"""
+_MOVEMENTS = """
+INSERT INTO payments_movement (id, payment_id, checkout_uuid, kind, amount, reference, operation_id, bearer,
+    occurred_at, recorded_at)
+SELECT act.id, payment_id, checkout_id, kind, sign * amount, act.id, act.id, 'merchant', moment, moment
+FROM orders, LATERAL (
+    VALUES (capture_id, 'captured', captured_at, 1), (part_id, 'refunded', settled_at, -1)
+) AS act (id, kind, moment, sign)
 WHERE moment IS NOT NULL ORDER BY n
 """
 _POSTINGS = """
@@ -192,6 +201,6 @@ FROM told, generate_series(1, attempts) AS number WHERE subscription_id IS NOT N
 FUNCTIONS = (_ID, _SPAN)
 TOLD = "moments, lines, orders, moves, told"  # a chunk's own tables
 CHUNK = (
-    *(_MOMENTS, _LINES, _ORDERS, _CHECKOUTS, _BILLS, _PAYMENTS, _OPERATIONS, _POSTINGS, _REFUNDS),
+    *(_MOMENTS, _LINES, _ORDERS, _CHECKOUTS, _BILLS, _PAYMENTS, _OPERATIONS, _MOVEMENTS, _POSTINGS, _REFUNDS),
     *(_MOVES, _CHANGES, _CALLS, _TOLD, _EVENTS, _DELIVERIES, _ATTEMPTS),
 )

@@ -9,9 +9,8 @@ from checkout import states
 from checkout.models import Change, Checkout
 from checkout.proof import proving
 from checkout.states import Status
-from config.lib import clock
-from payments.models import Merchant, Operation, Posting
-from payments.reconciliation import LOOK_BACK
+from payments.inquiring import reconciliation
+from payments.models import Inquiry, Merchant, Operation, Posting
 from tests import factories
 from tests.bench.seed_load import loading
 from tests.conftest import Api
@@ -65,7 +64,8 @@ class TestTheLoad:
     def test_leaves_nothing_for_the_pumps_or_for_reconciliation(self, load: str) -> None:
         assert Operation.objects.count() > COUNT
         assert not Operation.objects.filter(ended_at=None).exists()
-        assert not Operation.objects.filter(created_at__gte=clock.now() - LOOK_BACK).exists()
+        reconciliation.run()
+        assert not Inquiry.objects.exists()
 
     def test_is_listed_by_the_api_page_by_page(self, api: Api) -> None:
         seed(checkouts=COUNT, merchant=api.merchant.pk)

@@ -39,18 +39,14 @@ MODES = (
     ("error", "before"),
     ("error", "after"),
     ("error", "stored"),
+    ("error", "later"),
     ("repeat", "after"),
     ("slow", "after"),
 )
 
 
 class StripeWorld(World):
-    """A deployment with two workers and a supervisor, whose provider is Stripe's peer.
-
-    A key that is in use there is a call on its way, which is silence without an error before it.
-    """
-
-    silences = ("", "server_error_after_silence")
+    """A deployment with two workers and a supervisor, whose provider is Stripe's peer."""
 
     def __init__(self, folder: Path, own: engines.Engines, variables: dict[str, str], peer: Remote) -> None:
         super().__init__(folder, own, variables)
@@ -66,6 +62,10 @@ class StripeWorld(World):
                 state = STATES.get(intent.status, intent.status)
                 found.append(Charge(intent.metadata["payment"], state, intent.amount_received - back, 1))
         return found
+
+    def broken_keys(self) -> list[str]:
+        """Return the idempotency keys under which Stripe has stored an error of its own."""
+        return list(self.peer.switch("broken_keys"))
 
     def met(self) -> set[str]:
         """Return the names of the faults that went wrong with a call."""

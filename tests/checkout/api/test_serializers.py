@@ -12,6 +12,7 @@ from config.lib import clock
 from payments.models import Merchant
 from payments.provider import AmountRule
 from payments.providers.sandbox.adapter import SandboxProvider
+from payments.providers.stripe import amounts
 from tests.checkout.orders import accept, refuse, refuse_item
 from tests.conftest import Api
 from tests.factories import item, order
@@ -192,6 +193,31 @@ class TestATotalThatNoCardCanBeCharged:
     def test_is_accepted_on_a_step(self, api: Api) -> None:
         lines = [item(quantity=1, unit_price=9100, currency="HUF")]
         assert accept(api, total_amount=9100, currency="HUF", items=lines)["amount"] == 9100
+
+
+@pytest.mark.rule("create.limits")
+class TestATotalAboveTheProvidersMaximum:
+    """Stripe counts ISK and UGX with two decimals, and KWD in steps of ten."""
+
+    @pytest.fixture(autouse=True)
+    def of_stripe(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(SandboxProvider, "amount_rule", staticmethod(amounts.rule))
+
+    @pytest.mark.parametrize(("currency", "total"), [("ISK", 1_000_000), ("UGX", 99_999_999)])
+    def test_is_refused_with_the_field_and_the_range(self, api: Api, currency: str, total: int) -> None:
+        lines = [item(quantity=1, unit_price=total, currency=currency)]
+        (detail,) = refuse(api, "total_amount", total_amount=total, currency=currency, items=lines)["details"]
+        words = f"Must be 1 to 999999: cards cannot be charged other amounts in {currency}."
+        assert detail["message"] == words
+
+    @pytest.mark.parametrize(
+        ("currency", "largest"),
+        [("ISK", 999_999), ("UGX", 999_999), ("KWD", 99_999_990), ("GBP", 99_999_999), ("MGA", 99_999_900)],
+    )
+    def test_begins_after_the_maximum(self, api: Api, currency: str, largest: int) -> None:
+        lines = [item(quantity=1, unit_price=largest, currency=currency)]
+        accepted = accept(api, total_amount=largest, currency=currency, items=lines)
+        assert accepted["amount"] == largest
 
 
 class TestItems:

@@ -5,14 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import refunds, sharing, tasks
+from checkout import refunds, sharing
 from checkout.group import bending
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock, crypto
-from payments.outside import inquiries
 from payments.providers.sandbox import client
 from tests import mates
 from tests.factories import CAUSE
+from tests.outside import ask_about
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven")]
 AGAIN = (bending.ask_again, bending.reconsider)
@@ -30,10 +30,8 @@ def declined(finns: PaymentRequest) -> PaymentRequest:
 
 
 def dispute(order: Checkout) -> None:
-    assert order.payment_id is not None
     client.ask("dispute", payment=order.payment_id)
-    inquiries.open_about([order.payment_id])
-    tasks.answer_inquiries()
+    ask_about(order.payment)
 
 
 @pytest.mark.rule("share.bends")

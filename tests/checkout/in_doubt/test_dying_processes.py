@@ -8,6 +8,7 @@ import pytest
 from checkout import authorizations, cancellations, captures, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
+from config.lib.deadline import Deadline
 from payments import due, operations
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
@@ -95,7 +96,7 @@ class TestACrash:
 
         def pump() -> None:
             for operation in due.claim():
-                factories.record(operation, operations.perform(operation))
+                factories.record(operation, operations.perform(operation, deadline=Deadline.after(8)))
 
         dying(pump, after_call=after_call)
         tasks.finish_operations()

@@ -1,16 +1,14 @@
 """Whatever a provider does, nothing is done twice, nothing runs hot, and nothing stays open for ever."""
 
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
-from pytest_django.fixtures import Settings
 
-from checkout import cancellations, captures, refunds, reimbursement
+from checkout import cancellations, captures, refunds
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from config.lib import clock
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank
@@ -51,7 +49,7 @@ class TestAHold:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
         bank.act_in_dashboard(kind="void", payment=held.payment_id or held.pk)
         break_down("void", "void_refused")
-        discrepancies.report("void_refused", held.payment_id)
+        reporting.report(kinds.VOID_REFUSED, held.payment_id)
         pump()
         assert Payment.objects.get().status == "voided"
         assert not Discrepancy.objects.filter(closed_at=None).exists()
@@ -92,17 +90,3 @@ class TestAShare:
         mates.pump(unpaid.pk, rounds=3)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded" and proving.breaches() == []
-
-    def test_goes_to_the_lead_no_sooner_after_a_refund_that_failed(
-        self, unpaid: Checkout, share: PaymentRequest, settings: Settings
-    ) -> None:
-        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
-        mates.pay(share)
-        mates.pump(unpaid.pk)
-        paid = PaymentRequest.objects.get(pk=share.pk)
-        Operation.objects.filter(share_uuid=share.pk).delete()
-        order = Checkout.objects.get(pk=unpaid.pk)
-        reimbursement.go_on(order, clock.now())
-        planned = Operation.objects.get(share_uuid=share.pk)
-        assert paid.paid_at is not None and planned.next_attempt_at is not None
-        assert planned.next_attempt_at >= paid.paid_at + timedelta(hours=24)

@@ -1,25 +1,29 @@
 """A process that slept: whatever it believes, what others have settled meanwhile stays settled."""
 
+import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from checkout import captures, doubt, refunds, sharing, states
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
-from config.lib import clock
+from config.lib import clock, failpoint
 from config.lib.deadline import Deadline
 from payments import due, operations, planning
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank
-from payments.providers.sandbox.models import Charge
+from payments.providers.sandbox.models import Call, Charge
 from tests import factories, mates
 from tests.factories import CAUSE, CustomerFactory
 from tests.outages import break_down, pass_time, pump
 
 pytestmark = pytest.mark.django_db
+Kind = Operation.Kind
 Meanwhile = Callable[[Callable[[], None]], None]
 
 
@@ -78,7 +82,7 @@ class TestAnOrder:
         self, captured: Checkout
     ) -> None:
         Payment.objects.update(abandoned_at=captured.captured_at)
-        assert [breach.kind for breach in proving.breaches()] == ["ledger_payment_not_live"]
+        assert [breach.kind.name for breach in proving.breaches()] == ["ledger_payment_not_live"]
 
     def test_that_was_confirmed_meanwhile_is_not_ended_as_a_challenge(
         self, unpaid: Checkout, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
@@ -156,3 +160,50 @@ def pump_once() -> None:
     Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
     for operation in Operation.objects.filter(ended_at=None, kind="authorize").select_related("payment"):
         factories.record(operation, Outcome(Verdict.SUCCEEDED))
+
+
+@pytest.mark.rule("doubt.old_key", "doubt.sleeper")
+class TestASenderThatSlept:
+    """Between its claim and its call: the recorded last sending decides when a new key may be used."""
+
+    @pytest.fixture
+    def refund(self, captured: Checkout) -> Operation:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        return Operation.objects.select_related("payment").get(kind="refund")
+
+    def test_past_its_lease_sends_nothing(self, refund: Operation) -> None:
+        asleep = claimed(refund)
+        Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
+        doubt.finish(asleep, Deadline.after(8))
+        assert not Call.objects.filter(kind="refund").exists()
+        assert Operation.objects.get(pk=refund.pk).last_sent_at is None
+
+    def test_while_another_process_took_over_sends_nothing(self, refund: Operation) -> None:
+        asleep = claimed(refund)
+        claimed(refund)
+        doubt.finish(asleep, Deadline.after(8))
+        assert not Call.objects.filter(kind="refund").exists()
+
+    @pytest.mark.parametrize("is_recorded_by_begin", [False, True])
+    def test_after_its_sending_was_recorded_sends_nothing_later_than_recorded(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch, is_recorded_by_begin: bool
+    ) -> None:
+        """It sleeps at the last moment before the call."""
+        with transaction.atomic():
+            capture = operations.begin(Payment.objects.get(), Kind.CAPTURE, now=clock.now(), cause=CAUSE)
+        asleep = capture if is_recorded_by_begin else claimed(capture)
+        monkeypatch.setattr(failpoint, "reach", lambda *_: time.sleep(0.3))
+        deadline = Deadline.after(0.2)
+        assert operations.perform(asleep, deadline=deadline).verdict == Verdict.UNKNOWN
+        assert not Call.objects.filter(kind="capture").exists()
+        recorded = Operation.objects.get(pk=capture.pk).last_sent_at
+        assert recorded is not None and recorded > clock.now(), "the record is later than any call can be"
+
+    def test_sends_nothing_under_a_key_that_the_provider_may_have_forgotten(self, refund: Operation) -> None:
+        break_down("refund", "down")
+        pump()
+        asleep = claimed(refund)
+        day = timedelta(hours=24)
+        Operation.objects.filter(pk=refund.pk).update(first_sent_at=clock.now() - day)
+        assert operations.perform(asleep, deadline=Deadline.after(8)).verdict == Verdict.UNKNOWN
+        assert not Call.objects.filter(kind="refund").exists()

@@ -3,24 +3,25 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from django.test import Client
 
 from checkout import cancellations, captures, refunds, states
 from checkout.models import Checkout
-from checkout.outside import notifications
+from checkout.syncing import notifications, sync
 from config.lib import clock
 from hosted_page.steps import card_page
-from payments import provider, reconciliation
-from payments.models import Discrepancy, Operation
-from payments.provider import Card, Notification, Outcome, Record, Verdict
-from payments.providers.sandbox import fault_injection
+from payments import provider
+from payments.models import Discrepancy, Movement, Operation, Payment
+from payments.provider import Books, Card, DisputeRecord, Notification, Outcome, RefundRecord, Verdict
+from payments.providers.sandbox import bank, fault_injection
+from payments.providers.sandbox.models import Call
 from tests.factories import CAUSE
 from tests.outages import pump
+from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
 LONG, ODD, WRONG = "x" * 5000, "a\x00b\ud800\x1b", {"a": [1]}
@@ -166,7 +167,7 @@ class TestADecline:
     ) -> None:
         says("authorize", lambda outcome: replace(outcome, reason="another_card"))
         pay(unpaid, "4000000000000002")
-        assert not Operation.objects.get().was_given_up
+        assert Operation.objects.get().reason == "other"
 
 
 class TestAQuestionToThePayer:
@@ -194,24 +195,21 @@ class TestANotification:
         status: int = Client().post(self.PATH, b"{}", content_type="application/json").status_code
         return status
 
-    @pytest.mark.parametrize("field", ["key", "kind", "verdict", "payment", "account", "amount", "currency"])
+    @pytest.mark.parametrize("field", ["id", "payment", "kind", "verdict", "operation"])
     @pytest.mark.parametrize("value", STRANGE, ids=named)
     def test_with_anything_in_a_field_is_taken_and_changes_nothing(
         self, monkeypatch: pytest.MonkeyPatch, held: Checkout, field: str, value: Any
     ) -> None:
-        operation = Operation.objects.select_related("payment").get()
-        payment = operation.payment
-        facts = (operation.amount, payment.currency)
-        record = Record(operation.pk, "authorize", Verdict.SUCCEEDED, payment.pk, payment.merchant_id, *facts)
-        assert self.told(monkeypatch, [Notification("n-1", replace(record, **{field: value}))]) == 204
+        operation = Operation.objects.get()
+        said = Notification("n-1", operation.payment_id, "authorize", Verdict.SUCCEEDED, operation.pk)
+        assert self.told(monkeypatch, [replace(said, **{field: value})]) == 204
         assert Operation.objects.get().state == "succeeded"
-        is_found = field in ("kind", "verdict")
-        assert Discrepancy.objects.exists() != is_found
+        assert Discrepancy.objects.exists() == (field == "payment")
 
     @pytest.mark.parametrize("value", STRANGE, ids=named)
     def test_that_is_none_is_taken(self, monkeypatch: pytest.MonkeyPatch, value: Any) -> None:
         assert self.told(monkeypatch, [value, Notification(value, value)]) == 204
-        assert Discrepancy.objects.get().kind == "notification_of_nothing"
+        assert Discrepancy.objects.get().kind == "missing_here"
 
     def test_about_nothing_of_ours_is_taken_and_changes_nothing(
         self, monkeypatch: pytest.MonkeyPatch
@@ -222,10 +220,9 @@ class TestANotification:
     def test_may_be_several_in_one_message_up_to_a_thousand(
         self, monkeypatch: pytest.MonkeyPatch, held: Checkout
     ) -> None:
-        facts = (Verdict.SUCCEEDED, UUID(int=7), held.merchant_id, 9000, "GBP")
-        strangers = [Notification(f"n-{n}", Record(UUID(int=n), "capture", *facts)) for n in range(1, 1201)]
+        strangers = [Notification(f"n-{n}", UUID(int=n)) for n in range(1, 1201)]
         heard: list[UUID] = []
-        monkeypatch.setattr(notifications, "hear", lambda record: heard.append(record.key))
+        monkeypatch.setattr(notifications, "hear_message", lambda told: heard.append(told.payment))
         assert self.told(monkeypatch, iter(strangers)) == 204
         assert heard == [UUID(int=n) for n in range(1, 1001)]
 
@@ -237,12 +234,28 @@ class TestANotification:
         assert Discrepancy.objects.get().kind == "unreadable_notification"
 
 
-@pytest.mark.parametrize("value", STRANGE, ids=named)
-def test_books_with_anything_in_them_are_compared(
-    monkeypatch: pytest.MonkeyPatch, held: Checkout, value: Any
-) -> None:
-    strange = Record(uuid4(), value, value, value, value, value, value)
-    books = list(provider.current().records(clock.now() - timedelta(hours=1)))
-    monkeypatch.setattr(type(provider.current()), "records", lambda *_: iter([value, strange, *books]))
-    found = reconciliation.compare(clock.now() - timedelta(hours=1))
-    assert {difference.kind for difference in found.differences} == {"missing_here"}
+@pytest.mark.rule("doubt.bounded")
+class TestBooks:
+    @pytest.mark.parametrize("value", STRANGE, ids=named)
+    def test_that_are_none_change_nothing(
+        self, monkeypatch: pytest.MonkeyPatch, held: Checkout, value: Any
+    ) -> None:
+        monkeypatch.setattr(type(provider.current()), "movements", lambda *_: value)
+        with nothing_moves():
+            sync.sync(held.payment_id or held.pk)
+
+    @pytest.mark.parametrize("value", STRANGE, ids=named)
+    def test_with_anything_in_them_record_what_is_clear(
+        self, monkeypatch: pytest.MonkeyPatch, captured: Checkout, value: Any
+    ) -> None:
+        bank.act_in_dashboard(kind="refund", payment=captured.payment_id or captured.pk, amount=1000)
+        Call.objects.filter(kind="refund").update(settles_at=clock.now())
+        books = provider.current().movements(captured.payment or Payment())
+        refund = RefundRecord(*[value] * 10)
+        dispute = DisputeRecord(*[value] * 9)
+        capture = replace(books.capture, at=value) if books.capture else None
+        said = Books(value, capture, [value, refund, *books.refunds], [value, dispute])
+        monkeypatch.setattr(type(provider.current()), "movements", lambda *_: said)
+        sync.sync(captured.payment_id or captured.pk)
+        moved = Movement.objects.order_by("pk").values_list("kind", "amount")
+        assert list(moved) == [("captured", 9000), ("refunded", -1000)]

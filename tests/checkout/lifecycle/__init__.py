@@ -2,4 +2,6 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.checkout.lifecycle.machine", "tests.checkout.lifecycle.observed")
+pytest.register_assert_rewrite(
+    *(f"tests.checkout.lifecycle.{name}" for name in ("machine", "observed", "money"))
+)

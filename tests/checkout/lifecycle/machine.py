@@ -24,9 +24,9 @@ from checkout import (
 )
 from checkout.api import presentation
 from checkout.models import Change, PaymentRequest
-from checkout.outside import notifications
+from checkout.syncing import notifications
 from config.lib import clock
-from payments.models import Discrepancy, Merchant, Operation, Payment
+from payments.models import Discrepancy, Inquiry, Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
 from tests import factories, mates
 from tests.checkout.lifecycle import ageing, observed, reference
@@ -56,9 +56,9 @@ class Lifecycle(RuleBasedStateMachine):
 
     checkouts: Bundle[UUID] = Bundle("checkouts")
 
-    def __init__(self, merchant: Merchant, stranger: Merchant, bank: ScriptedProvider) -> None:
+    def __init__(self, merchant: Merchant, bank: ScriptedProvider) -> None:
         super().__init__()
-        self.merchant, self.stranger, self.bank = merchant, stranger, bank
+        self.merchant, self.bank = merchant, bank
         self.lead = factories.CustomerFactory.create()
         self.states: dict[UUID, str] = {}
         self.refs: dict[str, UUID] = {}
@@ -193,15 +193,14 @@ class Lifecycle(RuleBasedStateMachine):
         found = list(rows.order_by("-pk"))
         if not found:
             return
-        operation = found[newest % len(found)]
-        record = tale.about(operation, self.bank, self.stranger)
-        expected = tale.contradiction(operation, record)
-        with nothing_moves() if expected else contextlib.nullcontext():
+        told = tale.about(found[newest % len(found)], self.bank)
+        is_ours = tale != Tale.OF_NOTHING
+        with contextlib.nullcontext() if is_ours else nothing_moves():
             for _ in range(times):
-                notifications.hear(record)
+                notifications.hear_message(told)
         assert self._moves() == []
-        left = Discrepancy.objects.filter(subject=record.key)
-        assert not expected or left.filter(kind=expected).count() == 1
+        left = Discrepancy.objects.filter(subject=told.payment, kind="missing_here")
+        assert left.exists() != is_ours
 
     @rule()
     def delayed_calls_arrive(self) -> None:
@@ -231,6 +230,11 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(script=scripts)
     def finish_operations(self, script: list[Happens]) -> None:
         self._let(tasks.finish_operations, script)
+
+    @rule(script=scripts)
+    def answer_inquiries(self, script: list[Happens]) -> None:
+        Inquiry.objects.update(due_at=clock.now())
+        self._let(tasks.answer_inquiries, script)
 
     @rule()
     def end_links(self) -> None:
@@ -292,6 +296,7 @@ class Lifecycle(RuleBasedStateMachine):
             self.time_passes(seconds)
             self._let(tasks.expire_due, [])
             self._let(tasks.finish_operations, [])
+            self._let(tasks.answer_inquiries, [])
             assert waited == 0 or not Operation.objects.filter(state="in_flight").exists(), "15 s are over"
         observed.check(self.states, self.bank)
         observed.check_rest(self.states, self.bank)

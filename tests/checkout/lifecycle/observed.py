@@ -19,7 +19,7 @@ from tests.checkout.lifecycle.reference import HOLD, Seen
 from tests.checkout.lifecycle.scripted import ScriptedProvider
 from webhooks.models import Event
 
-NEVER = ("captured_after_the_end", "void_refused_as_captured", "void_refused", "in_doubt_for_a_day")
+NEVER = ("captured_after_the_end", "void_refused", "in_doubt_for_a_day")
 HELD = "checkout.authorized"
 ENDS = {"captured", "voided", "expired"}
 AT_REST = {"captured", "voided", "expired", "refunded"}

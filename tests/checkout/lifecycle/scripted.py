@@ -10,17 +10,20 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
+from config.lib import clock
 from payments.models import Operation, Payment
 from payments.provider import (
     AmountRule,
+    Books,
+    CaptureRecord,
     Card,
     CardForm,
     CardUse,
-    DisputeRecord,
     ForgedNotification,
     Notification,
     Outcome,
-    Record,
+    ProviderUnreachable,
+    RefundRecord,
     Verdict,
 )
 
@@ -132,29 +135,30 @@ class ScriptedProvider:
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
         raise ForgedNotification
 
-    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
-        return []
-
-    def disputed(self, since: datetime) -> Iterable[UUID]:
-        return []
-
-    def records(self, since: datetime) -> Iterable[Record]:
-        return [self.record(key) for key in self.calls]
-
-    def refunds_of(self, payment: Payment) -> Iterable[Record]:
-        return [
-            row for row in map(self.record, self.calls) if (row.payment, row.kind) == (payment.pk, "refund")
+    def movements(self, payment: Payment) -> Books:
+        """Return what was taken and given back, or nothing at all: the reader's call may go wrong as well."""
+        if self._next() not in (Happens.ANSWERED, Happens.REFUSED, Happens.ASKED):
+            raise ProviderUnreachable
+        charge = self.charges.get(payment.pk)
+        if charge is None:
+            return Books()
+        of_payment = [(key, call) for key, call in self.calls.items() if call.payment == payment.pk]
+        taken = [
+            key for key, call in of_payment if (call.kind, call.verdict) == ("capture", Verdict.SUCCEEDED)
         ]
+        refunds = [
+            RefundRecord(str(key), call.amount, charge.currency, call.verdict, clock.now(), operation=key)
+            for key, call in of_payment
+            if call.kind == "refund" and not call.reason
+        ]
+        capture = CaptureRecord(str(taken[0]), charge.amount, charge.currency, clock.now()) if taken else None
+        return Books(is_held=charge.state == "held", capture=capture, refunds=refunds)
+
+    def changed(self, since: datetime) -> Iterable[UUID]:
+        return list(self.charges)
 
     def missing(self) -> Iterable[str]:
         return ()
-
-    def record(self, key: UUID) -> Record:
-        """Return the line of the books about a call."""
-        call = self.calls[key]
-        charge = self.charges[call.payment]
-        facts = (call.payment, charge.account, call.amount, charge.currency)
-        return Record(key, call.kind, call.verdict, *facts)
 
     def arrive(self) -> None:
         """Let the delayed calls arrive; nobody waits for their answers any more."""

@@ -15,7 +15,7 @@ from checkout.proof import invariants, proving, references
 from config.lib.database import partitions
 from payments.models import Merchant
 from tests import factories, plans
-from tests.checkout.proof.test_invariants import TAMPERINGS, copy, prove, tamper, without_guards
+from tests.checkout.proof.tampering import UNBALANCED, copy, prove, tamper, without_guards
 from tests.factories import CAUSE
 from webhooks.models import EVENTS, Event
 
@@ -68,7 +68,7 @@ def test_misses_no_event_that_was_dropped_before_events_were_kept_so_long(
     partitions.make(EVENTS, today - timedelta(days=kept), today)
     Event.objects.filter(checkout_uuid=captured.pk).delete()
     Checkout.objects.filter(pk=captured.pk).update(created_at=timezone.now() - timedelta(days=3))
-    assert {breach.kind for breach in proving.report_of(captured.pk)} == kinds
+    assert {breach.kind.name for breach in proving.report_of(captured.pk)} == kinds
 
 
 ONE_SHARE = """
@@ -80,21 +80,36 @@ VALUES (gen_random_uuid(), %(checkout)s, 2, 1000, '', '', 'cancelled', '', '', n
 
 DISPUTED = """
 INSERT INTO payments_dispute (id, payment_id, checkout_uuid, reference, amount, reason, status, opened_at, created_at,
-    closed_at, decided_as)
-SELECT {old}::uuid, {old}::uuid, {old}::uuid, n, 1000, 'fraudulent', 'won', now(), now(), now(), gen_random_uuid()
+    closed_at)
+SELECT {old}::uuid, {old}::uuid, {old}::uuid, n, 1000, 'fraudulent', 'won', now(), now(), now()
 FROM numbers
 """
 
 BOOKED = """
-INSERT INTO payments_booking (id, borne_as, kind, payment_id, checkout_uuid, account, amount, note, actor, created_at)
-SELECT gen_random_uuid(), gen_random_uuid(), 'refunded_outside', {old}::uuid, {old}::uuid, 'merchant', 1000, '', '',
-    now()
-FROM numbers
+INSERT INTO payments_booking (id, kind, payment_id, checkout_uuid, share_uuid, amount, note, actor, created_at)
+SELECT {old}::uuid, 'closing', {old}::uuid, {old}::uuid, {old}::uuid, 1000, '', '', now() FROM numbers
 """
 
 NOTED = """
 INSERT INTO payments_discrepancy (id, kind, subject, facts, created_at, note)
 SELECT gen_random_uuid(), 'refund_returned', gen_random_uuid(), '{{}}', now(), '' FROM numbers
+"""
+
+
+# Reimbursements of long ago, and what the provider's balance has of captures then; their ids end like the orders'.
+REIMBURSED = """
+INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, share_uuid,
+    attempts, actor, request_id, created_at, ended_at)
+SELECT gen_random_uuid(), {old}::uuid, 'refund', 'reimbursement', 1000, 'failed', '', '', '', {old}::uuid, 1, '', '',
+    {then}, {then}
+FROM numbers
+"""
+
+BALANCED = """
+INSERT INTO payments_balanceentry (id, merchant_id, account, reference, kind, amount, fee, currency, made_at, operation,
+    payout)
+SELECT gen_random_uuid(), m.id, '', n, 'payment', 9000, 0, 'GBP', {then}, {old}::uuid, ''
+FROM numbers, (SELECT id FROM payments_merchant LIMIT 1) m
 """
 
 
@@ -126,6 +141,15 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
             checkout_uuid=old,
             created_at=then,
         ),
+        copy(
+            "payments_movement",
+            f"{mine} AND kind = 'captured'",
+            id=old,
+            payment_id=old,
+            checkout_uuid=old,
+            operation_id=old,
+            recorded_at=then,
+        ),
         copy("webhooks_event", mine, id=old, checkout_uuid=old),
         copy(
             "checkout_paymentrequest",
@@ -142,6 +166,8 @@ def old_business(at: Callable[[str], Checkout]) -> datetime:
     tamper(checkout, many + DISPUTED.format(old=old))
     tamper(checkout, many + BOOKED.format(old=old))
     tamper(checkout, many + NOTED.format())
+    tamper(checkout, many + REIMBURSED.format(old=old, then=then))
+    tamper(checkout, many + BALANCED.format(old=old, then=then))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return since
@@ -167,12 +193,13 @@ class TestPlans:
         ]
         assert len(asked) == 3 + len(invariants.INVARIANTS)
         read = {sql: {table for table in plans.scans(sql) if not is_small(table)} for sql in asked}
-        assert {sql: tables for sql, tables in read.items() if tables} == {}
+        found = [(sql[:300], tables) for sql, tables in read.items() if tables]
+        assert found == [], found
 
 
 class TestTheCommand:
     def test_looks_only_at_what_has_changed_if_told_so(self, captured: Checkout) -> None:
-        tamper(captured, TAMPERINGS[0].sql)
+        tamper(captured, UNBALANCED)
         for sql in (
             "UPDATE checkout_checkout SET updated_at = %(then)s WHERE id = %(checkout)s",
             "UPDATE payments_posting SET created_at = %(then)s WHERE checkout_uuid = %(checkout)s",

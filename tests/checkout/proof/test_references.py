@@ -11,7 +11,7 @@ from checkout.proof import proving, references
 from config.lib import clock
 from payments.models import Merchant
 from tests import plans
-from tests.checkout.proof.test_invariants import without_guards
+from tests.checkout.proof.tampering import without_guards
 from tests.conftest import Api
 from tests.factories import order
 from tests.webhooks.story import claim_one, emit, record, subscribe
@@ -31,7 +31,7 @@ def sent(api: Api) -> Delivery:
 
 def kinds(hours: float | None) -> set[str]:
     since = None if hours is None else clock.now() - timedelta(hours=hours)
-    return {breach.kind for breach in proving.breaches(since)}
+    return {breach.kind.name for breach in proving.breaches(since)}
 
 
 TAMPERINGS = {

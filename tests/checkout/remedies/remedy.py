@@ -2,18 +2,16 @@
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 import pytest
 
 from checkout import tasks
-from checkout.models import Checkout
-from checkout.remedies import closing, giving_up, sending
+from checkout.remedies import giving_up, sending, settling_outside
 from checkout.remedies.asking import NotAllowed
+from payments.inquiring import inquiries
 from payments.models import Booking, Operation
-from payments.outside import inquiries
-from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Call
+from tests import outside
 from tests.factories import CAUSE
 from tests.refusals import nothing_moves
 
@@ -30,7 +28,7 @@ LONG_AGO = "2020-01-01T00:00Z"
 
 
 def close(part: Operation) -> None:
-    closing.close_as_settled_otherwise(part.pk, note=NOTE, cause=CAUSE)
+    settling_outside.settle_outside(part.pk, note=NOTE, cause=CAUSE)
 
 
 def send(operation: Operation) -> None:
@@ -54,16 +52,9 @@ def said(operation: Operation, **answer: Any) -> None:
     Call.objects.filter(reference=operation.pk).update(**answer)
 
 
-def give_back_at_the_bank(checkout: Checkout, amount: int) -> None:
-    """Let somebody refund a part in the provider's dashboard, and let it be settled."""
-    give_back_at_the_bank_of(checkout.payment_id, amount)
-
-
-def give_back_at_the_bank_of(payment_uuid: UUID | None, amount: int) -> None:
-    """Let somebody refund a part of one payment there, and let it be settled."""
-    assert payment_uuid is not None
-    bank.act_in_dashboard(kind="refund", payment=payment_uuid, amount=amount)
-    bank.look_up(key=payment_uuid, payment=payment_uuid, kind="refund")
+def give_back_in_the_dashboard(refund: Operation, amount: int) -> None:
+    """Let staff give so much back to a refund's card at the bank, and let us hear of it."""
+    outside.refund_outside(refund.payment, amount)
 
 
 def look_into_disputes(operation: Operation) -> None:

@@ -9,7 +9,7 @@ from django.db.models import F
 from checkout import captures
 from checkout.models import Checkout
 from checkout.remedies.asking import NotAllowed
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation, Payment
 from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Charge
@@ -25,7 +25,7 @@ class TestGivingUp:
         self, left_in_doubt: Callable[..., Operation], unpaid: Checkout
     ) -> None:
         operation = left_in_doubt("down")
-        discrepancies.report_operation(operation, "in_doubt_for_a_day")
+        reporting.report_operation(operation, kinds.IN_DOUBT_FOR_A_DAY)
         give_up(operation)
         operation.refresh_from_db()
         assert (operation.state, operation.reason) == ("failed", "given_up_by_operator")

@@ -4,18 +4,19 @@ from collections.abc import Callable
 from datetime import datetime
 
 import pytest
+from pytest_django.fixtures import Settings
 
-from checkout import captures, refunds, tasks
+from checkout import captures, refunds, sharing
+from checkout.group import bending
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending
 from checkout.restore import repairing
 from config.lib import clock
-from payments.models import Booking, Discrepancy, Operation
-from payments.providers.sandbox import bank
+from payments.models import Discrepancy, Operation
 from payments.providers.sandbox.models import Call
-from tests import mates
+from tests import mates, outside
 from tests.factories import CAUSE
-from tests.outages import break_down
+from tests.outages import break_down, pass_time
 from tests.outside import balances, come_back, reimburse, returned, settle
 from tests.restoring import Backup, anew, borne, nothing_moves_later, repaired
 
@@ -41,7 +42,10 @@ class TestARefundThatWasLost:
             refunds.accept(captured.merchant, captured.pk, ref="another", cause=CAUSE)
         nothing_moves_later(captured)
 
-    def test_that_the_bank_has_not_settled_goes_on(self, captured: Checkout, began: datetime) -> None:
+    def test_that_the_bank_has_not_settled_goes_on(
+        self, captured: Checkout, began: datetime, settings: Settings
+    ) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 60
         backup = Backup()
         refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
         mates.pump(captured.pk)
@@ -51,21 +55,18 @@ class TestARefundThatWasLost:
         settle(captured)
         assert anew(captured).status == "refunded" and borne() == {"4242": 0}
 
+    @pytest.mark.rule("sync.outside")
     @pytest.mark.parametrize("amount", [1500, 9000])
-    def test_that_somebody_made_at_the_bank_is_reported_as_ever(
+    def test_that_others_made_at_the_bank_is_theirs_again(
         self, captured: Checkout, began: datetime, amount: int
     ) -> None:
-        """Nobody asked us for it: so nothing more is given back."""
         backup = Backup()
-        assert captured.payment
-        bank.act_in_dashboard(kind="refund", payment=captured.payment.pk, amount=amount)
+        outside.refund_outside(captured.payment, amount)
         backup.restore()
-        before = borne()
-        assert repairing.repair(began).written == 0
-        assert anew(captured).status == "captured" and not Booking.objects.exists()
-        assert Discrepancy.objects.filter(kind="outside_refund", closed_at=None).count() == 1
-        tasks.finish_operations()
-        assert borne() == before
+        repaired(began)
+        assert anew(captured).status == "captured"
+        assert Operation.objects.get(kind="refund").purpose == "outside"
+        nothing_moves_later(captured)
 
 
 @pytest.mark.rule("restore.refund")
@@ -76,7 +77,7 @@ class TestARefundWhoseKeyWasReplaced:
         self, order: Checkout, shares: list[PaymentRequest], began: datetime
     ) -> None:
         mates.pay(shares[0])
-        break_down("refund", "error", times=2)
+        break_down("refund", "error")
         backup = mates_pumped_to_the_refund(order)
         assert mates.settled(shares[0]) == "reimbursed" and borne()["4242"] == 7000
         assert Operation.objects.filter(kind="refund", reason="new_key").exists()
@@ -92,29 +93,33 @@ class TestARefundWhoseKeyWasReplaced:
     def test_stays_open_while_nobody_vouches_that_it_never_arrived(
         self, captured: Checkout, began: datetime
     ) -> None:
-        break_down("refund", "error", times=2)
+        break_down("refund", "error")
         refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
         mates.pump(captured.pk)
+        pass_time(Operation.objects.get(kind="refund"), hours=26)
         backup = Backup()
         mates.pump(captured.pk, rounds=4)
         assert anew(captured).status == "refunded"
         backup.restore()
-        break_down("look_up", "not_vouched", times=1)
-        assert repairing.repair(began).left == {captured.payment_id}
-        assert anew(captured).status == "refunding" and borne() == {"4242": 0}
+        break_down("look_up", "not_vouched", times=99)
+        repairing.repair(began)
+        assert borne() == {"4242": 0}
+        (still_open,) = Operation.objects.filter(kind="refund", ended_at=None)
+        assert (still_open.state, anew(captured).status) == ("unknown", "refunding")
 
 
 def mates_pumped_to_the_refund(order: Checkout) -> Backup:
-    """Pump until the bank has answered what goes back to the lead by an error; return the back-up of then."""
+    """Pump until the bank has answered what goes back to the lead by an error; return the back-up of a day later."""
     for _ in range(10):
         mates.pump(order.pk)
-        if Operation.objects.filter(kind="refund", state="unknown").exists():
+        if in_doubt := Operation.objects.filter(kind="refund", state="unknown").first():
+            pass_time(in_doubt, hours=26)
             return Backup()
     raise AssertionError("nothing went back to the lead")
 
 
 @pytest.mark.rule("restore.refund")
-def test_what_went_to_the_lead_for_a_share_that_was_lost_is_booked_for_a_person(
+def test_what_went_to_the_lead_for_a_share_that_was_lost_is_left_for_a_person(
     unpaid: Checkout, pay: Pay, began: datetime
 ) -> None:
     backup = Backup()
@@ -125,8 +130,8 @@ def test_what_went_to_the_lead_for_a_share_that_was_lost_is_booked_for_a_person(
     assert mates.settled(PaymentRequest.objects.get(pk=asked[0].pk)) == "reimbursed"
     backup.restore()
     done = repaired(began)
-    assert (done.booked, len(done.unknown), anew(unpaid).status) == (1, 1, "captured")
-    assert Booking.objects.get().amount == 2000
+    assert (len(done.unknown), anew(unpaid).status) == (1, "captured")
+    assert balances(unpaid) == {"provider": 7000, "merchant": -7000}
     found = Discrepancy.objects.get(kind="restored_refund", closed_at=None)
     assert found.facts["checkout"] == str(unpaid.pk)
 
@@ -160,6 +165,24 @@ class TestSharesThatWereLost:
         backup.restore()
         repaired(began)
         assert mates.settled(shares[0]) == "reimbursed"
+        assert borne() == {"4242": 7000, "4444": 2000}
+
+    @pytest.mark.parametrize("status", ["declined", "cancelled"])
+    def test_count_as_paid_whatever_they_had_come_to_before(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime, status: str
+    ) -> None:
+        """The mate changed their mind, or the lead asked again, in the lost minutes."""
+        share = {"declined": sharing.decline, "cancelled": sharing.cancel}[status](shares[0].pk)
+        backup = Backup()
+        {"declined": bending.reconsider, "cancelled": bending.ask_again}[status](share.pk)
+        self.paid_and_reimbursed(PaymentRequest.objects.get(pk=share.pk))
+        backup.restore()
+        share.refresh_from_db()
+        assert share.status == status
+        repaired(began)
+        share.refresh_from_db()
+        assert share.status == "reimbursed"
+        nothing_moves_later(order)
         assert borne() == {"4242": 7000, "4444": 2000}
 
     @pytest.mark.rule("restore.refund")
@@ -220,10 +243,10 @@ def test_what_was_sent_again_after_it_came_back_is_booked_in_its_place(
     settle(refunded)
     Call.objects.filter(kind="refund").update(returns_at=None)
     backup.restore()
-    assert balances(refunded) == {"provider": 9000, "returned": -9000}
-    assert repaired(began).booked == 1
+    assert balances(refunded) == {"provider": 9000, "merchant": -9000}
+    repaired(began)
     assert balances(refunded) == {} and Refund.objects.get().status == "settled"
-    assert Booking.objects.get().account == "returned"
+    assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
     nothing_moves_later(refunded)
 
 
@@ -242,7 +265,7 @@ def test_a_reimbursement_that_was_sent_again_begins_no_refund(
     settle(unpaid)
     Call.objects.filter(returns_at__gt=clock.now()).update(returns_at=None)
     backup.restore()
-    assert repaired(began).booked == 1
+    repaired(began)
     assert (anew(unpaid).status, balances(unpaid)) == ("captured", {"provider": 9000, "merchant": -9000})
-    assert Booking.objects.get().account == "returned"
+    assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
     nothing_moves_later(unpaid)

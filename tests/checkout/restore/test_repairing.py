@@ -1,6 +1,6 @@
 """Each order is brought somewhere, the database is put back to before it, and repaired from the bank's books."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from io import StringIO
@@ -12,11 +12,12 @@ from django.core.management import CommandError, call_command
 from checkout import cancellations, captures, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
-from checkout.restore import rebuilding, repairing
+from checkout.restore import repairing
+from checkout.syncing import sync
 from config.lib import clock
-from payments import opening, operations
+from payments import opening
 from payments.models import Discrepancy, Merchant, Operation, Payment
-from payments.provider import Outcome, ProviderUnreachable, Record, Verdict
+from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import bank, client, journal
 from payments.providers.sandbox.models import Charge
 from tests import factories, mates
@@ -50,7 +51,7 @@ class TestACaptureThatWasLost:
         backup.restore()
         assert not Payment.objects.exists()
         done = repaired(began)
-        assert (done.payments, done.operations) == (1, 2)
+        assert done.payments == 1
         restored = anew(unpaid)
         assert restored.status == "captured" and restored.payment_id == paid.payment_id
         assert restored.payment and restored.payment.card_last4 == "4242"
@@ -109,33 +110,20 @@ class TestARepairThatBrokeOff:
         for order in (held, other):
             captures.capture(acme, order.pk, cause=CAUSE)
         backup.restore()
-        rebuild, done = rebuilding.rebuild, list[UUID]()
+        follow, done = sync.sync, list[UUID]()
 
-        def once(payment: UUID, records: Sequence[Record], *, is_captured: bool) -> rebuilding.Rebuilt:
+        def once(payment_uuid: UUID, *, is_restored: bool) -> bool:
             if done:
                 raise RuntimeError
-            done.append(payment)
-            return rebuild(payment, records, is_captured=is_captured)
+            done.append(payment_uuid)
+            return follow(payment_uuid, is_restored=is_restored)
 
         with monkeypatch.context() as patch, pytest.raises(RuntimeError):
-            patch.setattr(rebuilding, "rebuild", once)
+            patch.setattr(sync, "sync", once)
             repairing.repair(began)
         assert opening.is_closed()
         repairing.repair(clock.now() + timedelta(minutes=1))
         assert {anew(held).status, anew(other).status} == {"captured"} and proving.breaches() == []
-
-    def test_stays_closed_while_it_cannot_be_looked_up(
-        self, in_doubt: InDoubt, began: datetime, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        capture = in_doubt("capture")
-        backup = Backup()
-        mates.pump(capture.payment.checkout_uuid)
-        backup.restore()
-        with monkeypatch.context() as patch, pytest.raises(ProviderUnreachable):
-            patch.setattr(operations, "look_up", lambda _: Outcome(Verdict.UNKNOWN))
-            repairing.repair(began)
-        assert opening.is_closed()
-        repaired(began)
 
 
 def test_a_payment_whose_id_there_was_lost_gets_it_back(
@@ -149,21 +137,16 @@ def test_a_payment_whose_id_there_was_lost_gets_it_back(
     assert (payment.provider_reference, payment.provider_account) == ("pi_1", "acct_1")
 
 
-def test_a_capture_that_had_failed_counts_by_the_lost_one_after_it(
-    held: Checkout, began: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a processor tells it that knows one capture of a payment, whichever call it was."""
+def test_a_capture_that_had_failed_counts_by_the_one_that_was_lost(held: Checkout, began: datetime) -> None:
     backup = Backup()
     captures.capture(held.merchant, held.pk, cause=CAUSE)
     assert held.payment
-    (lost,) = (record for record in journal.records(since=began) if record.kind == "capture")
     backup.restore()
-    ended = clock.now()
+    ended = clock.now() - timedelta(minutes=1)
     facts = {"kind": "capture", "amount": 9000, "state": "failed", "reason": "refused", "actor": "pump"}
-    first = Operation.objects.create(payment=held.payment, created_at=ended, ended_at=ended, **facts)
-    monkeypatch.setitem(client.OTHERS, "records", lambda since: [replace(lost, key=first.pk)])
-    assert repairing.repair(began).operations == 1
-    assert anew(held).status == "captured" and proving.breaches() == []
+    Operation.objects.create(payment=held.payment, created_at=ended, ended_at=ended, **facts)
+    repaired(began)
+    assert anew(held).status == "captured"
 
 
 class TestAHoldThatWasNotCaptured:
@@ -174,7 +157,7 @@ class TestAHoldThatWasNotCaptured:
         pay(unpaid)
         backup.restore()
         done = repaired(began)
-        assert (done.payments, done.operations) == (1, 1)
+        assert done.payments == 1
         assert anew(unpaid).status == "created" and told(unpaid) == []
         mates.pump(unpaid.pk)
         assert Charge.objects.get().state == "voided"
@@ -241,6 +224,41 @@ class TestAnOrderThatIsNotInOurBooks:
         assert Discrepancy.objects.get(kind="unknown_order").merchant == rival
 
 
+@pytest.mark.rule("restore.unknown_orders")
+class TestAnAccountAtTheProvider:
+    """The merchant of another account can write there whatever it likes."""
+
+    def lost(
+        self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch, place: str
+    ) -> repairing.Repair:
+        backup = Backup()
+        paid = pay(unpaid)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        told = replace(journal.payment(Charge.objects.get()), reference="pi_1", place=place)
+        monkeypatch.setitem(client.OTHERS, "payments", lambda since: [told])
+        backup.restore()
+        return repairing.repair(began)
+
+    def test_that_is_not_the_merchants_is_not_believed(
+        self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        done = self.lost(unpaid, pay, began, monkeypatch, "acct_stranger")
+        assert (done.payments, anew(unpaid).status) == (0, "created")
+        assert not Payment.objects.exists()
+        assert Discrepancy.objects.get(kind="unknown_order").facts["order"] == str(unpaid.pk)
+
+    @pytest.mark.parametrize("is_former", [False, True])
+    def test_that_is_or_was_the_merchants_is_believed(
+        self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch, is_former: bool
+    ) -> None:
+        Merchant.objects.filter(pk=unpaid.merchant_id).update(provider_account="acct_1")
+        if is_former:
+            Merchant.objects.filter(pk=unpaid.merchant_id).update(provider_account="acct_2")
+        done = self.lost(unpaid, pay, began, monkeypatch, "acct_1")
+        assert (done.payments, anew(unpaid).status) == (1, "captured")
+        assert Payment.objects.get().provider_account == "acct_1"
+
+
 @pytest.mark.rule("restore.closed")
 class TestTheCommand:
     def run(self, *arguments: str) -> str:
@@ -254,7 +272,7 @@ class TestTheCommand:
         captures.capture(paid.merchant, paid.pk, cause=CAUSE)
         backup.restore()
         said = self.run()
-        assert "1 payments and 2 operations written again, 0 refunds booked" in said
+        assert "1 payments written again, 1 followed." in said
         assert "0 payments are of orders that are not in our books" in said and not opening.is_closed()
 
     def test_changes_nothing_where_it_is_open(self, held: Checkout) -> None:

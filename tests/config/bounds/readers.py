@@ -203,7 +203,7 @@ def _answer(text: str) -> None:
 
 def _said(text: str) -> None:
     """What a provider says is no text of a length that anybody has promised."""
-    for readers in (safe_answers.OUTCOME, safe_answers.RECORD, safe_answers.DISPUTE):
+    for readers in (safe_answers.OUTCOME, safe_answers.REFUND, safe_answers.DISPUTE):
         for read_field in readers.values():
             read_field(text)
 

@@ -151,10 +151,10 @@ class TestWhatIsShortLived:
         assert other.json()["error"]["code"] == "idempotency_key_reused"
 
     def test_message_of_the_sandbox_bank_is_believed(self, keys: Keys) -> None:
-        body = b'{"id": "n", "disputed": "%s"}' % str(uuid4()).encode()
+        body = b'{"id": "n", "payment": "%s"}' % str(uuid4()).encode()
         signed = notifications.sign(body, int(clock.now().timestamp()))
         keys.are(NEW, OLD)
-        assert notifications.read(signed, body).disputed
+        assert notifications.read(signed, body).payment
         keys.are(NEW)
         with pytest.raises(ForgedNotification):
             notifications.read(signed, body)

@@ -73,6 +73,9 @@ SERIES: dict[str, Series] = {
         {'checkout_discrepancies{kind="disputed"}': "_x4"},
         15,
     ),
+    "ReconciliationLate": Series(
+        {"checkout_reconciled_age_seconds": "93601x4"}, {"checkout_reconciled_age_seconds": "93599x4"}, 15
+    ),
     "RequestsFail": Series(
         {
             'checkout_requests_total{status="500"}': "0+3x30",

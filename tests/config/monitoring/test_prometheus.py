@@ -40,6 +40,12 @@ from webhooks import retention
 table = retention.PARTITIONED[0]
 connection.cursor().execute(f"DROP TABLE {table.named(clock.now().date() + timedelta(days=3))}")
 """
+MISS_A_NIGHT = """
+from datetime import timedelta
+from config.lib import clock
+from payments.models import Reconciled
+Reconciled.objects.update_or_create(pk=1, defaults={"until": clock.now() - timedelta(hours=27)})
+"""
 DELETE_DISCREPANCIES = """
 from payments.models import Discrepancy
 Discrepancy.objects.all().delete()
@@ -153,6 +159,16 @@ def make_partitions(world: World) -> None:
     world.service.command("shell", "--command", "from webhooks import retention\nretention.make_ahead()")
 
 
+def miss_a_night(world: World) -> None:
+    world.service.command("shell", "--command", MISS_A_NIGHT)
+
+
+def reconcile(world: World) -> None:
+    world.service.command(
+        "shell", "--command", "from payments.inquiring import reconciliation\nreconciliation.run()"
+    )
+
+
 def refuse_webhooks(world: World) -> None:
     world.shop.answer_with(500)
 
@@ -178,6 +194,7 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "an operation that stays in doubt": (leave_in_doubt, {"OutcomeUnknown"}, mend_the_bank),
     "a forged notification": (forge_a_notification, {"Discrepancies"}, close_discrepancies),
     "a partition missing": (lose_a_partition, {"PartitionsMissing"}, make_partitions),
+    "a night without reconciliation": (miss_a_night, {"ReconciliationLate"}, reconcile),
     "webhooks refused": (refuse_webhooks, {"DeliveriesFail"}, take_webhooks),
 }
 

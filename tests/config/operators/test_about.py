@@ -10,7 +10,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from config.operators import about
 from config.operators.order import utc
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
 from tests.portal import people
 
@@ -41,7 +41,7 @@ def test_a_discrepancy_has_one_amount_and_one_time_wherever_it_is_read(
     client: Client, captured: Checkout
 ) -> None:
     people.operate(client)
-    discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount", amount=4850)
+    reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT, amount=4850)
     told = Discrepancy.objects.get()
     for address in (
         reverse("admin_operations"),

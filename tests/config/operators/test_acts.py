@@ -13,7 +13,7 @@ from django.test import Client
 from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
 from payments.providers.sandbox import fault_injection
 from portal.models import User
@@ -43,7 +43,7 @@ def unclear(held: Checkout) -> Operation:
 
 @pytest.fixture
 def told(captured: Checkout) -> Discrepancy:
-    discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+    reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
     return Discrepancy.objects.get()
 
 

@@ -19,7 +19,8 @@ from config import celery
 from config.lib import clock
 from config.operators import ages, board, pumps, queues
 from hosted_page.models import SmsMessage
-from payments import discrepancies, opening
+from payments import opening
+from payments.discrepancies import kinds, reporting
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import fault_injection
 from portal.mail import outbox
@@ -105,7 +106,7 @@ class TestPage:
         Endpoint.objects.create(
             subscription=told, failing_since=clock.now() - LONG_AGO, last_error="HTTP 500"
         )
-        discrepancies.report("another_amount", acme.pk, merchant=acme)
+        reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
         factories.stop(None)
         page = operator.get(PAGE).content.decode()
         assert "1 parked today" in page and "Fails</span>" in page and ", for 1 day: HTTP 500." in page

@@ -12,9 +12,10 @@ from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
 from config.operators import figures
-from payments.models import Merchant
+from payments.inquiring import reconciliation
+from payments.models import Merchant, Payment, Reconciled
 from tests import factories, plans
-from tests.checkout.proof.test_invariants import copy, tamper
+from tests.checkout.proof.tampering import copy, tamper
 from tests.factories import CAUSE
 from tests.webhooks import story
 from webhooks import subscriptions
@@ -49,6 +50,26 @@ def answer(*statuses: int) -> None:
     for status in statuses:
         Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
         story.record(story.claim_one(), status)
+
+
+@pytest.mark.rule("environment.metrics", "money.reconciled")
+class TestTheReconciliation:
+    def age(self) -> float:
+        cache.clear()
+        return next(number for name, _, number in figures.read() if name == "checkout_reconciled_age_seconds")
+
+    def test_is_as_old_as_the_last_complete_run(self, held: Checkout) -> None:
+        Reconciled.objects.create(until=clock.now() - timedelta(hours=27))
+        assert 27 * 3600 <= self.age() < 27 * 3600 + 60
+        reconciliation.run()
+        assert self.age() < 60
+
+    def test_that_never_ran_is_as_old_as_our_first_payment(self, held: Checkout) -> None:
+        Payment.objects.update(created_at=clock.now() - timedelta(days=3))
+        assert 3 * 86_400 <= self.age() < 3 * 86_400 + 60
+
+    def test_has_nothing_to_read_where_nobody_has_paid(self, acme: Merchant) -> None:
+        assert self.age() == 0
 
 
 @pytest.mark.rule("environment.metrics")

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Model
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
@@ -15,10 +15,9 @@ from checkout.models import ApiCall, Checkout, Customer, PaymentRequest
 from config.lib import clock
 from config.operators import finding, lists
 from config.operators.finding import Found
-from payments import discrepancies
+from payments import bookings
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant, Operation, Payment
-from payments.outside import bookings
-from payments.provider import Record, Verdict
 from portal.models import User
 from tests import factories, mates, outside
 from tests.conftest import Api
@@ -81,15 +80,14 @@ class TestFinding:
         PaymentRequest.objects.update(mate=other)
         assert found("+447700900556") == [unpaid]
 
-    def test_by_what_was_booked_by_hand(self, captured: Checkout) -> None:
+    @pytest.mark.usefixtures("posted")
+    def test_by_a_movement_and_what_was_booked_by_hand(self, captured: Checkout) -> None:
         assert captured.payment is not None
-        paid, merchant = captured.payment.pk, captured.merchant_id
-        told = Record(uuid4(), Operation.Kind.REFUND, Verdict.SUCCEEDED, paid, merchant, 500, "GBP")
-        with transaction.atomic():
-            booking = bookings.refunded_outside(
-                captured.payment, told, None, note="By hand", now=clock.now(), cause=CAUSE
-            )
-        assert found(booking.pk) == found(booking.borne_as) == found(told.key) == [captured]
+        outside.refund_outside(captured.payment, 500)
+        refund = Operation.objects.get(purpose="outside")
+        booking = bookings.settle_outside(refund, 500, note="By hand", now=clock.now(), cause=CAUSE)
+        moved = refund.movements.get()
+        assert found(booking.pk) == found(moved.pk) == found(refund.pk) == [captured]
 
     def test_by_a_call_and_by_an_attempt_to_tell(self, api: Api, held: Checkout) -> None:
         register(held.merchant)
@@ -113,12 +111,12 @@ class TestFinding:
         ids=["a provider's record", "the order", "its payment"],
     )
     def test_by_a_discrepancy_of_no_operation(self, captured: Checkout, subject: Any, facts: Any) -> None:
-        discrepancies.report("outside_refund", subject(captured), **facts(captured))
+        reporting.report(kinds.OUTSIDE_CAPTURE, subject(captured), **facts(captured))
         told = Discrepancy.objects.get()
         assert found(told.pk) == found(told.subject) == [captured]
 
     def test_by_a_uuid_costs_the_same_whatever_there_is(self, captured: Checkout) -> None:
-        discrepancies.report("outside_refund", captured.payment_id)
+        reporting.report(kinds.OUTSIDE_CAPTURE, captured.payment_id)
         told = Discrepancy.objects.get()
         with CaptureQueriesContext(connection) as asked:
             ways = list(finding._by_uuid(told.pk))

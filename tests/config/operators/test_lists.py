@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout, Refund
 from config.lib import clock
-from payments import discrepancies, switches
+from payments import switches
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Dispute, Merchant, Operation
 from portal.models import User
 from tests import factories, outside
@@ -130,14 +131,13 @@ class TestOrders:
 class TestDiscrepancies:
     def test_are_sentences_the_open_ones_first(self, operator: Client, captured: Checkout) -> None:
         capture = Operation.objects.get(kind="capture")
-        discrepancies.report_operation(capture, "another_amount")
-        discrepancies.report_operation(capture, "missing_there")
+        reporting.report_operation(capture, kinds.ANOTHER_AMOUNT)
+        reporting.report_operation(capture, kinds.MISSING_THERE)
         Discrepancy.objects.filter(kind="another_amount").update(closed_at=clock.now())
         page = shown(operator, DISCREPANCIES)
         table = page[page.index("<tbody>") :]
         first, second = (
-            table.index(words)
-            for words in ("The provider does not know what we hold", "The provider speaks of another amount")
+            table.index(words) for words in (kinds.MISSING_THERE.sentence, kinds.ANOTHER_AMOUNT.sentence)
         )
         assert first < second and "Closed</span>" in table[second:]
         assert captured.merchant_order_id in table and "£90.00" in table and "Visa 4242" in table
@@ -149,8 +149,8 @@ class TestDiscrepancies:
     ) -> None:
         monkeypatch.setattr("config.operators.cases.SHOWN", 1)
         capture = Operation.objects.get(kind="capture")
-        for kind in ("another_amount", "missing_there", "void_refused"):
-            discrepancies.report_operation(capture, kind)
+        for kind in (kinds.ANOTHER_AMOUNT, kinds.MISSING_THERE, kinds.VOID_REFUSED):
+            reporting.report_operation(capture, kind)
         Discrepancy.objects.filter(kind="void_refused").update(closed_at=clock.now())
         first, second = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
         people.operate(client)
@@ -180,11 +180,6 @@ class TestDiscrepancies:
         Discrepancy.objects.update(closed_at=clock.now())
         assert "Answer by" not in shown(operator, DISCREPANCIES)
 
-    def test_are_booked_by_the_verb_that_their_row_has(self, operator: Client, acme: Merchant) -> None:
-        discrepancies.report("outside_refund", acme.pk, merchant=acme)
-        assert ">Book the refund</span>" in shown(operator, DISCREPANCIES)
-        assert ">Book the refund</a>" in shown(operator, "/admin/operations/")
-
     def test_say_which_filters_are_on(self, operator: Client, captured: Checkout) -> None:
         assert "Filters: open only" in shown(operator, f"{DISCREPANCIES}?state=open")
         both = shown(operator, f"{ORDERS}?status__exact=captured&merchant__exact={captured.merchant_id}")
@@ -194,11 +189,12 @@ class TestDiscrepancies:
     def test_are_found_by_their_order_their_kind_and_their_note(
         self, operator: Client, captured: Checkout, rival: Merchant
     ) -> None:
-        discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
-        discrepancies.report("notification_of_nothing", rival.pk, merchant=rival)
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
+        reporting.report(kinds.MISSING_HERE, rival.pk, merchant=rival)
         for term, words in {
-            captured.merchant_order_id: "The provider speaks of another amount",
-            "of_nothing": "A notification about nothing of ours",
+            captured.merchant_order_id: kinds.ANOTHER_AMOUNT.sentence,
+            "sing_here": kinds.MISSING_HERE.sentence,
+            "is UNKNOWN here": kinds.MISSING_HERE.sentence,
         }.items():
             page = shown(operator, f"{DISCREPANCIES}?q={term}")
             table = page[page.index("<tbody>") :]

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from checkout import captures, tasks
 from checkout.models import Checkout, Refund
 from config.operators.order import utc
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Merchant, Operation
 from payments.providers.sandbox import fault_injection
 from portal.models import User
@@ -76,8 +76,8 @@ class TestWhatWaits:
         self, operator: Client, captured: Checkout, acme: Merchant, pay: Callable[..., Checkout]
     ) -> None:
         other = captures.capture(acme, pay(factories.checkout(acme, merchant_order_id="B-1")).pk, cause=CAUSE)
-        discrepancies.report_operation(
-            Operation.objects.get(kind="capture", payment=captured.payment), "another_amount"
+        reporting.report_operation(
+            Operation.objects.get(kind="capture", payment=captured.payment), kinds.ANOTHER_AMOUNT
         )
         page = page_of(operator, captured)
         assert "Needs a person" in page and "The provider speaks of another amount" in page
@@ -156,7 +156,7 @@ class TestWhatWasDone:
 
 class TestWhoMaySee:
     def test_less_is_shown_less_and_no_verb(self, client: Client, captured: Checkout) -> None:
-        discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
         person = User.objects.create_user("x@example.com", is_staff=True)
         person.user_permissions.set(Permission.objects.filter(codename="view_checkout"))
         people.operate(client, person)
@@ -170,8 +170,8 @@ class TestWhoMaySee:
         with CaptureQueriesContext(connection) as before:
             page_of(operator, captured)
         Operation.objects.filter(kind="authorize").update(attempts=7)
-        discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
-        discrepancies.report_operation(Operation.objects.get(kind="capture"), "missing_there")
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.MISSING_THERE)
         with CaptureQueriesContext(connection) as after:
             page_of(operator, captured)
         assert len(after) == len(before) <= 19

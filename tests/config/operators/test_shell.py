@@ -7,7 +7,7 @@ from django.test import Client
 from checkout.models import Checkout
 from config.lib.admin.panels import Link
 from config.operators import board, shell
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Operation
 from portal.models import User
 from tests import factories
@@ -48,14 +48,14 @@ def test_marks_the_list_on_the_page_of_a_row(operator: Client, captured: Checkou
 
 def test_counts_what_waits_beside_each_list(operator: Client, captured: Checkout) -> None:
     capture = Operation.objects.get(kind="capture")
-    discrepancies.report_operation(capture, "another_amount")
-    discrepancies.report_operation(capture, "missing_there")
+    reporting.report_operation(capture, kinds.ANOTHER_AMOUNT)
+    reporting.report_operation(capture, kinds.MISSING_THERE)
     assert board.count_waiting() == (0, 2)
     assert "2<span" in operator.get("/admin/checkout/checkout/").content.decode()
 
 
 def test_shows_no_more_than_one_may_see(client: Client, captured: Checkout) -> None:
-    discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+    reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
     person = User.objects.create_user("x@example.com", is_staff=True)
     person.user_permissions.set(Permission.objects.filter(codename="view_merchant"))
     people.operate(client, person)
@@ -65,7 +65,7 @@ def test_shows_no_more_than_one_may_see(client: Client, captured: Checkout) -> N
 
 def test_says_beside_a_record_how_many_wait(operator: Client, captured: Checkout) -> None:
     assert "1 open</span>" not in operator.get("/admin/").content.decode()
-    discrepancies.report_operation(Operation.objects.get(kind="capture"), "another_amount")
+    reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
     assert "1 open</span>" in operator.get("/admin/").content.decode()
 
 

@@ -14,7 +14,7 @@ from checkout import captures, sharing, tasks
 from checkout.group import claims
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
-from payments.outside import inquiries
+from payments.inquiring import inquiries
 from payments.providers.sandbox import client
 from tests import mates
 from tests.factories import CAUSE

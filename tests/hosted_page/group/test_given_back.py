@@ -8,7 +8,6 @@ from pytest_django.fixtures import Settings
 from checkout import sharing
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from payments.models import Dispute
 from tests import mates
 from tests.hosted_page.browsers import Mate, Payer
 from tests.hosted_page.group.test_bill import text
@@ -64,8 +63,7 @@ class TestToTheLead:
         assert "stays with the shop" in page and "went to your card" not in page and "had paid" not in page
 
     def test_of_one_part_says_so(self, lead: Payer, paid: Mate, order: Checkout) -> None:
-        lose(order)
-        Dispute.objects.update(amount=4000)
+        decide(dispute(order.payment, 4000), is_won=False)
         assert "Your bank gave you £40.00 back" in text(main(lead.get()))
 
 

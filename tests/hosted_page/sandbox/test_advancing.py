@@ -13,14 +13,16 @@ from checkout import tasks
 from checkout.models import ApiCall, Checkout, IdempotencyKey
 from checkout.proof import proving
 from config.lib import clock
-from payments.models import Discrepancy, Operation, Payment, Posting
+from payments import bookings
+from payments.models import Booking, Discrepancy, Movement, Operation, Payment, Posting
 from payments.providers.sandbox import client, notifications
 from payments.providers.sandbox.models import BankNotification
 from portal.models import CheckoutNote, Role
 from tests import factories
 from tests.conftest import Api
+from tests.factories import CAUSE
 from tests.hosted_page.sandbox.calls import post
-from tests.outside import DISPUTED, RETURNS
+from tests.outside import DISPUTED, RETURNS, refund_outside
 from tests.portal import stage
 from webhooks.models import Delivery, Event, Subscription
 
@@ -44,6 +46,11 @@ def story(checkout: Checkout) -> list[tuple[datetime, str]]:
     told += [(row.ended_at, f"{row.kind} ended") for row in Operation.objects.all() if row.ended_at]
     told += [(row.created_at, f"share {row.position}") for row in checkout.payment_requests.all()]
     return sorted(told)
+
+
+def rows_of_money() -> list[dict[str, Any]]:
+    found: list[Any] = [*Movement.objects.order_by("pk").values(), *Booking.objects.values()]
+    return found
 
 
 class TestAdvance:
@@ -205,6 +212,26 @@ class TestAdvance:
         before = list(Checkout.objects.filter(pk=other.pk).values()), list(other.changes.values())
         post(api, unpaid, "advance", {"seconds": 60})
         assert before == (list(Checkout.objects.filter(pk=other.pk).values()), list(other.changes.values()))
+
+    @pytest.mark.usefixtures("posted")
+    def test_lets_movements_and_bookings_lie_earlier_and_changes_nothing_else_of_them(
+        self, api: Api, captured: Checkout
+    ) -> None:
+        refund_outside(captured.payment, 2000)
+        refund = Operation.objects.get(purpose="outside")
+        bookings.settle_outside(refund, 500, note="By hand", now=clock.now(), cause=CAUSE)
+        before = rows_of_money()
+        assert post(api, captured, "advance", {"seconds": 60}).status_code == 200
+        after = rows_of_money()
+        by, times = timedelta(seconds=60), ("occurred_at", "recorded_at", "created_at")
+        assert len(before) == 3 and after == [
+            {name: value - by if name in times else value for name, value in row.items()} for row in before
+        ]
+        for rows in (Movement.objects, Booking.objects):
+            with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+                rows.update(amount=F("amount") - 1)
+            with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+                rows.all().delete()
 
     def test_is_all_that_moves_a_line_of_history_or_a_note(self, unpaid: Checkout) -> None:
         with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():

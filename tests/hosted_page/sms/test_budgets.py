@@ -24,6 +24,7 @@ from hosted_page.sms import limits, outbox
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from hosted_page.steps import codes
+from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant
 from payments.tasks import mail_discrepancies
 from tests import factories
@@ -183,14 +184,14 @@ class TestTheOperators:
         tasks.watch_sms_budgets()
         mail_discrepancies()
         (told,) = mail.outbox
-        assert "sms_of_merchant_nearly_used_up" in told.body and "Acme Tickets" in told.body
-        assert "Most of its SMS messages of today led to no payment." in told.body
+        assert "sms_budget_of_merchant" in told.body and "Acme Tickets" in told.body
+        assert kinds.SMS_BUDGET_OF_MERCHANT.sentence in told.body
         Discrepancy.objects.update(closed_at=timezone.now(), mailed_at=timezone.now() - timedelta(minutes=2))
         ask(acme, "+447700900125")
         tasks.watch_sms_budgets()
         mail_discrepancies()
-        assert len(mail.outbox) == 2 and "sms_of_all_nearly_used_up" in mail.outbox[1].body
-        assert "sms_of_merchant" not in mail.outbox[1].body
+        assert len(mail.outbox) == 2 and "sms_budget_of_all" in mail.outbox[1].body
+        assert "sms_budget_of_merchant" not in mail.outbox[1].body
         tasks.watch_sms_budgets()
         assert Discrepancy.objects.count() == 2
 

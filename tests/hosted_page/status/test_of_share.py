@@ -7,7 +7,7 @@ from django.utils import timezone
 from checkout import refunds, sharing, tasks
 from checkout.models import Checkout, PaymentRequest
 from hosted_page.models import SignInCode
-from payments.outside import inquiries
+from payments.inquiring import inquiries
 from payments.providers.sandbox import client
 from tests import mates
 from tests.factories import CAUSE

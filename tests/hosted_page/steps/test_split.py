@@ -210,12 +210,25 @@ class TestTheLeastThatACardCanBeCharged:
         assert refused.status_code == 422 and "too small to share equally" in words(refused)
 
     def test_holds_below_the_form_too(self, unpaid: Checkout) -> None:
-        with pytest.raises(ValueError, match="30 minor units or more"):
+        with pytest.raises(ValueError, match="30 to 99999999"):
             sharing.split(unpaid.pk, [sharing.Share(29)])
         Checkout.objects.update(amount=59)
-        with pytest.raises(ValueError, match="less than a card"):
+        with pytest.raises(ValueError, match="30 to 99999999"):
             sharing.split_equally(unpaid.pk, 2)
         assert shares(unpaid) == []
+
+
+@pytest.mark.rule("split.minimum")
+def test_a_share_above_the_maximum_of_a_card_is_refused(
+    unpaid: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(maximum=4499))
+    with pytest.raises(ValueError, match="1 to 4499"):
+        sharing.split(unpaid.pk, [sharing.Share(4500)])
+    with pytest.raises(ValueError, match="1 to 4499"):
+        sharing.split_equally(unpaid.pk, 2)
+    sharing.split_equally(unpaid.pk, 3)
+    assert shares(unpaid) == [("", 3000)] * 2
 
 
 @pytest.mark.rule("pay.lead")
@@ -261,7 +274,7 @@ class TestTheStepsInWhichACardCanBeCharged:
         assert "£24.00" in words(lea.get("/split"))
 
     def test_hold_below_the_form_too(self, unpaid: Checkout) -> None:
-        with pytest.raises(ValueError, match="in steps of 100"):
+        with pytest.raises(ValueError, match="a multiple of 100"):
             sharing.split(unpaid.pk, [sharing.Share(250)])
         assert shares(unpaid) == []
 

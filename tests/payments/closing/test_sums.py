@@ -14,8 +14,9 @@ from checkout.proof import proving
 from config.lib import clock
 from payments import tasks
 from payments.closing import sums
+from payments.discrepancies import kinds
 from payments.models import LedgerClosing, LedgerSum, Merchant, Posting
-from tests.checkout.proof.test_invariants import without_guards
+from tests.checkout.proof.tampering import without_guards
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("money.sums")]
 LINES = """
@@ -162,6 +163,22 @@ class TestWhoComesLate:
         assert balances(quarter) == added_up(quarter) and balances(quarter)["GBP"] == -11_111_116
         assert proving.breaches_of_sums(date(2026, 2, 1)) == []
 
+    @pytest.mark.parametrize("ahead", [timedelta(days=3), timedelta(days=40)])
+    def test_after_the_clock_ran_ahead_counts_on_the_first_open_day(
+        self, acme: Merchant, ahead: timedelta
+    ) -> None:
+        """The days of the wrong clock are closed; the right clock posts inside of them."""
+        wrong = clock.now() + ahead
+        moved(acme, wrong, 5)
+        assert sums.close(wrong + timedelta(days=2))
+        moved(acme, clock.now(), 7)
+        assert balances(acme) == added_up(acme) == {"GBP": -12}
+        newest = Posting.objects.order_by("-created_at")[0]
+        assert newest.created_at == LedgerClosing.objects.get().closed_until
+        assert sums.close(wrong + timedelta(days=4))
+        assert balances(acme) == added_up(acme)
+        assert [breach for month in proving.months() for breach in proving.breaches_of_sums(month)] == []
+
     def test_who_began_after_the_look_is_not_waited_for(self, quarter: Merchant, other: Any) -> None:
         sums.close(at("2026-03-01T02:00"))
         other.execute("SELECT pg_current_xact_id()")
@@ -197,7 +214,7 @@ class TestWhoComesLate:
 def read(merchant: Merchant) -> dict[str, int]:
     """Return how many rows of each table a balance reads."""
     known = LedgerClosing.objects.get().summed_until
-    accounts = [ACCOUNT.value, Posting.Account.DISPUTED.value]  # as a page asks for them
+    accounts = [ACCOUNT.value]  # as a page asks for them
     parameters: Any = {"merchant": merchant.pk, "accounts": accounts, "known": known}
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sums._BALANCES}", parameters)
@@ -250,7 +267,22 @@ class TestTheProof:
         assert [found for month in proving.months() for found in proving.breaches_of_sums(month)] == []
         without_guards(tampering, merchant=quarter.pk)
         found = {breach for month in proving.months() for breach in proving.breaches_of_sums(month)}
-        assert found == {(quarter.pk, proving.SUMS, "ledger_sums", quarter.pk)}
+        assert found == {(quarter.pk, kinds.LEDGER_SUMS, quarter.pk)}
+
+    @pytest.mark.parametrize("ahead", [timedelta(0), timedelta(days=40)])
+    def test_finds_a_posting_inside_of_closed_days_that_are_still_to_come(
+        self, acme: Merchant, ahead: timedelta
+    ) -> None:
+        """The clock ran ahead, and the trigger that moves late postings is missing."""
+        now = clock.now()
+        moved(acme, now, 5)
+        assert sums.close(now + timedelta(days=80))
+        assert list(proving.breaches_of_sums(now.date().replace(day=1))) == []
+        facts = {"merchant": acme.pk, "amount": 7, "currency": "GBP", "at": now + ahead, "times": 1}
+        without_guards(LINES, **facts)
+        assert balances(acme) != added_up(acme)
+        found = {breach for month in proving.months() for breach in proving.breaches_of_sums(month)}
+        assert found == {(acme.pk, kinds.LEDGER_SUMS, acme.pk)}
 
     def test_sees_postings_from_before_the_first_sum(self, quarter: Merchant) -> None:
         sums.close(at("2026-03-02T02:00"))

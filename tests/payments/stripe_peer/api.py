@@ -13,7 +13,7 @@ from tests.payments.stripe_peer import checking, errors, events, forms, idempote
 from tests.payments.stripe_peer.books import Answer, Book, Call, Peer, shown
 from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
-from tests.payments.stripe_peer.resources import accounts, disputes, intents, methods, refunds
+from tests.payments.stripe_peer.resources import accounts, charges, disputes, intents, methods, refunds
 
 _ROUTES: dict[str, Answer] = {
     "POST /v1/payment_intents": intents.create,
@@ -88,7 +88,10 @@ def _work(path: str, call: Call, *, fault: dict[str, Any], told: dict[str, str])
     """Do what the endpoint does: from here on the answer is stored under the request's key."""
     if fault.get("mode") == "slow":
         time.sleep(fault["seconds"])
-    if fault.get("mode") == "error" and fault["when"] == "stored":
+    if fault.get("mode") == "error" and fault["when"] in ("stored", "later"):
+        if fault["when"] == "later":
+            at = call.peer.now() + int(fault["seconds"])
+            call.peer.late.append((at, partial(_done, path, call, told)))
         return failed(told)
     with call.peer.lock:
         reply = _done(path, call, told)
@@ -98,6 +101,7 @@ def _work(path: str, call: Call, *, fault: dict[str, Any], told: dict[str, str])
 
 
 def _done(path: str, call: Call, told: dict[str, str]) -> Reply:
+    _catch_up(call.peer)
     names = {"id": told["Request-Id"], "idempotency_key": told.get("Idempotency-Key")}
     call.book.asked = names | {"version": checking.document()["version"]}
     _age(call.book)
@@ -108,8 +112,16 @@ def _done(path: str, call: Call, told: dict[str, str]) -> Reply:
     return Reply(200, _written(thing), told)
 
 
+def _catch_up(peer: Peer) -> None:
+    """Carry out what was answered by an error and is due by now. ("Advanced error handling", "Server errors")"""
+    for late in [late for late in peer.late if late[0] <= peer.now()]:
+        peer.late.remove(late)
+        late[1]()
+
+
 def _age(book: Book) -> None:
     intents.lapse(book)
+    charges.show_lines(book)
     for entry in book.all("balance_transaction"):
         entry["status"] = "available" if entry["available_on"] <= book.peer.now() else "pending"
     for dispute in book.all("dispute"):

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from tests.payments.stripe_peer import errors
@@ -39,7 +40,13 @@ class Peer:
     faults: list[Thing] = field(default_factory=list)
     met: list[Thing] = field(default_factory=list)  # the faults that went wrong with a request
     partial: list[int] = field(default_factory=list)  # what the next authorizations get at most
+    late: list[tuple[int, Callable[[], object]]] = field(
+        default_factory=list
+    )  # what is carried out later, and when
+    pending: list[Thing] = field(default_factory=list)  # how the next refunds wait, as tests have it
     ahead: int = 0  # seconds that tests have moved the clock
+    chance: Random = field(default_factory=lambda: Random(1))  # for the order of ties and the sizes of pages
+    shuffles_events: bool = False  # listed in any order within a second, and sent in any order
 
     def now(self) -> int:
         return int(time.time()) + self.ahead
@@ -58,12 +65,18 @@ class Book:
     cards: dict[str, str] = field(default_factory=dict)  # payment method or token to name in `cards.CARDS`
     version: str = ""  # the account's own, in which its events are written; "": that of the request
     lacks: Thing = field(default_factory=dict)  # of the account, as tests have it: fields that differ
+    settles_in: tuple[str, float] | None = (
+        None  # the currency of its balance and the rate, if it is one for all
+    )
     asked: Thing = field(default_factory=dict)  # the request that is being answered, as events name it
 
     def make(self, kind: str, **fields: Any) -> Thing:
         """Add an object with a new id."""
-        made = {"id": f"{PREFIXES[kind]}_{secrets.token_hex(12)}", "object": kind}
+        made: Thing = {"id": f"{PREFIXES[kind]}_{secrets.token_hex(12)}", "object": kind}
         made |= {"created": self.peer.now(), "livemode": self.livemode} | fields
+        made["_rank"] = self.peer.chance.random()
+        if kind == "event" and not self.peer.shuffles_events:
+            made["_rank"] = -float(len(self.objects.get(kind, {})))
         self.objects.setdefault(kind, {})[made["id"]] = made
         return made
 
@@ -75,8 +88,8 @@ class Book:
         return found
 
     def all(self, kind: str) -> list[Thing]:
-        """Return them, the newest first."""
-        return list(reversed(self.objects.get(kind, {}).values()))
+        """Return them, the newest second first, and those of one second in any order. (Reference: "Pagination")"""
+        return sorted(self.objects.get(kind, {}).values(), key=lambda row: (-row["created"], row["_rank"]))
 
     def by_id(self, wanted: str) -> Thing | None:
         return next((kind[wanted] for kind in self.objects.values() if wanted in kind), None)

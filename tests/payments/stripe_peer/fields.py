@@ -9,12 +9,12 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from tests.payments.stripe_peer.books import CONNECTED, PLATFORM, Peer, shown
+from tests.payments.stripe_peer.books import CONNECTED, PLATFORM, Call, Peer, each_book, shown
 from tests.payments.stripe_peer.errors import Refusal
 from tests.payments.stripe_peer.idempotency import Reply
-from tests.payments.stripe_peer.resources import methods
+from tests.payments.stripe_peer.resources import intents, methods
 
-SCRIPT, PATH = "/endive/stripe.js", "/_peer/fields"
+SCRIPT, PATH, CONFIRM = "/endive/stripe.js", "/_peer/fields", "/_peer/confirm"
 KEYS = {"pk_test_peer": False, "pk_live_peer": True}  # publishable ones, and whether they are live
 HERE = Path(__file__).parent
 # Numbers of Stripe's documentation ("Testing"), and what they are in `cards.CARDS`.
@@ -53,6 +53,21 @@ def take(peer: Peer, body: str) -> Reply:
         book = peer.book(asked["account"] or PLATFORM, KEYS[asked["key"]])
         token = methods.add_token(book, methods.add(book, NUMBERS[asked["number"]]), {})
     return _said({"confirmationToken": shown(token)})
+
+
+def confirm(peer: Peer, body: str, address: str) -> Reply:
+    """Confirm a PaymentIntent by its client secret, also after a failure. (Reference: Stripe.js, `confirmPayment`)"""
+    asked = json.loads(body)
+    with peer.lock:
+        for book in each_book(peer):
+            for intent in book.all("payment_intent"):
+                if intent["client_secret"] == asked["client_secret"] and KEYS[asked["key"]] == book.livemode:
+                    method = methods.add(book, NUMBERS[asked["number"]])["id"]
+                    given = {"payment_method": method, "return_url": asked["return_url"]}
+                    book.asked = {name: value for name, value in book.asked.items() if name == "version"}
+                    confirmed = intents.confirm(Call(book, given, intent["id"], address))
+                    return _said({"paymentIntent": shown(confirmed)})
+    raise Refusal("No such payment_intent.", "resource_missing", status=404)
 
 
 def _said(said: object) -> Reply:

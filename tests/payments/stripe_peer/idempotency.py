@@ -61,6 +61,12 @@ def _earlier(peer: Peer, place: tuple[str, bool, str], asked: str) -> Reply | No
     return stored.reply
 
 
+def broken(peer: Peer) -> list[str]:
+    """Return the keys under which an error of the server is stored."""
+    stored = ((place[2], row.reply) for place, row in peer.keys.items())
+    return [key for key, reply in stored if reply is not None and reply.status >= 500]
+
+
 def age(peer: Peer, seconds: float = LIFE_SECONDS) -> None:
     """Let every key be that much older."""
     for stored in peer.keys.values():

@@ -1,4 +1,7 @@
-"""Lists, pages of them, and what is expanded. (Reference: "Pagination", "Expanding Responses")"""
+"""Lists, pages of them, and what is expanded. (Reference: "Pagination", "Expanding Responses")
+
+A page has at most `limit` rows: where a request names a limit, the peer answers fewer and says that there are more.
+"""
 
 from typing import Any
 
@@ -12,6 +15,9 @@ _COMPARED = {
     "lte": lambda at, given: at <= given,
 }
 _PAGING = frozenset({"limit", "starting_after", "ending_before", "expand", "created"})
+EVENT_SECONDS = 30 * 86400  # how long events are listed ("List all events")
+MAX_TYPES = 20
+MAX_EXPANDED = 4  # levels ("Expanding Responses")
 
 
 def of(kind: str, path: str) -> Answer:
@@ -19,6 +25,8 @@ def of(kind: str, path: str) -> Answer:
 
     def answer(call: Call) -> Thing:
         rows = [row for row in call.book.all(kind) if _matches(row, call.given)]
+        if kind == "event":
+            rows = _listed(rows, call)
         page, has_more = _page(rows, call)
         return {"object": "list", "url": path, "has_more": has_more, "data": page}
 
@@ -28,6 +36,15 @@ def of(kind: str, path: str) -> Answer:
 def one(kind: str) -> Answer:
     """Return the answer of a read by id."""
     return lambda call: call.book.find(kind, call.id, "intent" if kind == "payment_intent" else "id")
+
+
+def _listed(events: list[Thing], call: Call) -> list[Thing]:
+    """Return the events that are not too old. (Reference: "List all events")"""
+    given = call.given
+    if len(given.get("types", [])) > MAX_TYPES or {"type", "types"} <= given.keys():
+        message = f"You may pass either type or types, and at most {MAX_TYPES} types."
+        raise Refusal(message, param="types")
+    return [row for row in events if row["created"] > call.peer.now() - EVENT_SECONDS]
 
 
 def _matches(row: Thing, given: Thing) -> bool:
@@ -56,6 +73,10 @@ def _page(rows: list[Thing], call: Call) -> tuple[list[Thing], bool]:
     limit = call.given.get("limit", 10)
     if not 1 <= limit <= 100:
         raise Refusal("Invalid limit: it can range between 1 and 100.", "parameter_invalid_integer", "limit")
+    if {"starting_after", "ending_before"} <= call.given.keys():
+        raise Refusal("You may only specify one of these parameters: starting_after, ending_before.")
+    if "limit" in call.given:
+        limit = call.peer.chance.randint(1, max(1, min(limit, len(rows))))
     ids = [row["id"] for row in rows]
     if after := call.given.get("starting_after"):
         rows = rows[_position(ids, after, "starting_after") + 1 :]
@@ -74,6 +95,8 @@ def _position(ids: list[str], wanted: str, param: str) -> int:
 def expand(book: Book, thing: Thing, paths: list[str]) -> Thing:
     """Put objects where their ids stand, along each path (`data.latest_charge`)."""
     for path in paths:
+        if path.count(".") >= MAX_EXPANDED:
+            raise Refusal(f"You cannot expand more than {MAX_EXPANDED} levels: {path}", param="expand")
         thing = _expanded(book, thing, path.split("."), path)
     return thing
 

@@ -62,6 +62,8 @@ class Line(BaseHTTPRequestHandler):
         try:
             if path == fields.PATH:
                 return fields.show(query) if self.command == "GET" else fields.take(peer, body)
+            if path == fields.CONFIRM:
+                return fields.confirm(peer, body, self.server.address)
             if not path.startswith(challenge.PATH):
                 said = switches.turn(peer, path.removeprefix(OWN), json.loads(body or "{}"))
                 return Reply(200, json.dumps(said).encode())

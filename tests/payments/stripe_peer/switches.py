@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from tests.payments.stripe_peer import events, idempotency
@@ -40,12 +41,12 @@ def _fault(peer: Peer, asked: Asked) -> None:
     """The next `times` requests to `path` (an expression) go wrong, `before` or `after` they are done.
 
     hang: no answer for `seconds`; reset: the connection breaks; error: 500, or before it is done `status` (after:
-    stored under its key; stored: the same, but nothing is done);
+    stored under its key; stored: the same, but nothing is done; later: stored, and done when `seconds` have passed);
     slow: done after `seconds`, its key in use; repeat: the network brings the request twice.
     """
     row = {"path": ".*", "method": "", "when": "before", "times": 1, "seconds": 20.0} | asked
-    if row.get("mode") not in MODES or row["when"] not in ("before", "after", "stored"):
-        raise Refusal("A fault has a mode that the peer knows, before, after or stored.")
+    if row.get("mode") not in MODES or row["when"] not in ("before", "after", "stored", "later"):
+        raise Refusal("A fault has a mode that the peer knows, before, after, stored or later.")
     peer.faults.append(row)
 
 
@@ -54,10 +55,15 @@ def _book(peer: Peer, asked: Asked) -> Book:
 
 
 def _clear(peer: Peer, asked: Asked) -> None:
-    """Begin anew, as a peer that has just been started."""
-    for held in (peer.books, peer.keys, peer.faults, peer.met, peer.partial):
+    """Begin again, as a peer that has just been started. `seed` chooses the order of ties and the sizes of pages."""
+    for held in (peer.books, peer.keys, peer.faults, peer.met, peer.partial, peer.late, peer.pending):
         held.clear()
-    peer.ahead = 0
+    peer.ahead, peer.chance, peer.shuffles_events = 0, Random(asked.get("seed", 1)), False
+
+
+def _shuffle_events(peer: Peer, asked: Asked) -> None:
+    """List the events of a second, and send all events, in any order from now on."""
+    peer.shuffles_events = True
 
 
 def _advance(peer: Peer, asked: Asked) -> None:
@@ -73,16 +79,41 @@ def _pay_out(peer: Peer, asked: Asked) -> Any:
     return payouts.pay_out(_book(peer, asked), asked["currency"], is_automatic=asked.get("automatic", True))
 
 
+def _end_refund(peer: Peer, asked: Asked) -> Any:
+    """Let a refund succeed, fail or be cancelled, from any status."""
+    book = _book(peer, asked)
+    refund = book.find("refund", asked["refund"])
+    refunds.end(book, refund, asked["status"])
+    return refund
+
+
 def _dispute(peer: Peer, asked: Asked) -> Any:
     book = _book(peer, asked)
-    return disputes.open_one(book, book.find("charge", asked["charge"]), asked.get("reason", "fraudulent"))
+    differs = {name: asked[name] for name in ("amount", "status", "withdraws") if name in asked}
+    reason = asked.get("reason", "fraudulent")
+    return disputes.open_one(book, book.find("charge", asked["charge"]), reason, **differs)
 
 
 def _decide(peer: Peer, asked: Asked) -> Any:
+    """Give a dispute another status. A final status moves the money to the winner."""
     book = _book(peer, asked)
     dispute = book.find("dispute", asked["dispute"])
-    disputes.end(book, dispute, asked["status"])
+    changes = disputes.end if asked["status"] in disputes.ENDS else disputes.go_on
+    changes(book, dispute, asked["status"])
     return dispute
+
+
+def _move_dispute(peer: Peer, asked: Asked) -> Any:
+    """Withdraw or reinstate the money of a dispute, in any status."""
+    book = _book(peer, asked)
+    dispute = book.find("dispute", asked["dispute"])
+    (disputes.reinstate if asked["is_back"] else disputes.withdraw)(book, dispute)
+    return dispute
+
+
+def _settle_in(peer: Peer, asked: Asked) -> None:
+    """Keep the account's balance in one currency from now on, at one `rate` for every other currency."""
+    _book(peer, asked).settles_in = (asked["currency"], asked["rate"])
 
 
 def _token(peer: Peer, asked: Asked) -> Any:
@@ -100,6 +131,15 @@ def _lacks(peer: Peer, asked: Asked) -> None:
     _book(peer, asked).lacks = asked["fields"]
 
 
+def _show(peer: Peer, asked: Asked) -> Any:
+    """Change these fields of an object."""
+    found = _book(peer, asked).by_id(asked["thing"])
+    if found is None:
+        raise Refusal(f"There is no {asked['thing']}.")
+    found |= asked["fields"]
+    return found
+
+
 def _version(peer: Peer, asked: Asked) -> None:
     """The account's events are written in this version from now on."""
     _book(peer, asked).version = asked["version"]
@@ -112,8 +152,14 @@ _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "clear": _clear,
     "advance": _advance,
     "age_keys": lambda peer, asked: idempotency.age(peer, **asked),
+    "broken_keys": lambda peer, asked: idempotency.broken(peer),
     "partial": lambda peer, asked: peer.partial.append(asked["amount"]),
+    "shuffle_events": _shuffle_events,
     "settle_refunds": _settle,
+    "pending_refund": lambda peer, asked: peer.pending.append({"reason": "processing"} | asked),
+    "end_refund": _end_refund,
+    "move_dispute": _move_dispute,
+    "settle_in": _settle_in,
     "pay_out": _pay_out,
     "dispute": _dispute,
     "decide": _decide,
@@ -121,5 +167,7 @@ _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "deliver": lambda peer, asked: events.deliver(_book(peer, asked), asked),
     "keys": _keys,
     "lacks": _lacks,
+    "show": _show,
+    "now": lambda peer, asked: peer.now(),
     "version": _version,
 }

@@ -75,6 +75,21 @@ def test_an_error_of_the_server_before_it_has_begun_is_not(peer: Remote, stripe:
     assert _header(stripe.v1.payment_intents.create(PAYMENT, KEY), "Idempotent-Replayed") is None
 
 
+def test_an_error_of_the_server_is_stored_for_a_day_and_the_call_can_be_carried_out_later(
+    peer: Remote, stripe: StripeClient
+) -> None:
+    peer.switch("fault", mode="error", when="later", seconds=60)
+    for wait, made in ((0, 0), (61, 1), (86_000, 1)):
+        peer.switch("advance", seconds=wait)
+        with pytest.raises(library.APIError) as failed:
+            stripe.v1.payment_intents.create(PAYMENT, KEY)
+        assert (failed.value.http_status, _count(stripe)) == (500, made)
+    assert peer.switch("broken_keys") == [KEY["idempotency_key"]]
+    peer.switch("advance", seconds=400)
+    stripe.v1.payment_intents.create(PAYMENT, KEY)
+    assert (_count(stripe), peer.switch("broken_keys")) == (2, [])
+
+
 def test_a_key_in_use_is_409(peer: Remote, stripe: StripeClient) -> None:
     peer.switch("fault", mode="slow", seconds=2.0)
     first = threading.Thread(target=stripe.v1.payment_intents.create, args=(PAYMENT, KEY))

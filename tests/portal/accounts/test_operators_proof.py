@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
-from payments import discrepancies
+from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant, Switch
 from portal.models import User
 from tests import factories
@@ -44,7 +44,7 @@ def chosen(action: str, row: object, **more: str) -> dict[str, str]:
 class TestEveryChange:
     @pytest.mark.rule("operator.proof")
     def test_asks_who_it_is(self, client: Client, olga: User, acme: Merchant, held: Checkout) -> None:
-        discrepancies.report("another_amount", acme.pk, merchant=acme)
+        reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
         subscription = factories.subscribe(acme, url="http://127.0.0.1:9/", event_types=["*"]).subscription
         confirmed = {"confirmed": "1", "words": "Because"}
         posts: dict[str, dict[str, str]] = {

@@ -47,7 +47,9 @@ class TestCounting:
         assert (sent.delivered_count, sent.failed_count, sum(sent.durations)) == (0, 1, 1)
         assert sent.durations[stage.slot_of(ANSWER_MS, 340)] == 1
 
-    def test_goes_on_where_it_stopped(self, acme: Merchant) -> None:
+    @pytest.mark.parametrize("ahead", [None, timedelta(days=3)])
+    def test_goes_on_where_it_stopped(self, acme: Merchant, ahead: timedelta | None) -> None:
+        """Also where a clock that ran ahead has left an hour that is still to come."""
         captured = stage.captured(acme)
         counting.catch_up(clock.now())
         long_ago = clock.now() - timedelta(hours=5)
@@ -58,6 +60,8 @@ class TestCounting:
         PaymentHour.objects.create(
             merchant=acme, hour=begin.replace(minute=0, second=0, microsecond=0), currency="GBP"
         )
+        if ahead is not None:
+            DeliveryHour.objects.create(merchant=acme, hour=begin + ahead)
         counting.catch_up(clock.now())
         assert sum(PaymentHour.objects.values_list("captured_count", flat=True)) == 2
 

@@ -10,11 +10,12 @@ from django.db.models.functions import Concat
 from pytest_django.fixtures import Settings
 
 from checkout import refunds
-from checkout.models import Change, Checkout, Refund
+from checkout.models import Change, Checkout, PaymentRequest, Refund
 from config.lib import clock
 from payments.models import Dispute
 from portal.mail import watching
 from portal.models import Membership, OutboundEmail
+from tests import mates
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
 from tests.portal import stage
@@ -160,6 +161,31 @@ def test_tells_of_a_dispute_that_is_won(owner: Membership, captured: Checkout) -
     decide(found, is_won=True)
     (sent,) = look_and_send()
     assert sent.subject.endswith("is won") and "given the money back to you" in sent.body
+
+
+@pytest.mark.rule("dispute.told")
+@pytest.mark.usefixtures("posted")
+def test_tells_of_each_decision_of_a_dispute_that_is_appealed(owner: Membership, captured: Checkout) -> None:
+    found = dispute(captured.payment)
+    decide(found, is_won=True)
+    (won,) = look_and_send()
+    decide(found, is_won=False)
+    (lost,) = look_and_send()
+    assert won.subject.endswith("is won") and lost.subject.endswith("is lost")
+    assert look_and_send() == []
+
+
+@pytest.mark.rule("dispute.told", "dispute.lost")
+@pytest.mark.usefixtures("posted")
+def test_says_of_a_mates_lost_dispute_that_the_rest_can_be_refunded(
+    owner: Membership, order: Checkout, shares: list[PaymentRequest]
+) -> None:
+    mates.pay(shares[0])
+    mates.settled(shares[0])
+    shares[0].refresh_from_db()
+    decide(dispute(shares[0].payment), is_won=False)
+    (sent,) = look_and_send()
+    assert "The customer keeps the money;\na refund gives back the rest of the order." in sent.body
 
 
 def test_keeps_still_when_all_is_well(owner: Membership, captured: Checkout) -> None:

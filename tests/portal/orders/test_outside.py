@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from typing import NamedTuple, TypeAlias
 
 import pytest
@@ -10,18 +9,19 @@ from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkout import captures
+from checkout import captures, refunds
 from checkout.models import Checkout, PaymentRequest
-from config.lib import clock
-from payments import discrepancies, reconciliation
+from checkout.proof import proving
+from payments.discrepancies import kinds, reporting
+from payments.inquiring import reconciliation
 from payments.models import Discrepancy, Merchant
 from payments.providers.sandbox import client as bank
-from payments.providers.sandbox import notifications
+from payments.providers.sandbox.models import BankNotification
 from portal.models import Role
 from portal.orders import order, outside
 from tests import factories, mates
 from tests.factories import CAUSE, make_late
-from tests.outside import come_back, reimburse
+from tests.outside import hear, refund_outside
 from tests.portal import stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("portal.outside")]
@@ -33,7 +33,6 @@ Words: TypeAlias = Callable[[Checkout], str]
 class Case(NamedTuple):
     status: str
     kind: str
-    amount: int
     title: str
     meaning: str
 
@@ -42,29 +41,26 @@ CASES = [
     Case(
         "authorized",
         "void",
-        0,
-        "The hold was released in the bank’s own",
+        "A hold was released outside this service",
         "Do not fulfil the order: cancel it.",
     ),
-    Case("authorized", "capture", 0, "£90.00 was taken in the bank’s own", "Capture it in time, as always"),
     Case(
-        "captured",
-        "refund",
-        1000,
-        "£10.00 was given back in the bank’s own",
-        "Do not refund this order yet: the bank would refuse that.",
+        "authorized",
+        "capture",
+        "A capture was made outside this service: £90.00",
+        "Capture it in time, as always",
     ),
 ]
 
 
-def act(checkout: Checkout, kind: str, amount: int = 0, *, is_told: bool = True) -> None:
+def act(checkout: Checkout, kind: str, *, is_told: bool = True) -> None:
     """Somebody acts in the dashboard; the bank tells, or we read it in its books."""
     assert checkout.payment_id is not None
-    bank.ask("act_in_dashboard", kind=kind, payment=checkout.payment_id, amount=amount)
-    if is_told:
-        notifications.send_due()
-    else:
-        reconciliation.compare(clock.now() - timedelta(hours=48))
+    bank.ask("act_in_dashboard", kind=kind, payment=checkout.payment_id, amount=0)
+    if not is_told:
+        BankNotification.objects.update(due_at=None)
+        reconciliation.run()
+    hear()
 
 
 @pytest.fixture
@@ -83,8 +79,8 @@ class TestTheOrdersPage:
         self, at: Callable[[str], Checkout], words: Words, case: Case, is_told: bool
     ) -> None:
         checkout = at(case.status)
-        assert "own dashboard" not in words(checkout)
-        act(checkout, case.kind, case.amount, is_told=is_told)
+        assert "outside this service" not in words(checkout)
+        act(checkout, case.kind, is_told=is_told)
         shown = words(checkout)
         assert case.title in shown and case.meaning in shown
         whom = f'<a href="mailto:{settings.SUPPORT_EMAIL}?subject=Order%20{checkout.merchant_order_id}">'
@@ -97,14 +93,14 @@ class TestTheOrdersPage:
         checkout = at("authorized")
         act(checkout, "capture")
         told = Discrepancy.objects.get(kind="outside_capture")
-        Discrepancy.objects.filter(pk=told.pk).update(facts=told.facts | {"amount": 5000})
+        other = {"kind": "captured_another_amount", "facts": told.facts | {"amount": 5000}}
+        Discrepancy.objects.filter(pk=told.pk).update(**other)
         shown = words(checkout)
-        assert (
-            "£50.00 was taken in the bank’s own" in shown and "a capture would not find that money" in shown
-        )
+        assert "captured another amount than the one held: £50.00" in shown
+        assert "a capture would not find that money" in shown
         assert "Capture it in time" not in shown
-        discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
-        assert "own dashboard" not in words(checkout)
+        reporting.close(Discrepancy.objects.get().pk, note="Seen to.")
+        assert "captured another amount" not in words(checkout)
 
     def test_says_that_a_capture_has_found_the_money(
         self, acme: Merchant, held: Checkout, words: Words
@@ -119,38 +115,6 @@ class TestTheOrdersPage:
         act(held, "capture")
         make_late(held)
         assert "Do not fulfil it. We see to it that the customer gets the money back." in words(held)
-
-    def test_offers_no_refund_until_what_was_given_back_is_booked(
-        self, acme: Merchant, captured: Checkout
-    ) -> None:
-        browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"
-
-        def is_offered() -> bool:
-            return f'href="{page}/refund"' in browser.get(page).content.decode()
-
-        assert is_offered()
-        act(captured, "refund", 1000)
-        assert not is_offered()
-        shown = browser.get(page).content.decode()
-        assert "£10.00 given back elsewhere" in shown
-        assert re.search(
-            r"Where the money is.*−£10\.00.*Still charged</strong> <span class=\"amount\">£80\.00<",
-            shown,
-            re.DOTALL,
-        )
-        assert "you can refund the remaining £80.00" in shown and "This is when we learned of it." in shown
-        said = browser.get(f"{page}/refund", follow=True).content.decode()
-        assert "We book that first; then you can refund the rest." in said
-        discrepancies.close(Discrepancy.objects.get().pk, note="Seen to.")
-        assert is_offered()
-
-    def test_that_gives_again_what_came_back_lessens_no_refund(
-        self, unpaid: Checkout, pay: Callable[..., Checkout], words: Words
-    ) -> None:
-        reimburse(unpaid, pay)
-        come_back()
-        act(unpaid, "refund", 3000)
-        assert "you can refund the remaining £90.00" in words(unpaid)
 
     def test_of_another_order_or_merchant_says_nothing(
         self, acme: Merchant, rival: Merchant, held: Checkout, pay: Callable[..., Checkout]
@@ -168,10 +132,17 @@ class TestTheOrdersPage:
         mates.pay(shares[0])
         mates.pump(order.pk)
         share = PaymentRequest.objects.get(pk=shares[0].pk)
-        bank.ask("act_in_dashboard", kind="refund", payment=share.payment_id, amount=500)
-        notifications.send_due()
+        facts = {
+            "checkout": str(order.pk),
+            "payment": str(share.payment_id),
+            "amount": 500,
+            "currency": "GBP",
+        }
+        reporting.report(kinds.CAPTURED_ANOTHER_AMOUNT, share.payment_id, merchant=order.merchant, **facts)
         shown = words(order)
-        assert "£5.00 was given back" in shown and "It was a mate’s card: the order stays as it is." in shown
+        assert (
+            "than the one held: £5.00" in shown and "It was a mate’s card: the order stays as it is." in shown
+        )
 
     def test_costs_no_statement(self, acme: Merchant, held: Checkout) -> None:
         act(held, "void")
@@ -179,3 +150,59 @@ class TestTheOrdersPage:
         with CaptureQueriesContext(connection) as asked:
             assert len(outside.told(read)) == 1
         assert len(asked) == 0
+
+
+@pytest.mark.rule("sync.outside")
+class TestARefundByOthers:
+    """It is recorded by itself: nobody has anything to book, and the merchant refunds the rest."""
+
+    def test_leaves_the_rest_to_a_refund(self, acme: Merchant, captured: Checkout) -> None:
+        browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"
+
+        def shown(path: str = "") -> str:
+            return re.sub(r"\s+", " ", browser.get(page + path, follow=True).content.decode())
+
+        assert ">Refund £90.00</a>" in shown() and "Still charged" not in shown()
+        given = refund_outside(captured.payment, 1000, is_pending=True)
+        assert (
+            ">Refund £80.00</a>" in shown()
+            and "Giving £10.00 back to Visa ending 4242 in the bank’s" in shown()
+        )
+        assert re.search(r"Where the money is.*−£10\.00.*Still charged</strong> .*£80\.00<", shown())
+        assert 'class="notice' not in shown()
+        assert 'What is left goes back to the cards that paid: <strong class="amount">£80.00' in shown(
+            "/refund"
+        )
+        refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk, rounds=3)
+        assert "The refund is on its way" in shown(), "as long as that of others is"
+        bank.ask("end_refund", payment=captured.payment_id, reference=given)
+        hear()
+        assert "Still charged" not in shown() and "£90.00 is back on Visa ending 4242" in shown()
+
+    def test_of_all_leaves_nothing_and_the_refund_is_settled_at_once(
+        self, acme: Merchant, captured: Checkout
+    ) -> None:
+        browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"
+        refund_outside(captured.payment, 9000)
+        assert "No card is to get anything any more" in browser.get(f"{page}/refund").content.decode()
+        refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
+        captured.refresh_from_db()
+        assert captured.status == "refunded" and proving.breaches() == []
+
+    def test_that_failed_leaves_all_of_it(self, captured: Checkout, words: Words) -> None:
+        given = refund_outside(captured.payment, 1000)
+        assert "Still charged" in words(captured)
+        bank.ask("end_refund", payment=captured.payment_id, reference=given)
+        hear()
+        assert "Still charged" not in words(captured) and "came back" in words(captured)
+
+    def test_that_fails_once_the_order_is_refunded_is_told(
+        self, acme: Merchant, captured: Checkout, words: Words
+    ) -> None:
+        given = refund_outside(captured.payment, 4000)
+        refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk, rounds=3)
+        bank.ask("end_refund", payment=captured.payment_id, reference=given)
+        hear()
+        assert "The refund came back: £40.00" in words(captured)

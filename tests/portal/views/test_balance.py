@@ -7,13 +7,15 @@ import pytest
 from django.test import Client
 
 from checkout import refunds
-from payments.models import BalanceEntry, Merchant
+from payments.models import BalanceEntry, Merchant, Operation
+from payments.providers.sandbox import client as bank
 from portal.models import AuditEntry, Role
 from tests import factories, mates
-from tests.outside import decide, dispute
+from tests.outside import decide, dispute, hear, refund_outside
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
+BALANCE = '<p class="balance"><span class="amount">£90.00</span>'
 
 
 @pytest.fixture
@@ -63,11 +65,27 @@ class TestBalance:
         assert "isputed" not in client.get("/portal/balance").content.decode()
         found = dispute(kept.payment)
         page = client.get("/portal/balance").content.decode()
-        assert "£180.00" in page and 'Disputed: <strong class="amount">£90.00' in page
-        assert page.count("Disputed</span>") == 1, "beside its movement"
+        assert BALANCE in page and 'In dispute: <strong class="amount">£90.00' in page
+        assert "Taken by a dispute" in page and page.count("Disputed</span>") == 2, "beside its movements"
         decide(found, is_won=False)
         page = client.get("/portal/balance").content.decode()
-        assert "Disputed" not in page and "Dispute lost" in page and "<strong>Balance</strong>" in page
+        assert "isputed" not in page and "In dispute" not in page and BALANCE in page
+        decide(found, is_won=True)
+        page = client.get("/portal/balance").content.decode()
+        assert "Given back by a dispute" in page and BALANCE.replace("90", "180") in page
+
+    @pytest.mark.usefixtures("posted")
+    def test_follows_what_others_give_back_and_what_comes_back(self, acme: Merchant, client: Client) -> None:
+        captured = stage.captured(acme)
+        given = refund_outside(captured.payment, 2000)
+        assert BALANCE.replace("90", "70") in client.get("/portal/balance").content.decode()
+        bank.ask("end_refund", payment=captured.payment_id, reference=given)
+        hear()
+        page = client.get("/portal/balance").content.decode()
+        assert BALANCE in page and "Refund came back" in page
+        _, back, refunded, taken = lines(client.get("/portal/balance.csv"))
+        assert [row[2] for row in (back, refunded, taken)] == ["20.00", "-20.00", "90.00"]
+        assert refunded[6] == str(Operation.objects.get(purpose="outside").pk)
 
     def test_sums_up_the_days_that_are_chosen(self, acme: Merchant, client: Client) -> None:
         stage.captured(acme)

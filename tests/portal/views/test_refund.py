@@ -6,12 +6,15 @@ import pytest
 from django.test import Client
 
 from checkout import refunds, tasks
-from checkout.models import Checkout, Refund
+from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.proof import proving
+from payments.inquiring import inquiries
 from payments.models import Inquiry, Merchant, Operation
-from payments.outside import inquiries
 from payments.providers.sandbox import client as bank_client
 from portal.models import AuditEntry, Membership, Role
+from tests import mates
 from tests.factories import CAUSE
+from tests.outside import decide, dispute
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
@@ -132,6 +135,36 @@ class TestRefund:
         tasks.answer_inquiries()
         lost = client.get(page).content.decode()
         assert "The customer keeps £90.00" in lost and "The dispute over £90.00 is lost" in lost
+
+    @pytest.mark.rule("dispute.lost")
+    @pytest.mark.usefixtures("posted")
+    def test_after_a_mates_lost_dispute_gives_back_what_the_other_cards_bear(
+        self, client: Client, order: Checkout, shares: list[PaymentRequest]
+    ) -> None:
+        mates.pay(shares[0])
+        assert mates.settled(shares[0]) == "reimbursed"
+        shares[0].refresh_from_db()
+        found = dispute(shares[0].payment)
+        page = f"/portal/checkouts/{order.pk}"
+        assert f"{page}/refund" not in client.get(page).content.decode(), "while it is open"
+        decide(found, is_won=False)
+        words = client.get(page).content.decode()
+        assert "A refund gives back the rest." in words and ">Refund £70.00</a>" in words
+        asked = client.get(f"{page}/refund").content.decode()
+        assert "What is left goes back" in re.sub(r"\s+", " ", asked) and "to one mate’s" not in asked
+        facts = {"step": "refund", "ref": f"portal_{uuid4()}"}
+        assert client.post(address(order), facts).status_code == 302
+        mates.pump(order.pk, rounds=3)
+        order.refresh_from_db()
+        assert order.status == "refunded" and proving.breaches() == []
+
+    @pytest.mark.rule("dispute.no_refund")
+    @pytest.mark.usefixtures("posted")
+    def test_after_a_dispute_that_took_all_is_refused(self, client: Client, captured: Checkout) -> None:
+        decide(dispute(captured.payment), is_won=False)
+        facts = {"step": "refund", "ref": f"portal_{uuid4()}"}
+        said = client.post(address(captured), facts, follow=True).content.decode()
+        assert "The customer has the money back from their bank." in said and not Refund.objects.exists()
 
     def test_shows_its_progress_until_it_is_settled(self, client: Client, captured: Checkout) -> None:
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)

@@ -1,23 +1,25 @@
-"""A provider in memory that accepts everything and confirms it later, with its adapter and its desk.
+"""A provider in memory that accepts everything and confirms it later, with its adapter.
 
-As at processors that answer "received": what became of a call is told by notification, and found by look-up.
+As at processors that answer "received": what became of a call is told by notification. It is found by the reference
+that was answered, or else among all acts of the payment, by the operation's id that we have sent with it. That list is
+late by one reading, and the payment says how many acts it has: a list with fewer of them vouches for nothing.
 """
 
 import hmac
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import orjson
 from django.http import HttpRequest
-from django.test import RequestFactory
 
 from config.lib import clock
 from payments.models import Operation, Payment
 from payments.provider import (
-    SERVER_ERROR,
     AmountRule,
+    Books,
+    CaptureRecord,
     CardForm,
     CardUse,
     DisputeRecord,
@@ -27,8 +29,8 @@ from payments.provider import (
     Notification,
     Outcome,
     PaymentRecord,
-    Provider,
-    Record,
+    ProviderUnreachable,
+    RefundRecord,
     Verdict,
 )
 from payments.provider import Card as CardFacts
@@ -49,6 +51,13 @@ class Act:
     becomes: Verdict
     reason: str = ""
     action_url: str = ""
+    refund: UUID | None = None
+    share: UUID | None = None
+    is_ours: bool = True
+    is_refused: bool = False
+    has_returned: bool = False
+    reference: str = field(default_factory=lambda: f"act_{uuid4().hex}")
+    at: datetime = field(default_factory=clock.now)
 
 
 @dataclass
@@ -64,12 +73,23 @@ class Charge:
     made_at: datetime = field(default_factory=clock.now)
     state: str = ""  # held, captured, voided
     acts: list[Act] = field(default_factory=list)
+    listed: int = 0  # how many acts the next reading lists
     disputes: list[DisputeRecord] = field(default_factory=list)
 
     def given_back(self) -> int:
         """What was given back, or is promised."""
         gone = (Verdict.FAILED, Verdict.DECLINED)
         return sum(act.amount for act in self.acts if act.kind == "refund" and act.verdict not in gone)
+
+    def capture(self) -> Act | None:
+        """Return what has taken the money, as the payment itself says."""
+        done = (act for act in self.acts if (act.kind, act.verdict) == ("capture", Verdict.SUCCEEDED))
+        return next(done, None)
+
+    def list_acts(self) -> list[Act]:
+        """Return the acts as a reading has them: without those that are new since the reading before."""
+        shown, self.listed = self.acts[: self.listed], len(self.acts)
+        return shown
 
 
 class AsynchronousProvider:
@@ -85,10 +105,9 @@ class AsynchronousProvider:
         self.tokens: dict[str, Card] = {}
         self.faults: dict[str, Goes] = {}
         self.broken: set[UUID] = set()
-        self.outbox: list[dict[str, str]] = []
+        self.outbox: list[dict[str, str | bool]] = []
         self.maximum: int | None = None
-        self.changed: list[tuple[datetime, UUID, UUID]] = []
-        self.disputed_at: list[tuple[datetime, UUID]] = []
+        self.written: list[tuple[datetime, UUID]] = []
 
     def amount_rule(self, currency: str) -> AmountRule:
         return AmountRule(minimum=100, step=5) if currency == "GBP" else AmountRule(step=10)
@@ -129,8 +148,9 @@ class AsynchronousProvider:
         charge = self.charges.get(operation.payment_id)
         if charge is not None and charge.state in states:
             return Act(operation.pk, operation.kind, operation.amount, Verdict.PENDING, Verdict.SUCCEEDED)
-        reason = f"already_{charge.state}" if charge and charge.state else "unknown_payment"
-        return Act(operation.pk, operation.kind, operation.amount, Verdict.FAILED, Verdict.FAILED, reason)
+        return _refused(
+            operation, f"already_{charge.state}" if charge and charge.state else "unknown_payment"
+        )
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
         return self._call(operation, lambda: self._begin_refund(operation))
@@ -139,56 +159,65 @@ class AsynchronousProvider:
         charge = self.charges.get(operation.payment_id)
         held_back = charge and any(row.status != DisputeStatus.WON for row in charge.disputes)
         if charge is None or charge.state != "captured" or held_back:
-            return Act(
-                operation.pk, "refund", operation.amount, Verdict.FAILED, Verdict.FAILED, "not_refundable"
-            )
+            return _refused(operation, "not_refundable")
         taken = next(act.amount for act in charge.acts if act.kind == "capture")
         if charge.given_back() + operation.amount > taken:
-            return Act(operation.pk, "refund", operation.amount, Verdict.FAILED, Verdict.FAILED, "too_much")
-        fails = charge.card == Card.REFUND_FAILS
-        becomes, reason = (Verdict.FAILED, "account_closed") if fails else (Verdict.SUCCEEDED, "")
-        return Act(operation.pk, "refund", operation.amount, Verdict.PENDING, becomes, reason)
+            return _refused(operation, "too_much")
+        becomes, reason = end_of_refund(charge)
+        act = Act(operation.pk, "refund", operation.amount, Verdict.PENDING, becomes, reason)
+        act.refund, act.share = operation.refund_uuid, operation.share_uuid
+        return act
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         if self.faults.pop("look_up", None):
             raise ConnectionResetError
         charge = self.charges.get(operation.payment_id)
-        found = self._find(operation.payment_id, operation.pk)
-        if (
-            operation.kind == "capture"
-            and charge is not None
-            and (found is None or found.verdict == Verdict.FAILED)
-        ):
-            found = next(
-                (act for act in charge.acts if act.kind == "capture" and act.verdict == Verdict.SUCCEEDED),
-                found,
-            )
-        return self._said(operation, found) if found else Outcome(Verdict.NOT_FOUND, is_vouched=True)
+        if charge is None:
+            return Outcome(Verdict.NOT_FOUND, is_vouched=True)
+        if operation.reference:
+            acts, named = charge.acts, [act for act in charge.acts if act.reference == operation.reference]
+        else:
+            acts = charge.list_acts()
+            named = [act for act in acts if act.key == operation.pk]
+        found = named[0] if named else None
+        if operation.kind == "capture" and (found is None or found.verdict == Verdict.FAILED):
+            found = charge.capture() or found
+        is_whole = len(acts) == len(charge.acts)
+        return self._said(operation, found) if found else Outcome(Verdict.NOT_FOUND, is_vouched=is_whole)
 
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
-        if not hmac.compare_digest(request.headers.get("Signature", ""), _signed(request.body)):
+        if not hmac.compare_digest(request.headers.get("Signature", ""), sign(request.body)):
             raise ForgedNotification
         for item in orjson.loads(request.body)["items"]:
-            if "disputed" in item:
-                yield Notification(item["id"], disputed=UUID(item["disputed"]))
+            if "key" not in item:
+                yield Notification(item["id"], UUID(item["payment"]))
                 continue
-            record = self.record(UUID(item["payment"]), UUID(item["key"]))
-            yield Notification(item["id"], replace(record, verdict=Verdict(item["verdict"])))
+            ours = UUID(item["key"]) if item["is_ours"] else None
+            verdict = Verdict(item["verdict"])
+            yield Notification(item["id"], UUID(item["payment"]), item["kind"], verdict, ours)
 
-    def disputes(self, payment: Payment) -> Iterable[DisputeRecord]:
-        return list(self.charges[payment.pk].disputes) if payment.pk in self.charges else []
+    def movements(self, payment: Payment) -> Books:
+        if self.faults.pop("movements", None):
+            raise ProviderUnreachable
+        charge = self.charges.get(payment.pk)
+        if charge is None:
+            return Books()
+        currency, taken, capture = charge.currency, charge.capture(), None
+        if taken is not None:
+            capture = CaptureRecord(taken.reference, taken.amount, currency, taken.at)
+        return Books(
+            is_held=charge.state == "held",
+            capture=capture,
+            refunds=[
+                _refund(act, currency)
+                for act in charge.list_acts()
+                if act.kind == "refund" and not act.is_refused
+            ],
+            disputes=list(charge.disputes),
+        )
 
-    def disputed(self, since: datetime) -> Iterable[UUID]:
-        return {payment for at, payment in self.disputed_at if at >= since}
-
-    def records(self, since: datetime) -> Iterable[Record]:
-        return [
-            self.record(*keys) for keys in dict.fromkeys((p, k) for at, p, k in self.changed if at >= since)
-        ]
-
-    def refunds_of(self, payment: Payment) -> Iterable[Record]:
-        keys = dict.fromkeys(key for _, of, key in self.changed if of == payment.pk)
-        return [row for key in keys if (row := self.record(payment.pk, key)).kind == "refund"]
+    def changed(self, since: datetime) -> Iterable[UUID]:
+        return {payment for at, payment in self.written if at >= since}
 
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
         for charge in self.charges.values():
@@ -204,11 +233,6 @@ class AsynchronousProvider:
     def missing(self) -> Iterable[str]:
         return ()
 
-    def record(self, payment: UUID, key: UUID) -> Record:
-        charge, act = self.charges[payment], self._find(payment, key)
-        assert act is not None
-        return Record(key, act.kind, act.verdict, payment, charge.account, act.amount, charge.currency)
-
     def _find(self, payment: UUID, key: UUID) -> Act | None:
         acts = self.charges[payment].acts if payment in self.charges else []
         return next((act for act in acts if act.key == key), None)
@@ -219,7 +243,7 @@ class AsynchronousProvider:
         if goes == Goes.REPLAYED_ERROR:
             self.broken.add(operation.pk)
         if operation.pk in self.broken or goes == Goes.ERROR:
-            return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
+            return Outcome(Verdict.UNKNOWN)
         if goes == Goes.SILENT:
             raise ConnectionResetError
         act = self._find(operation.payment_id, operation.pk)
@@ -231,104 +255,49 @@ class AsynchronousProvider:
         if goes == Goes.DONE_SILENT:
             raise ConnectionResetError
         if goes == Goes.DONE_ERROR:
-            return Outcome(Verdict.UNKNOWN, reason=SERVER_ERROR)
+            return Outcome(Verdict.UNKNOWN)
         return self._said(operation, act)
 
     def _said(self, operation: Operation, act: Act) -> Outcome:
         facts = CardFacts("visa", "4242", f"card of {operation.payment_id}")
         is_open = act.verdict in (Verdict.PENDING, Verdict.NEEDS_ACTION)
         amount, reason = (None, "") if is_open else (act.amount, act.reason)
-        return Outcome(act.verdict, str(act.key), reason, act.action_url, facts, amount)
+        return Outcome(act.verdict, act.reference, reason, act.action_url, facts, amount)
 
     def tell(self, payment: UUID, act: Act) -> None:
-        """Write a line of the books, and a notification of the act as it stands."""
-        self.changed.append((clock.now(), payment, act.key))
-        line = {
-            "id": str(uuid4()),
-            "payment": str(payment),
-            "key": str(act.key),
-            "verdict": act.verdict.value,
-        }
-        self.outbox.append(line)
+        """Write that a payment's books have changed, and a notification of the act as it stands."""
+        self.tell_of(payment, key=str(act.key), kind=act.kind, verdict=act.verdict.value, is_ours=act.is_ours)
+
+    def tell_of(self, payment: UUID, **facts: str | bool) -> None:
+        self.written.append((clock.now(), payment))
+        self.outbox.append({"id": str(uuid4()), "payment": str(payment), **facts})
 
 
-class AsynchronousDesk:
-    def __init__(self) -> None:
-        self.bank = AsynchronousProvider()
-        self.provider: Provider = self.bank
-
-    def token(self, card: Card, subject: UUID) -> str:
-        token = f"card-{uuid4()}"
-        self.bank.tokens[token] = card
-        return token
-
-    def answer(self, payment: Payment, *, confirms: bool) -> None:
-        charge = self.bank.charges[payment.pk]
-        (act,) = charge.acts
-        act.verdict = Verdict.PENDING
-        if not confirms:
-            act.becomes, act.reason = Verdict.DECLINED, "challenge_failed"
-
-    def go_wrong(self, verb: str, goes: Goes) -> None:
-        self.bank.faults[verb] = goes
-
-    def hold_less(self, amount: int) -> None:
-        self.bank.maximum = amount
-
-    def settle(self) -> None:
-        for charge in self.bank.charges.values():
-            for act in charge.acts:
-                if act.verdict == Verdict.PENDING:
-                    self._settle(charge, act)
-
-    def _settle(self, charge: Charge, act: Act) -> None:
-        act.verdict = act.becomes
-        if act.verdict == Verdict.SUCCEEDED and act.kind != "refund":
-            charge.state = {"authorize": "held", "capture": "captured", "void": "voided"}[act.kind]
-        self.bank.tell(charge.payment, act)
-
-    def age_keys(self) -> None:
-        self.bank.broken.clear()
-
-    def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
-        charge = self.bank.charges[payment.pk]
-        act = Act(uuid4(), kind, amount, Verdict.PENDING, Verdict.SUCCEEDED)
-        charge.acts.append(act)
-        self._settle(charge, act)
-
-    def dispute(self, payment: Payment) -> None:
-        now = clock.now()
-        charge = self.bank.charges[payment.pk]
-        facts = (str(uuid4()), payment.amount, charge.currency, "fraudulent", DisputeStatus.OPEN)
-        charge.disputes.append(DisputeRecord(*facts, opened_at=now, respond_by=now + timedelta(days=7)))
-        self._tell_dispute(payment)
-
-    def decide(self, payment: Payment, *, is_won: bool) -> None:
-        charge = self.bank.charges[payment.pk]
-        status = DisputeStatus.WON if is_won else DisputeStatus.LOST
-        charge.disputes = [replace(row, status=status) for row in charge.disputes]
-        self._tell_dispute(payment)
-
-    def _tell_dispute(self, payment: Payment) -> None:
-        self.bank.disputed_at.append((clock.now(), payment.pk))
-        self.bank.outbox.append({"id": str(uuid4()), "disputed": str(payment.pk)})
-
-    def messages(self) -> Sequence[HttpRequest]:
-        """All of it in one message, as some providers send it."""
-        items, self.bank.outbox = self.bank.outbox, []
-        return [_message(items)] if items else []
-
-    def forged(self) -> HttpRequest:
-        return _message([{"id": "1", "disputed": str(UUID(int=7))}], signed=b"another body")
+def _refused(operation: Operation, reason: str) -> Act:
+    ends = Verdict.FAILED
+    return Act(operation.pk, operation.kind, operation.amount, ends, ends, reason, is_refused=True)
 
 
-def _signed(body: bytes) -> str:
-    return hmac.new(SECRET, body, "sha256").hexdigest()
+def end_of_refund(charge: Charge) -> tuple[Verdict, str]:
+    """Return what an accepted refund comes to on the charge's card, and the reason if it fails."""
+    fails = charge.card == Card.REFUND_FAILS
+    return (Verdict.FAILED, "account_closed") if fails else (Verdict.SUCCEEDED, "")
 
 
-def _message(items: list[dict[str, str]], *, signed: bytes = b"") -> HttpRequest:
-    body = orjson.dumps({"items": items})
-    headers = {"Signature": _signed(signed or body)}
-    return RequestFactory().post(
-        "/provider/notifications", body, content_type="application/json", headers=headers
+def _refund(act: Act, currency: str) -> RefundRecord:
+    return RefundRecord(
+        reference=act.reference,
+        amount=act.amount,
+        currency=currency,
+        verdict=act.verdict,
+        at=act.at,
+        reason=act.reason if act.verdict == Verdict.FAILED else "",
+        has_returned=act.has_returned,
+        operation=act.key if act.is_ours else None,
+        refund=act.refund,
+        share=act.share,
     )
+
+
+def sign(body: bytes) -> str:
+    return hmac.new(SECRET, body, "sha256").hexdigest()

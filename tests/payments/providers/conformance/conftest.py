@@ -5,7 +5,7 @@ from pytest_django.fixtures import Settings
 
 from payments import provider
 from tests.payments.providers.conformance import stripe_test_mode
-from tests.payments.providers.conformance.asynchronous import AsynchronousDesk
+from tests.payments.providers.conformance.asynchronous_desk import AsynchronousDesk
 from tests.payments.providers.conformance.desk import Desk
 from tests.payments.providers.conformance.network import Network, carrying
 from tests.payments.providers.conformance.sandbox import SandboxDesk

@@ -45,7 +45,7 @@ class Desk(Protocol):
         """Answer the bank's question as the payer."""
 
     def go_wrong(self, verb: str, goes: Goes) -> None:
-        """Let the next call of this verb (or of `register`) go wrong."""
+        """Let the next call of this verb (or of `register`, `look_up`, `movements`) go wrong."""
 
     def hold_less(self, amount: int) -> None:
         """Let the next authorization hold no more than this."""
@@ -59,8 +59,14 @@ class Desk(Protocol):
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         """Capture, void or refund as the merchant's staff do in the provider's own dashboard."""
 
-    def dispute(self, payment: Payment) -> None:
-        """Dispute a payment, whose card is one to be disputed, as its payer's bank."""
+    def refund_outside(self, payment: Payment, amount: int, pending: bool = False) -> None:
+        """Refund as the merchant's staff do: it is settled at once, or pending until `settle`."""
+
+    def return_refund(self, reference: str) -> None:
+        """Let a settled refund come back, as the cardholder's bank does."""
+
+    def dispute(self, payment: Payment, amount: int | None = None) -> None:
+        """Dispute a payment as its payer's bank: a part of it, or all of it, on a card that is one to be disputed."""
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
         """Decide the open dispute of a payment."""

@@ -14,17 +14,9 @@ from pytest_django.fixtures import Settings
 from config.lib.web import http
 from payments.models import Operation, Payment
 from payments.provider import Provider
-from payments.providers.sandbox import (
-    bank,
-    client,
-    disputing,
-    fault_injection,
-    journal,
-    notifications,
-    settling,
-)
+from payments.providers.sandbox import bank, client, fault_injection, journal, notifications, settling
 from payments.providers.sandbox.adapter import SandboxProvider
-from payments.providers.sandbox.models import BankNotification, Call, Charge
+from payments.providers.sandbox.models import BankNotification, Call
 from tests.payments.providers.conformance.desk import Card, Goes
 
 NUMBERS = {
@@ -80,11 +72,21 @@ class SandboxDesk:
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         client.ask("act_in_dashboard", kind=kind, payment=payment.pk, amount=amount)
 
-    def dispute(self, payment: Payment) -> None:
-        disputing.begin(Charge.objects.get(payment=payment.pk))
+    def refund_outside(self, payment: Payment, amount: int, pending: bool = False) -> None:
+        facts = {"kind": "refund", "payment": payment.pk, "amount": amount}
+        reference = client.ask("act_in_dashboard", **facts)
+        if not pending:
+            client.ask("end_refund", payment=payment.pk, reference=reference)
+
+    def return_refund(self, reference: str) -> None:
+        payment = Call.objects.get(pk=reference).charge.payment
+        client.ask("end_refund", payment=payment, reference=reference)
+
+    def dispute(self, payment: Payment, amount: int | None = None) -> None:
+        client.ask("dispute", payment=payment.pk, amount=amount)
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
-        disputing.decide(payment=payment.pk, is_won=is_won)
+        client.ask("decide", payment=payment.pk, is_won=is_won)
 
     def messages(self) -> Sequence[HttpRequest]:
         for call in Call.objects.exclude(pk__in=BankNotification.objects.values("call")):
@@ -94,7 +96,7 @@ class SandboxDesk:
         return sent
 
     def forged(self) -> HttpRequest:
-        body = orjson.dumps({"id": "n", "verdict": "succeeded", "disputed": str(UUID(int=7))})
+        body = orjson.dumps({"id": "n", "verdict": "succeeded", "payment": str(UUID(int=7))})
         return _message(body, notifications.sign(b"another body", 0))
 
 

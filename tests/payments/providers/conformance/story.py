@@ -1,20 +1,22 @@
 """One payment at a provider, as the core does it: an operation is begun, sent, looked up and recorded."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
-from payments import operations
+from config.lib.deadline import Deadline
+from payments import operations, provider, safe_answers
 from payments.models import Merchant, Operation, Payment
-from payments.provider import Outcome, Verdict
+from payments.provider import Books, Outcome, Verdict
 from tests.factories import CAUSE
 from tests.payments.providers.conformance.desk import Card, Desk
 
 Kind = Operation.Kind
 ACTS = [Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID, Kind.REFUND]
-OPEN = (Verdict.UNKNOWN, Verdict.NOT_FOUND, Verdict.PENDING, Verdict.NEEDS_ACTION)
+READINGS = 5  # until the books have caught up
 
 
 class Story:
@@ -49,10 +51,16 @@ class Story:
 
     def ask(self, operation: Operation) -> Outcome:
         """Send it, or send it again under its key."""
-        return operations.perform(operation)
+        return operations.perform(operation, deadline=Deadline.after(operations.PATIENCE))
 
     def look_up(self, operation: Operation) -> Outcome:
         return operations.look_up(self.anew(operation.pk))
+
+    def find(self, operation: Operation) -> Outcome:
+        """Look up an operation whose answer got lost; what is neither found nor vouched for is asked about again."""
+        found = self.look_up(operation)
+        is_open = found.verdict == Verdict.NOT_FOUND and not found.is_vouched
+        return self.look_up(operation) if is_open else found
 
     def anew(self, pk: UUID) -> Operation:
         return Operation.objects.select_related("payment").get(pk=pk)
@@ -92,4 +100,19 @@ class Story:
     def grow_old(self) -> None:
         """Let all its operations be two days older."""
         ago = clock.now() - timedelta(days=2)
-        self.payment.operations.update(created_at=ago)
+        self.payment.operations.update(created_at=ago, first_sent_at=ago, last_sent_at=ago)
+
+
+def read(story: Story) -> Books:
+    """Read a payment's books until they say the same twice: what they lack may still arrive."""
+    found: list[Books] = []
+    for _ in range(READINGS):
+        said = provider.current().movements(story.payment)
+        disputes = tuple(replace(row, lines=tuple(row.lines)) for row in said.disputes)
+        found.append(safe_answers.books(said, now=clock.now()))
+        assert found[-1] == replace(said, refunds=tuple(said.refunds), disputes=disputes), (
+            "safe as it was said"
+        )
+        if found[-2:] == [found[-1]] * 2:
+            return found[-1]
+    raise AssertionError(f"Never the same twice: {found}")

@@ -4,10 +4,11 @@ import urllib.request
 from collections.abc import Sequence
 from uuid import UUID
 
+import requests
 from django.http import HttpRequest
 from django.test import RequestFactory
 from pytest_django.fixtures import Settings
-from stripe import StripeClient
+from stripe import Dispute, StripeClient
 
 from payments.models import Operation, Payment
 from payments.provider import Provider
@@ -34,6 +35,7 @@ PATHS = {
     "void": ("POST", f"{INTENT}/[^/]+/cancel"),
     "refund": ("POST", "/v1/refunds"),
     "look_up": ("GET", "/v1/.*"),
+    "movements": ("GET", "/v1/.*"),
 }
 FAULTS = {
     Goes.SILENT: {"mode": "reset", "when": "before"},
@@ -62,10 +64,16 @@ class StripeDesk:
         opener = urllib.request.build_opener(_NoRedirect)
         opener.open(urllib.request.Request(asked.action_url, answer), timeout=10).close()
 
+    def confirm_again(self, payment: Payment) -> int:
+        """Confirm with a good card by the client secret, as the payer's browser can; return the answer's status."""
+        intent = self.dashboard.v1.payment_intents.retrieve(payment.provider_reference)
+        asked = {"key": "pk_test_peer", "client_secret": intent.client_secret, "number": "4242424242424242"}
+        body = asked | {"return_url": payment.return_url}
+        return requests.post(f"{self.peer.address}/_peer/confirm", json=body, timeout=10).status_code
+
     def go_wrong(self, verb: str, goes: Goes) -> None:
         method, path = PATHS[verb]
-        times = 2 if method == "GET" else 1  # a question that breaks off is asked again at once
-        self.peer.switch("fault", method=method, path=path, times=times, **FAULTS[goes])
+        self.peer.switch("fault", method=method, path=path, times=times_of(method, goes), **FAULTS[goes])
 
     def hold_less(self, amount: int) -> None:
         self.peer.switch("partial", amount=amount)
@@ -79,12 +87,31 @@ class StripeDesk:
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         act(self.dashboard, kind, payment, amount)
 
-    def dispute(self, payment: Payment) -> None:
-        """The card has brought it about."""
+    def refund_outside(self, payment: Payment, amount: int, pending: bool = False) -> None:
+        if pending:
+            self.peer.switch("pending_refund")
+        act(self.dashboard, Operation.Kind.REFUND, payment, amount)
+
+    def return_refund(self, reference: str) -> None:
+        self.peer.switch("end_refund", refund=reference, status="failed")
+
+    def dispute(self, payment: Payment, amount: int | None = None) -> None:
+        """Dispute a payment, unless its card has brought that about already."""
+        if amount is not None or not self._disputes(payment):
+            intent = self.dashboard.v1.payment_intents.retrieve(payment.provider_reference)
+            self.peer.switch("dispute", charge=intent.latest_charge, amount=amount)
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
-        (dispute,) = self.dashboard.v1.disputes.list({"payment_intent": payment.provider_reference}).data
+        (dispute,) = (row for row in self._disputes(payment) if row.status not in ("won", "lost"))
         self.peer.switch("decide", dispute=dispute.id, status="won" if is_won else "lost")
+
+    def appeal(self, payment: Payment) -> None:
+        """Let the dispute that was decided last be open again."""
+        dispute = self._disputes(payment)[0]
+        self.peer.switch("decide", dispute=dispute.id, status="appeal_under_review")
+
+    def _disputes(self, payment: Payment) -> list[Dispute]:
+        return self.dashboard.v1.disputes.list({"payment_intent": payment.provider_reference}).data
 
     def messages(self) -> Sequence[HttpRequest]:
         self.shop.told.clear()
@@ -103,6 +130,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def http_error_303(self, request: object, answer: object, *_: object) -> object:
         return answer
+
+
+def times_of(method: str, goes: Goes) -> int:
+    """Return how often a call has to go wrong: a question that breaks off is asked again at once."""
+    return 2 if method == "GET" and goes in (Goes.SILENT, Goes.DONE_SILENT) else 1
 
 
 def listen(client: StripeClient, shop: Shop) -> str:

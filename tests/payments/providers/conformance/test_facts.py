@@ -11,15 +11,17 @@ from payments.provider import CardForm, CardPage, Verdict
 from tests.payments.providers.conformance.desk import Desk
 from tests.payments.providers.conformance.story import Kind, Story
 
-CURRENCIES = ["GBP", "USD", "EUR", "JPY", "KRW", "KWD", "ISK"]
+CURRENCIES = ["GBP", "USD", "EUR", "JPY", "KRW", "KWD", "ISK", "UGX"]
 
 
 @pytest.mark.parametrize("currency", CURRENCIES)
 class TestAnAmount:
-    def test_of_the_least_is_held_taken_and_given_back(
-        self, desk: Desk, acme: Merchant, currency: str
+    @pytest.mark.parametrize("bound", ["minimum", "maximum"])
+    def test_at_a_bound_is_held_captured_and_refunded(
+        self, desk: Desk, acme: Merchant, currency: str, bound: str
     ) -> None:
-        story = Story(desk, acme, amount=safe_answers.amount_rule(currency).minimum, currency=currency)
+        amount = getattr(safe_answers.amount_rule(currency), bound)
+        story = Story(desk, acme, amount=amount, currency=currency)
         for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.REFUND):
             ended = story.do(kind)
             assert (ended.verdict, ended.amount) == (Verdict.SUCCEEDED, story.payment.amount)

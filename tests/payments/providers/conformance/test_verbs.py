@@ -5,7 +5,7 @@ import pytest
 from payments.models import Merchant
 from payments.provider import Verdict
 from tests.payments.providers.conformance.desk import Card, Desk
-from tests.payments.providers.conformance.story import ACTS, Kind, Story
+from tests.payments.providers.conformance.story import ACTS, Kind, Story, read
 
 
 @pytest.mark.rule("provider.alike")
@@ -15,7 +15,7 @@ class TestMoney:
         for kind in (Kind.AUTHORIZE, Kind.CAPTURE, Kind.REFUND):
             ended = story.do(kind)
             assert (kind, ended.verdict, ended.amount) == (kind, Verdict.SUCCEEDED, 9000)
-        assert story.payment.status == "refunded"
+        assert [(row.amount, row.verdict) for row in read(story).refunds] == [(9000, Verdict.SUCCEEDED)]
         card = (story.payment.card_brand.lower(), story.payment.card_last4)
         assert card == ("visa", "4242") and story.payment.card_fingerprint
 
@@ -105,11 +105,27 @@ class TestACard:
         assert story.do(Kind.VOID).verdict == Verdict.SUCCEEDED
         assert story.look_up(operation).verdict != Verdict.SUCCEEDED
 
+    @pytest.mark.rule("pay.confirmed_again")
+    @pytest.mark.parametrize("card", [Card.DECLINED, Card.ASKS])
+    def test_that_was_declined_is_ended_where_its_payment_is_registered(
+        self, desk: Desk, acme: Merchant, card: Card
+    ) -> None:
+        story = Story(desk, acme, card)
+        operation = story.begin(Kind.AUTHORIZE)
+        if story.record(operation, story.ask(operation)).verdict == Verdict.NEEDS_ACTION:
+            desk.answer(story.payment, confirms=False)
+        desk.settle()
+        declined = story.record(operation, story.look_up(operation))
+        ended = story.do(Kind.VOID)
+        assert ended.verdict == Verdict.SUCCEEDED or not story.payment.provider_reference
+        again = story.look_up(operation)
+        assert declined.verdict == again.verdict == Verdict.DECLINED and again.reason == declined.reason
+
     def test_that_can_take_no_refund_says_so_later(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme, Card.REFUND_FAILS)
         story.before(Kind.REFUND)
         operation = story.begin(Kind.REFUND)
         assert story.ask(operation).verdict in (Verdict.PENDING, Verdict.SUCCEEDED)
         desk.settle()
-        failed = story.look_up(operation)
+        failed = story.find(operation)
         assert failed.verdict == Verdict.FAILED and failed.reason

@@ -48,8 +48,8 @@ class Teller:
     def look_up(self, kind: str, key: UUID) -> Outcome:
         return provider.current().look_up(self.operation(kind, key), PATIENCE)
 
-    def in_dashboard(self, kind: str, amount: int = 9000) -> None:
-        client.ask("act_in_dashboard", kind=kind, payment=self.payment.pk, amount=amount)
+    def in_dashboard(self, kind: str, amount: int = 9000, **how: bool) -> str:
+        return str(client.ask("act_in_dashboard", kind=kind, payment=self.payment.pk, amount=amount, **how))
 
     def later(self, seconds: int) -> None:
         client.ask("advance", payments=[self.payment.pk], seconds=seconds)

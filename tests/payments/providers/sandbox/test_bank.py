@@ -1,7 +1,5 @@
 """The sandbox bank fulfils the port's contract, and goes wrong on request, alike in process and over HTTP."""
 
-from datetime import timedelta
-
 import pytest
 from pytest_django.fixtures import Settings
 from uuid_utils.compat import uuid7
@@ -11,7 +9,7 @@ from payments import provider
 from payments.provider import Verdict
 from payments.providers.sandbox import bank, client, settling
 from payments.providers.sandbox.models import BankNotification, Call, Charge
-from tests.payments.providers.sandbox.teller import ACTS, ASKING, DAWN, Teller
+from tests.payments.providers.sandbox.teller import ACTS, ASKING, Teller
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -100,24 +98,9 @@ class TestTheContract:
         for answer in (confirms, not confirms):
             client.ask("answer_challenge", key=key, is_confirmed=answer)
         assert teller.look_up("authorize", key).verdict == verdict
-        assert [row.verdict for row in provider.current().records(before)] == [verdict], (
-            "listed as it stands now"
-        )
+        assert provider.current().movements(teller.payment).is_held == confirms
+        assert list(provider.current().changed(before)) == [teller.payment.pk]
         assert teller.charge().state == ("held" if confirms else "declined")
-
-    def test_its_books_list_every_act(self) -> None:
-        began, teller = clock.now(), Teller()
-        teller.before("refund")
-        teller.ask("refund")
-        found = list(provider.current().records(began))
-        assert [(row.kind, row.amount, row.currency) for row in found] == [
-            (kind, 9000, "GBP") for kind in ("authorize", "capture", "refund")
-        ]
-        assert {(row.payment, row.account) for row in found} == {
-            (teller.payment.pk, teller.payment.merchant_id)
-        }
-        assert {row.key for row in found} == set(Call.objects.values_list("key", flat=True))
-        assert not list(provider.current().records(clock.now() + timedelta(seconds=1)))
 
     @pytest.mark.rule("sandbox.cards")
     def test_an_unknown_card_is_refused(self) -> None:
@@ -136,11 +119,10 @@ class TestTheDashboard:
         settling.settle_due()
         assert (teller.charge().state, teller.charge().refunded_amount) == ("captured", 1000)
         assert other.charge().state == "voided"
-        strangers = {row.key: row for row in provider.current().records(DAWN) if row.kind != "authorize"}
-        assert sorted((row.kind, row.amount) for row in strangers.values()) == [
-            ("capture", 9000),
-            ("refund", 1000),
-            ("void", 9000),
-        ]
+        taken, released = (provider.current().movements(each.payment) for each in (teller, other))
+        assert taken.capture is not None and taken.capture.amount == 9000
+        assert [(row.amount, row.operation) for row in taken.refunds] == [(1000, None)]
+        assert (released.capture, released.is_held) == (None, False)
+        strangers = Call.objects.filter(reference=None).values_list("key", flat=True)
         assert set(BankNotification.objects.values_list("call", flat=True)) == set(strangers)
         assert other.look_up("void", uuid7()).verdict == Verdict.SUCCEEDED

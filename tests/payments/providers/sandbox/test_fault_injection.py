@@ -13,10 +13,10 @@ from uuid_utils.compat import uuid7
 from config.lib import clock
 from config.lib.web import http
 from payments import provider
-from payments.provider import SERVER_ERROR, Verdict
+from payments.provider import Verdict
 from payments.providers.sandbox import client, fault_injection, journal, settling
 from payments.providers.sandbox.models import BankNotification, Call, Fault
-from tests.payments.providers.sandbox.teller import ACTS, DAWN, Teller
+from tests.payments.providers.sandbox.teller import ACTS, Teller
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
@@ -29,7 +29,7 @@ def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
     )  # Django's test server cannot break a connection
     if mode in fault_injection.ERRORS or is_whole:
         answer = teller.ask(kind, key, patience=0.2)
-        return (answer.verdict, answer.reason) == (Verdict.UNKNOWN, SERVER_ERROR)
+        return (answer.verdict, answer.reason) == (Verdict.UNKNOWN, "")
     with pytest.raises((fault_injection.Broken, http.NoAnswer, orjson.JSONDecodeError)):
         teller.ask(kind, key, patience=0.2)
     return True
@@ -123,7 +123,7 @@ class TestFaults:
         else:
             assert again.reason == "already_captured"
         assert teller.look_up(kind, key).verdict == Verdict.SUCCEEDED
-        assert [row.key for row in provider.current().records(DAWN) if row.kind == kind] == [key, key]
+        assert Call.objects.filter(kind=kind, reference=key).count() == 2
 
     def test_a_key_is_forgotten_when_its_life_is_over(self, settings: Settings) -> None:
         settings.SANDBOX_KEY_SECONDS = 3600

@@ -33,12 +33,12 @@ class TestTheCardsThatEndLater:
         assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
         assert teller.charge().refunded_amount == 9000
         settled = clock.now()
-        assert not list(provider.current().records(settled))
+        assert not list(provider.current().changed(settled))
         teller.later(2)
         settling.settle_due()
-        assert [(row.key, row.verdict) for row in provider.current().records(settled)] == [
-            (key, Verdict.FAILED)
-        ]
+        assert list(provider.current().changed(settled)) == [teller.payment.pk]
+        (back,) = provider.current().movements(teller.payment).refunds
+        assert (back.operation, back.verdict, back.has_returned) == (key, Verdict.FAILED, True)
         found = teller.look_up("refund", key)
         assert (found.verdict, found.reason) == (Verdict.FAILED, "card_account_closed")
         assert teller.charge().refunded_amount == 0
@@ -65,6 +65,6 @@ def test_what_nobody_has_heard_yet_is_told_to_whoever_asks() -> None:
     teller.later(3)
     client.ask("dispute", payment=teller.payment.pk)
     settled, disputed = client.ask("tell", payments=[teller.payment.pk])
-    assert settled.record is not None and settled.disputed is None
-    assert (settled.record.key, settled.record.verdict) == (key, Verdict.SUCCEEDED)
-    assert (disputed.record, disputed.disputed) == (None, teller.payment.pk)
+    assert {settled.payment, disputed.payment} == {teller.payment.pk}
+    assert (settled.kind, settled.operation, settled.verdict) == ("capture", key, Verdict.SUCCEEDED)
+    assert (disputed.kind, disputed.operation, disputed.verdict) == ("", None, Verdict.UNKNOWN)

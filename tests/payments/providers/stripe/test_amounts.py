@@ -2,6 +2,7 @@
 
 import pytest
 
+from payments.provider import AmountRule
 from payments.providers.stripe import amounts
 
 
@@ -24,18 +25,21 @@ class TestAnAmount:
 
 class TestTheRule:
     @pytest.mark.parametrize(
-        ("currency", "minimum", "step"),
+        ("currency", "minimum", "maximum", "step"),
         [
-            ("GBP", 30, 1),
-            ("USD", 50, 1),
-            ("JPY", 50, 1),
-            ("HUF", 17500, 1),
-            ("KWD", 1, 10),
-            ("ISK", 1, 1),
-            ("MGA", 100, 100),
-            ("CRC", 1, 1),
+            ("GBP", 30, 99_999_999, 1),
+            ("USD", 50, 99_999_999, 1),
+            ("JPY", 50, 99_999_999, 1),
+            ("KRW", 50, 99_999_999, 1),
+            ("HUF", 17500, 99_999_999, 1),
+            ("KWD", 1, 99_999_999, 10),
+            ("ISK", 1, 999_999, 1),  # eight digits at Stripe, two of them decimals
+            ("UGX", 1, 999_999, 1),
+            ("MGA", 100, 9_999_999_900, 100),
+            ("CRC", 1, 99_999_999, 1),
         ],
     )
-    def test_says_the_least_and_the_step_in_our_units(self, currency: str, minimum: int, step: int) -> None:
-        rule = amounts.rule(currency)
-        assert (rule.minimum, rule.step) == (minimum, step)
+    def test_says_the_bounds_and_the_step_in_our_units(
+        self, currency: str, minimum: int, maximum: int, step: int
+    ) -> None:
+        assert amounts.rule(currency) == AmountRule(minimum=minimum, maximum=maximum, step=step)

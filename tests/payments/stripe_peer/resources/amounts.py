@@ -5,7 +5,8 @@ from tests.payments.stripe_peer.errors import Refusal
 MAX = 99_999_999
 MIN = {"usd": 50, "eur": 50, "gbp": 30, "jpy": 50, "chf": 50, "sek": 300, "dkk": 250, "nok": 300, "pln": 200}
 MIN |= {"aud": 50, "cad": 50, "huf": 17500, "czk": 1500, "kwd": 1, "bhd": 1, "tnd": 1, "jod": 1, "omr": 1}
-MIN |= {"isk": 1, "ugx": 1, "krw": 1, "clp": 1, "vnd": 1, "brl": 50, "mxn": 1000, "inr": 50, "sgd": 50}
+MIN |= {"isk": 1, "ugx": 1, "krw": 50, "clp": 1, "vnd": 1, "brl": 50, "mxn": 1000, "inr": 50, "sgd": 50}
+MIN |= {"ars": 50, "cop": 50, "idr": 50, "ils": 50, "php": 50, "rub": 50, "zar": 50}
 MIN |= {"hkd": 400, "nzd": 50, "myr": 200, "ron": 200, "aed": 200, "thb": 1000}
 STEP = {"kwd": 10, "bhd": 10, "tnd": 10, "jod": 10, "omr": 10, "isk": 100, "ugx": 100}
 

@@ -7,6 +7,7 @@ from tests.payments.stripe_peer.resources import cards
 
 HOLD_SECONDS = 7 * 86400  # how long an authorization lives ("Place a hold on a payment method")
 AVAILABLE_SECONDS = 2 * 86400
+ASYNC_SECONDS = 3600  # until the line of an asynchronous capture is named ("Asynchronous capture")
 
 
 def create(book: Book, intent: Thing, card: cards.Card, *, authorized: int | None) -> Thing:
@@ -62,42 +63,61 @@ def capture(book: Book, charge: Thing, amount: int) -> None:
     """Take the money of a hold; the rest of it is released."""
     fee = round(amount * 0.029) + 30
     entry = add_transaction(book, charge, amount, type="charge", fee=fee)
-    charge |= {"captured": True, "amount_captured": amount, "balance_transaction": entry["id"]}
+    charge |= {"captured": True, "amount_captured": amount, "_line": entry["id"]}
+    intent = book.find("payment_intent", charge["payment_intent"])
+    if intent["capture_method"] != "automatic_async":
+        charge["balance_transaction"] = entry["id"]
 
 
-def release(book: Book, charge: Thing, event: str) -> None:
-    """Give a hold back whole."""
-    charge |= {"amount_refunded": charge["amount"], "refunded": True}
-    book.emit(event, charge)
+def show_lines(book: Book) -> None:
+    """Name the lines of charges that were captured asynchronously. (Event `charge.updated`)"""
+    for charge in book.all("charge"):
+        line = charge.get("_line")
+        is_hidden = line is not None and charge["balance_transaction"] is None
+        if is_hidden and charge["created"] + ASYNC_SECONDS <= book.peer.now():
+            charge["balance_transaction"] = line
+            book.emit("charge.updated", charge, balance_transaction=None)
+
+
+def release(book: Book, charge: Thing, *, lapses: bool) -> None:
+    """Give a hold back whole, which is no refund. (Changelog: 2025-03-31.basil)"""
     if "" < book.version < "2025-03-31":
-        _tell_of_refund(book, charge, event)
+        told = charge | {"amount_refunded": charge["amount"], "refunded": True}
+        book.emit("charge.expired" if lapses else "charge.refunded", told)
+        _tell_of_refund(book, charge, lapses=lapses)
+    elif lapses:
+        book.emit("charge.expired", charge)
 
 
-def _tell_of_refund(book: Book, charge: Thing, event: str) -> None:
+def _tell_of_refund(book: Book, charge: Thing, *, lapses: bool) -> None:
     """Tell of a released hold as of a refund, which today's version does not list. (Changelog: 2025-03-31.basil)"""
     refund = book.make(
         "refund",
         **{name: charge[name] for name in ("amount", "currency", "payment_intent")},
         **{"charge": charge["id"], "balance_transaction": None, "metadata": {}, "status": "succeeded"},
-        reason="expired_uncaptured_charge" if event == "charge.expired" else None,
+        reason="expired_uncaptured_charge" if lapses else None,
     )
     del book.objects["refund"][refund["id"]]
     book.emit("refund.created", refund)
 
 
 def add_transaction(book: Book, source: Thing, amount: int, **fields: Any) -> Thing:
-    """Add a line of the account's balance; what it costs is its fee. (Reference: "The Balance Transaction object")"""
-    fee = fields.pop("fee", 0)
-    detail = {"amount": fee, "application": None, "currency": source["currency"], "type": "stripe_fee"}
+    """Add a line of the account's balance; what it costs is its fee. (Reference: "The Balance Transaction object")
+
+    It is in the account's currency. (`exchange_rate`)
+    """
+    currency, rate = book.settles_in or (source["currency"], None)
+    amount, fee = (round(money * (rate or 1)) for money in (amount, fields.pop("fee", 0)))
+    detail = {"amount": fee, "application": None, "currency": currency, "type": "stripe_fee"}
     detail |= {"description": "Stripe processing fees"}
     return book.make(
         "balance_transaction",
         **{"amount": amount, "fee": fee, "net": amount - fee, "fee_details": [detail] if fee else []},
         available_on=book.peer.now() + AVAILABLE_SECONDS,
-        currency=source["currency"],
+        currency=currency,
         description=source.get("description"),
-        exchange_rate=None,
-        reporting_category=fields["type"],
+        exchange_rate=rate,
+        reporting_category=fields.pop("category", fields["type"]),
         source=source["id"],
         status="pending",
         _payout=None,

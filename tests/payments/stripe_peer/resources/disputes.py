@@ -1,4 +1,6 @@
-"""Disputes: opened by a card or a switch, answered, closed. (Reference: "Disputes"; "Testing", disputes)"""
+"""Disputes: opened by a card or a switch, answered, decided, appealed. (Reference: "Disputes"; "Testing", disputes)"""
+
+from typing import Any
 
 from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal
@@ -6,16 +8,21 @@ from tests.payments.stripe_peer.resources import charges
 
 ANSWER_SECONDS = 9 * 86400
 FEE = 1500
+INQUIRIES = ("warning_needs_response", "warning_under_review")
+ENDS = ("won", "lost", "warning_closed", "prevented")
 _DECIDES = {"winning_evidence": "won", "losing_evidence": "lost"}  # Testing: "Evidence"
 
 
-def open_one(book: Book, charge: Thing, reason: str) -> Thing:
-    """Open one; its money and a fee are withdrawn at once, but not those of an inquiry (`warning`)."""
+def open_one(book: Book, charge: Thing, reason: str, **differs: Any) -> Thing:
+    """Open one; its money and a fee are withdrawn at once, but not those of an inquiry (`warning`).
+
+    `amount` and `status` may differ; with `withdraws` false the money is withdrawn later, by a switch.
+    """
     is_inquiry = reason == "warning"
     details = {"due_by": book.peer.now() + ANSWER_SECONDS, "has_evidence": False, "past_due": False}
     dispute = book.make(
         "dispute",
-        amount=charge["amount_captured"],
+        amount=differs.get("amount") or charge["amount_captured"],
         **{name: charge[name] for name in ("currency", "payment_intent")},
         balance_transactions=[],
         charge=charge["id"],
@@ -24,19 +31,43 @@ def open_one(book: Book, charge: Thing, reason: str) -> Thing:
         is_charge_refundable=is_inquiry,
         metadata={},
         reason="general" if is_inquiry else reason,
-        status="warning_needs_response" if is_inquiry else "needs_response",
+        status=differs.get("status") or ("warning_needs_response" if is_inquiry else "needs_response"),
     )
-    charge |= {"disputed": True, "_inquiry": is_inquiry}
+    charge["disputed"] = True
     book.emit("charge.dispute.created", dispute)
-    if not is_inquiry:
-        _move(book, dispute, -dispute["amount"], FEE)
-        book.emit("charge.dispute.funds_withdrawn", dispute)
+    if differs.get("withdraws", not is_inquiry):
+        withdraw(book, dispute)
     return dispute
 
 
-def _move(book: Book, dispute: Thing, amount: int, fee: int) -> None:
-    entry = charges.add_transaction(book, dispute, amount, type="adjustment", fee=fee)
+def withdraw(book: Book, dispute: Thing) -> None:
+    """Take the disputed money and a fee. (Event `charge.dispute.funds_withdrawn`)"""
+    _move(book, dispute, -dispute["amount"], FEE, "dispute")
+    dispute["is_charge_refundable"] = False
+    book.emit("charge.dispute.funds_withdrawn", dispute)
+
+
+def reinstate(book: Book, dispute: Thing) -> None:
+    """Give the disputed money back. (Event `charge.dispute.funds_reinstated`)"""
+    _move(book, dispute, dispute["amount"], 0, "dispute_reversal")
+    book.emit("charge.dispute.funds_reinstated", dispute)
+
+
+def _move(book: Book, dispute: Thing, amount: int, fee: int, category: str) -> None:
+    entry = charges.add_transaction(book, dispute, amount, type="adjustment", fee=fee, category=category)
     dispute["balance_transactions"].append(entry)
+
+
+def is_withdrawn(dispute: Thing) -> bool:
+    """Whether the disputed money is with the payer's bank."""
+    lines = dispute["balance_transactions"]
+    return sum(-1 if line["amount"] < 0 else 1 for line in lines) < 0
+
+
+def stops_refunds(dispute: Thing) -> bool:
+    """Whether its charge cannot be refunded. (Error code `charge_disputed`; `is_charge_refundable`)"""
+    is_charged_back = not dispute["status"].startswith("warning") and dispute["status"] not in ENDS
+    return is_withdrawn(dispute) or is_charged_back
 
 
 def update(call: Call) -> Thing:
@@ -62,13 +93,27 @@ def close(call: Call) -> Thing:
 
 
 def end(book: Book, dispute: Thing, status: str) -> None:
-    """Decide it; what was withdrawn from a winner comes back."""
+    """Decide it, also against an earlier decision: the money goes to the winner. An inquiry is only closed."""
     is_inquiry = dispute["status"].startswith("warning")
     dispute["status"] = "warning_closed" if is_inquiry else status
     book.emit("charge.dispute.closed", dispute)
-    if status == "won" and not is_inquiry:
-        _move(book, dispute, dispute["amount"], 0)
-        book.emit("charge.dispute.funds_reinstated", dispute)
+    if status == "won" and is_withdrawn(dispute):
+        reinstate(book, dispute)
+    elif status == "lost" and not is_inquiry and not is_withdrawn(dispute):
+        withdraw(book, dispute)
+
+
+def close_inquiries(book: Book, charge: Thing) -> None:
+    """Close the inquiries about a charge that was refunded in full. (Documentation: "Disputes", inquiries)"""
+    for dispute in book.all("dispute"):
+        if dispute["charge"] == charge["id"] and dispute["status"] in INQUIRIES:
+            end(book, dispute, "warning_closed")
+
+
+def go_on(book: Book, dispute: Thing, status: str) -> None:
+    """Bring it to a status in which nothing is decided, such as an appeal or the review of an inquiry."""
+    dispute["status"] = status
+    book.emit("charge.dispute.updated", dispute)
 
 
 def _open(call: Call) -> Thing:

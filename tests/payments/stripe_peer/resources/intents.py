@@ -148,7 +148,7 @@ def cancel(call: Call) -> Thing:
         message = f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}."
         raise unexpected_state(message, payment_intent=intent)
     reason = call.given.get("cancellation_reason")
-    _end(call.book, intent, reason, "charge.refunded")
+    _end(call.book, intent, reason)
     return intent
 
 
@@ -158,12 +158,13 @@ def lapse(book: Book) -> None:
         if intent["status"] == "requires_capture":
             charge = book.find("charge", intent["latest_charge"])
             if charge["created"] + charges.HOLD_SECONDS <= book.peer.now():
-                _end(book, intent, "automatic", "charge.expired")
+                _end(book, intent, "expired")
 
 
-def _end(book: Book, intent: Thing, reason: str | None, event: str) -> None:
+def _end(book: Book, intent: Thing, reason: str | None) -> None:
     if intent["status"] == "requires_capture":
-        charges.release(book, book.find("charge", intent["latest_charge"]), event)
+        charge = book.find("charge", intent["latest_charge"])
+        charges.release(book, charge, lapses=reason == "expired")
     ended = {"canceled_at": book.peer.now(), "cancellation_reason": reason}
     intent |= {"status": "canceled", "amount_capturable": 0, "next_action": None} | ended
     book.emit("payment_intent.canceled", intent)

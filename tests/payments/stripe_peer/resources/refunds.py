@@ -2,27 +2,36 @@
 
 from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal, unexpected_state
-from tests.payments.stripe_peer.resources import charges, methods
+from tests.payments.stripe_peer.resources import charges, disputes, methods
+
+WITHOUT_LINE = (
+    "insufficient_funds",
+)  # a refund that waits for money has taken none yet ("Refunds", pending)
 
 
 def create(call: Call) -> Thing:
     """Give money of a charge back, whole or in part. (Reference: "Create a refund")"""
     charge = _charge(call)
-    amount = _amount(charge, call.given)
+    amount = _amount(call.book, charge, call.given)
     card = methods.card_of(call.book, charge["payment_method"])
+    peer = call.peer
+    waits = peer.pending.pop(0)["reason"] if peer.pending else card.refund == "is pending" and "processing"
     refund = call.book.make(
         "refund",
         amount=amount,
         **{name: charge[name] for name in ("currency", "payment_intent")},
         **{"charge": charge["id"], "reason": call.given.get("reason"), "receipt_number": None},
         metadata=merge_metadata({}, call.given.get("metadata")),
-        status="pending" if card.refund == "is pending" else "succeeded",
+        balance_transaction=None,
         destination_details={"type": "card", "card": {"type": "refund"}},
         _fails=card.refund == "fails",
+        **({"status": "pending", "pending_reason": waits} if waits else {"status": "succeeded"}),
     )
-    entry = charges.add_transaction(call.book, refund, -amount, type="refund")
-    refund["balance_transaction"] = entry["id"]
+    if waits not in WITHOUT_LINE:
+        _take(call.book, refund)
     _count(charge, amount)
+    if charge["refunded"]:
+        disputes.close_inquiries(call.book, charge)
     call.book.emit("refund.created", refund)
     call.book.emit("charge.refunded", charge)
     return refund
@@ -46,9 +55,9 @@ def _charge(call: Call) -> Thing:
     return charge
 
 
-def _amount(charge: Thing, given: Thing) -> int:
+def _amount(book: Book, charge: Thing, given: Thing) -> int:
     left: int = charge["amount_captured"] - charge["amount_refunded"]
-    if charge["disputed"] and not charge.get("_inquiry"):
+    if any(disputes.stops_refunds(row) for row in book.all("dispute") if row["charge"] == charge["id"]):
         raise Refusal(
             f"Charge {charge['id']} has been charged back; cannot issue a refund.", "charge_disputed"
         )
@@ -77,22 +86,36 @@ def update(call: Call) -> Thing:
 
 
 def settle(book: Book) -> None:
-    """Later has come: what was pending has succeeded, and a refund that its bank sends back has failed.
+    """Later has come: what was pending has ended, and a refund that its bank sends back has failed.
 
-    (Testing: "Asynchronous success", "Asynchronous failure"; Reference: Refund, `failure_balance_transaction`)
+    (Testing: "Asynchronous success", "Asynchronous failure")
     """
     for refund in book.all("refund"):
-        if refund["status"] == "pending":
-            refund["status"] = "succeeded"
-            book.emit("refund.updated", refund, status="pending")
-        elif refund.pop("_fails", False):
-            _fail(book, refund)
+        fails = refund["_fails"]
+        if refund["status"] == "pending" or (refund["status"] == "succeeded" and fails):
+            end(book, refund, "failed" if fails else "succeeded")
 
 
-def _fail(book: Book, refund: Thing) -> None:
-    entry = charges.add_transaction(book, refund, refund["amount"], type="refund_failure")
-    failed = {"failure_balance_transaction": entry["id"], "failure_reason": "expired_or_canceled_card"}
-    refund |= {"status": "failed"} | failed
-    _count(book.find("charge", refund["charge"]), -refund["amount"])
-    book.emit("refund.updated", refund, status="succeeded")
-    book.emit("refund.failed", refund)
+def end(book: Book, refund: Thing, status: str) -> None:
+    """End a refund, also one that had succeeded. (Reference: Refund, `failure_balance_transaction`)"""
+    before = refund["status"]
+    refund["status"] = status
+    refund.pop("pending_reason", None)
+    if status == "succeeded":
+        if refund["balance_transaction"] is None:
+            _take(book, refund)
+    else:
+        refund["failure_reason"] = "merchant_request" if status == "canceled" else "expired_or_canceled_card"
+        if refund["balance_transaction"] is not None:
+            entry = charges.add_transaction(book, refund, refund["amount"], type="refund_failure")
+            refund["failure_balance_transaction"] = entry["id"]
+        _count(book.find("charge", refund["charge"]), -refund["amount"])
+    for name in ("charge.refund.updated", "refund.updated"):
+        book.emit(name, refund, status=before)
+    if status == "failed":
+        book.emit("refund.failed", refund)
+
+
+def _take(book: Book, refund: Thing) -> None:
+    entry = charges.add_transaction(book, refund, -refund["amount"], type="refund")
+    refund["balance_transaction"] = entry["id"]

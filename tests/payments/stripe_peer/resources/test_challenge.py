@@ -8,6 +8,8 @@ import requests
 import stripe as library
 from stripe import PaymentIntent, StripeClient
 
+from tests.payments.stripe_peer.remote import Remote
+
 BACK = "https://shop.example/back?order=7"
 
 
@@ -57,6 +59,35 @@ def test_refused(stripe: StripeClient) -> None:
     refused: Any = stripe.v1.payment_intents.retrieve(intent.id)
     assert (refused.status, refused.latest_charge) == ("requires_payment_method", None)
     assert refused.last_payment_error.code == "payment_intent_authentication_failure"
+
+
+def _confirm_again(peer: Remote, intent: Any, number: str = "4242424242424242") -> requests.Response:
+    """Confirm as the payer's browser can, which has read the client secret from the address that it came back to."""
+    asked = {
+        "key": "pk_test_peer",
+        "client_secret": intent.client_secret,
+        "number": number,
+        "return_url": BACK,
+    }
+    return requests.post(f"{peer.address}/_peer/confirm", json=asked, timeout=10)
+
+
+def test_refused_and_confirmed_again(peer: Remote, stripe: StripeClient) -> None:
+    intent = _challenged(stripe)
+    _answer(intent, "refuse")
+    declined = _confirm_again(peer, intent, "4000000000000002")
+    assert (declined.status_code, declined.json()["error"]["code"]) == (402, "card_declined")
+    assert _confirm_again(peer, intent).json()["paymentIntent"]["status"] == "requires_capture"
+    held: Any = stripe.v1.payment_intents.retrieve(intent.id)
+    assert (held.status, held.amount_capturable, held.last_payment_error) == ("requires_capture", 2000, None)
+
+
+def test_canceled_and_confirmed_again(peer: Remote, stripe: StripeClient) -> None:
+    intent = _challenged(stripe)
+    _answer(intent, "refuse")
+    stripe.v1.payment_intents.cancel(intent.id)
+    again = _confirm_again(peer, intent)
+    assert (again.status_code, again.json()["error"]["code"]) == (400, "payment_intent_unexpected_state")
 
 
 def test_confirmed_and_declined(stripe: StripeClient) -> None:

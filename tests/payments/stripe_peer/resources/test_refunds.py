@@ -34,7 +34,8 @@ def test_in_parts_until_nothing_is_left(stripe: StripeClient) -> None:
     rest = stripe.v1.refunds.create({"charge": str(paid.latest_charge)})
     assert (rest.amount, _charge(stripe, paid).refunded) == (1500, True)
     assert _refused(stripe, {"payment_intent": paid.id}).code == "charge_already_refunded"
-    assert [row.id for row in stripe.v1.refunds.list({"payment_intent": paid.id}).data] == [rest.id, first.id]
+    listed = stripe.v1.refunds.list({"payment_intent": paid.id}).data
+    assert {row.id for row in listed} == {rest.id, first.id} and len(listed) == 2
     entry = stripe.v1.balance_transactions.retrieve(str(first.balance_transaction))
     assert (entry.amount, entry.type, entry.source) == (-500, "refund", first.id)
 
@@ -74,3 +75,53 @@ def test_succeeded_and_later_failed(peer: Remote, stripe: StripeClient) -> None:
     )
     assert _charge(stripe, paid).amount_refunded == 0
     assert stripe.v1.events.list({"type": "refund.failed"}).data[0].data.object["id"] == refund.id
+
+
+@pytest.mark.parametrize(
+    ("reason", "has_line"), [("processing", True), ("charge_pending", True), ("insufficient_funds", False)]
+)
+def test_that_waits_says_why_and_takes_money_unless_there_is_none(
+    peer: Remote, stripe: StripeClient, reason: str, has_line: bool
+) -> None:
+    peer.switch("pending_refund", reason=reason)
+    refund = stripe.v1.refunds.create({"payment_intent": _paid(stripe).id, "amount": 500})
+    assert (refund.status, refund.pending_reason) == ("pending", reason)
+    assert (refund.balance_transaction is not None) == has_line
+    peer.switch("end_refund", refund=refund.id, status="succeeded")
+    ended = stripe.v1.refunds.retrieve(refund.id)
+    assert ended.status == "succeeded" and ended.balance_transaction is not None
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [("failed", "expired_or_canceled_card"), ("canceled", "merchant_request")]
+)
+def test_that_was_settled_comes_back_to_the_balance(
+    peer: Remote, stripe: StripeClient, status: str, reason: str
+) -> None:
+    paid = _paid(stripe)
+    refund = stripe.v1.refunds.create({"payment_intent": paid.id, "amount": 500})
+    peer.switch("end_refund", refund=refund.id, status=status)
+    ended = stripe.v1.refunds.retrieve(refund.id, {"expand": ["failure_balance_transaction"]})
+    line: Any = ended.failure_balance_transaction
+    assert (ended.status, ended.failure_reason, line.amount) == (status, reason, 500)
+    assert _charge(stripe, paid).amount_refunded == 0
+    heard = {row.type for row in stripe.v1.events.list().data}
+    assert {"refund.updated", "charge.refund.updated"} <= heard
+    assert ("refund.failed" in heard) == (status == "failed")
+
+
+def test_that_fails_before_it_took_money_gives_none_back(peer: Remote, stripe: StripeClient) -> None:
+    peer.switch("pending_refund", reason="insufficient_funds")
+    refund = stripe.v1.refunds.create({"payment_intent": _paid(stripe).id})
+    peer.switch("end_refund", refund=refund.id, status="failed")
+    ended = stripe.v1.refunds.retrieve(refund.id)
+    assert (ended.status, ended.balance_transaction) == ("failed", None)
+    assert "failure_balance_transaction" not in ended.to_dict()
+
+
+def test_of_an_account_in_another_currency_has_its_line_in_that(peer: Remote, stripe: StripeClient) -> None:
+    peer.switch("settle_in", currency="eur", rate=0.9)
+    refund = stripe.v1.refunds.create({"payment_intent": _paid(stripe).id, "amount": 500})
+    line = stripe.v1.balance_transactions.retrieve(str(refund.balance_transaction))
+    assert (refund.currency, refund.amount) == ("usd", 500)
+    assert (line.currency, line.amount, line.exchange_rate) == ("eur", -450, 0.9)

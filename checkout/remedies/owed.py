@@ -1,0 +1,87 @@
+"""What an operator may still give for a refund that failed or came back: read under the order's lock."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from checkout.models import Checkout, Refund
+from checkout.remedies.asking import NotAllowed
+from checkout.settling import cards, wants
+from checkout.settling.cards import Accounts, Key
+from checkout.states import Status
+from payments import disputes, planning
+from payments.models import Movement, Operation
+
+State = Operation.State
+UNDER_WAY = "It is under way just now. Look again in a minute."
+
+
+@dataclass(frozen=True)
+class Due:
+    """What is owed for a refund: `resends` if it came back, `planned` if it is to be sent by itself later."""
+
+    amount: int
+    key: Key
+    resends: Operation | None
+    planned: list[Operation]
+
+    def withdraw_planned(self, now: datetime) -> None:
+        ids = [row.pk for row in self.planned]
+        planning.withdraw(Operation.objects.filter(pk__in=ids), now=now)
+
+
+def check_refused(refund: Operation) -> None:
+    """Raise NotAllowed unless a refund has failed, or came back after it was settled."""
+    is_refused = refund.state in (State.FAILED, State.DECLINED) or has_come_back(refund)
+    if refund.kind != Operation.Kind.REFUND or not is_refused:
+        raise NotAllowed("Only a refund that has failed, or came back, can be given in another way.")
+
+
+def has_come_back(refund: Operation) -> bool:
+    """Whether a settled refund has failed since; of one `with_returns` nobody is asked."""
+    if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
+        return False
+    known: bool | None = getattr(refund, "has_return", None)
+    returns = refund.movements.filter(kind=Movement.Kind.REFUND_RETURNED)
+    return returns.exists() if known is None else known
+
+
+def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
+    """Add `has_return` to operations: whether one is a settled refund that has failed since."""
+    returns = Movement.objects.filter(operation=OuterRef("pk"), kind=Movement.Kind.REFUND_RETURNED)
+    return rows.annotate(has_return=Exists(returns))
+
+
+def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
+    """Return what is owed to the card for a refund. Raises NotAllowed with the reason if that is nothing.
+
+    Must be called with the checkout locked.
+    """
+    check_refused(refund)
+    if disputes.is_open(checkout.pk):
+        raise NotAllowed("A card of the order is disputed: the money would go twice.")
+    accounts = cards.read(checkout)
+    key = cards.key_of(refund)
+    part = accounts.parts.get(key) if key else None
+    if key is None or part is None:
+        raise NotAllowed("Others made it at the provider. Its card is owed nothing for it.")
+    if part.sent:
+        raise NotAllowed(UNDER_WAY)
+    amount = part.outstanding or _wanted(accounts, key, now)
+    if amount <= 0:
+        raise NotAllowed("The card is owed nothing for it any more.")
+    resends = refund if part.outstanding else None
+    return Due(amount, key, resends, [row for row in part.attempts if row.state == State.PLANNED])
+
+
+def _wanted(accounts: Accounts, key: Key, now: datetime) -> int:
+    checkout = accounts.checkout
+    wanted = []
+    if checkout.status == Status.CAPTURED:
+        wanted = wants.reimbursements(accounts, now)
+    elif checkout.status == Status.REFUNDING:
+        refund = checkout.refunds.get(status=Refund.Status.PENDING)
+        wanted = wants.refund_parts(accounts, refund, now)
+    return next((want.amount for want in wanted if want.key == key), 0)

@@ -1,0 +1,59 @@
+"""The remedy that books a refund as settled outside, as its card cannot take it; and the one that takes that back."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import settling
+from checkout.models import Checkout
+from checkout.remedies import asking, owed
+from checkout.remedies.asking import NotAllowed
+from config.lib import clock
+from payments import bookings, operations
+from payments.cause import Cause
+from payments.models import Booking
+from payments.provider import CARD_CANNOT_TAKE_IT
+
+
+def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
+    """Book that the payer has got by another way what a refund operation failed to give, and settle the order.
+
+    Only if the provider, asked first, says that the card cannot take it. Returns the checkout's uuid.
+    Raises NotAllowed.
+    """
+    asked = operations.current(operation_uuid)
+    owed.check_refused(asked)
+    asking.sync(asked.payment_id)
+    outcome = asking.look_up(asked)
+    if outcome.verdict not in asking.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
+        raise NotAllowed(
+            f"{asking.words(outcome)} It is settled outside only when the provider says that the card can't take it."
+        )
+    with transaction.atomic(durable=True):
+        checkout, now = Checkout.objects.locked(asked.payment.checkout_uuid), clock.now()
+        refund = operations.current(operation_uuid)
+        due = owed.check(checkout, refund, now)
+        bookings.settle_outside(refund, due.amount, note=note, now=now, cause=cause)
+        due.withdraw_planned(now)
+        settling.settle(checkout, now, cause)
+        checkout.touch()
+    return checkout.pk
+
+
+def take_back(booking_uuid: UUID, *, note: str, cause: Cause) -> UUID:
+    """Take back that a refund was settled outside: its amount is owed to the card again.
+
+    Returns the checkout's uuid. Raises NotAllowed, Booking.DoesNotExist.
+    """
+    found = Booking.objects.get(pk=booking_uuid)
+    asking.sync(found.payment_id)
+    with transaction.atomic(durable=True):
+        checkout, now = Checkout.objects.locked(found.checkout_uuid), clock.now()
+        booking = Booking.objects.select_related("payment", "operation__resends").get(pk=booking_uuid)
+        is_settled = booking.kind == Booking.Kind.SETTLED_OUTSIDE and booking.reverses_id is None
+        if not is_settled or Booking.objects.filter(reverses=booking).exists():
+            raise NotAllowed("Only what was settled outside, and not taken back yet, is taken back.")
+        bookings.reverse(booking, note=note, now=now, cause=cause)
+        settling.settle(checkout, now, cause)
+        checkout.touch()
+    return checkout.pk

@@ -1,0 +1,22 @@
+"""What each card of an order is owed: compared with what it has borne, and planned as refunds."""
+
+from checkout.settling.cards import (
+    can_take,
+    is_anything_borne,
+    is_given_back_outside,
+    look,
+    returned_on,
+    with_untold,
+)
+from checkout.settling.settle import FINISH_OPERATIONS, settle
+
+__all__ = [
+    "FINISH_OPERATIONS",
+    "can_take",
+    "is_anything_borne",
+    "is_given_back_outside",
+    "look",
+    "returned_on",
+    "settle",
+    "with_untold",
+]

@@ -1,0 +1,314 @@
+"""What each card of an order has borne, and each attempt to give some of it back, read in one place (rule money.borne).
+
+Amounts are in minor units of the order's currency.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
+
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, QuerySet
+
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import PAID, Status
+from config.lib.prepared import Prepared
+from payments.models import Booking, Movement, Operation, Payment
+
+Kind: TypeAlias = Movement.Kind
+State: TypeAlias = Operation.State
+Purpose: TypeAlias = Operation.Purpose
+SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
+DISPUTED = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
+UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)  # what no status of an order or a share says
+IN_PLACE = ("withdrawn", "new_key")  # why an attempt ended that was never carried out
+
+
+class Key(NamedTuple):
+    """Which part of a refund, or which share's reimbursement, on which card."""
+
+    payment_uuid: UUID
+    refund_uuid: UUID | None
+    share_uuid: UUID | None
+
+
+@dataclass
+class Part:
+    """Every attempt at one part of a refund, or at one share's reimbursement, with what became of it."""
+
+    attempts: list[Operation] = field(default_factory=list)
+    refunded: int = 0
+    returned: int = 0
+    settled: int = 0  # outside, in place of the card
+    settled_after_return: int = 0
+    came_back: set[UUID] = field(
+        default_factory=set
+    )  # attempts that did, or of which a booking was taken back
+    taken_back: int = 0  # of what was settled outside
+    outstanding: int = 0  # what came back, and its card is still owed: an operator decides
+
+    @property
+    def sent(self) -> int:
+        """What is under way to the card now."""
+        return sum(row.amount for row in self.attempts if row.state in SENT)
+
+    @property
+    def given(self) -> int:
+        """What the payer has got of it, by the card or otherwise."""
+        return self.refunded - self.returned + self.settled
+
+    @property
+    def not_given_again(self) -> int:
+        """What came back and has neither been given again nor is under way."""
+        again = sum(
+            row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
+        )
+        return max(0, self.returned - again - self.settled_after_return)
+
+    @property
+    def is_sent_again(self) -> bool:
+        """Whether what came back is under way again."""
+        return any(row.resends_id and row.state in SENT for row in self.attempts)
+
+    @property
+    def last(self) -> Operation | None:
+        """The newest attempt that was carried out, or is."""
+        tried = (row for row in self.attempts if row.state != State.PLANNED and row.reason not in IN_PLACE)
+        return max(tried, key=lambda row: (row.created_at, row.pk), default=None)
+
+
+@dataclass
+class Card:
+    """What a captured card has borne, and what others and disputes have done to it."""
+
+    payment: Payment
+    moved: int = 0  # all movements: what the provider has of it
+    settled: int = 0  # outside
+    sent: int = 0  # refunds under way, by anyone
+    outside: int = (
+        0  # given back by others at the provider, or under way, and not in place of one that came back
+    )
+    disputed: int = 0  # taken back by disputes, and not given again
+    outstanding: int = 0  # refunds that came back
+
+    @property
+    def borne(self) -> int:
+        return self.moved - self.settled
+
+    @property
+    def free(self) -> int:
+        """What it can still be given back."""
+        return max(0, self.moved - self.sent)
+
+    def owed(self, target: int) -> int:
+        """Return what it is owed by itself, as it should bear `target`; what came back waits for an operator."""
+        return min(self.borne - self.sent - target - self.outstanding, self.free)
+
+
+@dataclass
+class Accounts:
+    """The cards of an order, the parts that were to be given back to them, and the shares that mates have paid."""
+
+    checkout: Checkout
+    cards: dict[UUID, Card]
+    parts: dict[Key, Part]
+    shares: list[PaymentRequest]
+    bookings: list[Booking]
+
+    @property
+    def lead(self) -> Card | None:
+        return self.cards.get(self.checkout.payment_id) if self.checkout.payment_id else None
+
+    def part(self, key: Key) -> Part:
+        return self.parts.get(key) or Part()
+
+    def reimbursement(self, share: PaymentRequest) -> tuple[Key, Part]:
+        """Return the part by which a share's amount goes to the lead's card."""
+        key = Key(self.checkout.payment_id or UUID(int=0), None, share.pk)
+        return key, self.part(key)
+
+    def closed(self, share: PaymentRequest, payment_uuid: UUID | None = None) -> int:
+        """Return how much of a share is owed to the lead no more; with a payment, since that card has got it."""
+        return sum(
+            row.amount
+            for row in self.bookings
+            if row.kind == Booking.Kind.CLOSING
+            and row.share_uuid == share.pk
+            and payment_uuid in (None, row.payment_id)
+        )
+
+    def owed_to_lead(self, share: PaymentRequest) -> int:
+        """Return how much of a share the lead has not got, and is still owed."""
+        return share.amount - self.reimbursement(share)[1].given - self.closed(share)
+
+    @property
+    def leads_target(self) -> int:
+        """What the lead's card is to bear of a captured order: its amount, less what mates pay and others gave back."""
+        of_mates = sum(share.amount - self.closed(share, share.payment_id) for share in self.shares)
+        return self.checkout.amount - of_mates - (self.lead.outside if self.lead else 0)
+
+    def target(self, card: Card) -> int:
+        """Return what a card is to bear: nothing once the order is refunded."""
+        if self.checkout.status != Status.CAPTURED:
+            return 0
+        if card is self.lead:
+            return self.leads_target
+        return card.payment.amount - card.outside
+
+    def of_refund(self, refund_uuid: UUID) -> dict[Key, Part]:
+        return {key: part for key, part in self.parts.items() if key.refund_uuid == refund_uuid}
+
+
+def read(checkout: Checkout, *, is_locked: bool = True) -> Accounts:
+    """Read a checkout's accounts. Of a locked one the refunds are locked too: none that is planned begins meanwhile."""
+    movements = list(Movement.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
+    operations = _refunds(checkout.pk, is_locked=is_locked)
+    bookings = list(Booking.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
+    cards = {row.payment_id: Card(row.payment) for row in movements if row.kind == Kind.CAPTURED}
+    accounts = Accounts(checkout, cards, {}, _paid_shares(checkout, cards), bookings)
+    _add_operations(accounts, operations, movements)
+    _add_movements(accounts, operations, movements)
+    _add_bookings(accounts, operations, movements)
+    _add_outstanding(accounts)
+    return accounts
+
+
+def _refunds(checkout_uuid: UUID, *, is_locked: bool) -> list[Operation]:
+    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, kind=Operation.Kind.REFUND)
+    if is_locked:
+        rows = rows.select_for_update(of=("self",), no_key=True)
+    return list(rows.select_related("resends", "payment").order_by("pk"))
+
+
+def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentRequest]:
+    if not checkout.has_mates:
+        return []
+    return [
+        row
+        for row in checkout.payment_requests.order_by("position")
+        if row.payment_id and row.payment_id in cards
+    ]
+
+
+def key_of(operation: Operation) -> Key | None:
+    """Return which part an attempt is of; None for a refund of others that is in no other's place."""
+    first = operation.resends or operation
+    if first.refund_uuid is None and first.share_uuid is None:
+        return None
+    return Key(operation.payment_id, first.refund_uuid, first.share_uuid)
+
+
+def _add_operations(accounts: Accounts, operations: Iterable[Operation], movements: list[Movement]) -> None:
+    for operation in operations:
+        key = key_of(operation)
+        if key is not None:
+            accounts.parts.setdefault(key, Part()).attempts.append(operation)
+        card = accounts.cards.get(operation.payment_id)
+        if card is not None and operation.state in SENT:
+            card.sent += operation.amount
+            card.outside += operation.amount if key is None else 0
+
+
+def _add_movements(accounts: Accounts, operations: Iterable[Operation], movements: list[Movement]) -> None:
+    keys = {operation.pk: key_of(operation) for operation in operations}
+    for row in movements:
+        card = accounts.cards.get(row.payment_id)
+        if card is None:
+            continue
+        card.moved += row.amount
+        if row.kind in DISPUTED:
+            card.disputed -= row.amount
+        elif row.kind != Kind.CAPTURED:
+            key = keys.get(row.operation_id) if row.operation_id else None
+            if key is None:
+                card.outside -= row.amount
+            elif row.kind == Kind.REFUNDED:
+                accounts.parts[key].refunded -= row.amount
+            elif row.operation_id:
+                accounts.parts[key].returned += row.amount
+                accounts.parts[key].came_back.add(row.operation_id)
+
+
+def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements: list[Movement]) -> None:
+    returned = {row.operation_id for row in movements if row.kind == Kind.REFUND_RETURNED}
+    keys = {operation.pk: key_of(operation) for operation in operations}
+    for row in accounts.bookings:
+        if row.kind != Booking.Kind.SETTLED_OUTSIDE or row.operation_id is None:
+            continue
+        if row.payment_id in accounts.cards:
+            accounts.cards[row.payment_id].settled += row.amount
+        part = accounts.parts.get(keys.get(row.operation_id) or Key(row.payment_id, None, None))
+        if part is not None:
+            part.settled += row.amount
+            part.settled_after_return += row.amount if row.operation_id in returned else 0
+            if row.reverses_id:
+                part.taken_back -= row.amount
+                part.came_back.add(row.operation_id)
+
+
+def _add_outstanding(accounts: Accounts) -> None:
+    """Add what came back and is still owed: a lost dispute may have given it back since."""
+    for key, part in accounts.parts.items():
+        card = accounts.cards.get(key.payment_uuid)
+        if card is not None and part.came_back:
+            owed = card.borne - card.sent - accounts.target(card) - card.outstanding
+            is_over = accounts.checkout.status == Status.REFUNDED  # else what is taken back is planned again
+            back = part.not_given_again + (part.taken_back if is_over else 0)
+            part.outstanding = max(0, min(back, owed))
+            card.outstanding += part.outstanding
+
+
+def look(checkout: Checkout) -> Accounts | None:
+    """Read a checkout's accounts for a page, without a lock; None where the statuses of order and shares say it all.
+
+    They do unless others gave something back, a refund came back, a dispute moved money, or something was booked.
+    """
+    if checkout.status not in PAID:
+        return None
+    row = checkout if hasattr(checkout, "is_untold") else _UNTOLD.get(checkout.pk)
+    return read(checkout, is_locked=False) if getattr(row, "is_untold", False) else None
+
+
+def with_untold(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
+    """Add `is_untold` to checkouts: whether `look` has more to read than their statuses say."""
+    own = OuterRef("pk")
+    moved = Exists(Movement.objects.filter(checkout_uuid=own, kind__in=UNTOLD))
+    booked = Exists(Booking.objects.filter(checkout_uuid=own))
+    by_others = Exists(Operation.objects.filter(payment__checkout_uuid=own, purpose=Purpose.OUTSIDE))
+    return rows.annotate(is_untold=ExpressionWrapper(moved | booked | by_others, BooleanField()))
+
+
+_UNTOLD = Prepared(lambda pk: with_untold(Checkout.objects.filter(pk=pk).only("pk")), UUID)
+
+
+def is_given_back_outside(checkout_uuid: UUID) -> bool:
+    """Whether others have given something of an order back at the provider, or tried to: its links have ended."""
+    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, purpose=Purpose.OUTSIDE)
+    return rows.exists()
+
+
+def is_anything_borne(checkout: Checkout, *, is_locked: bool = True) -> bool:
+    """Whether any card of a checkout still bears something."""
+    return any(card.borne > card.sent for card in read(checkout, is_locked=is_locked).cards.values())
+
+
+def can_take(checkout: Checkout, amount: int) -> bool:
+    """Whether the lead's card of a locked checkout can still take so much, besides what it is owed already."""
+    accounts = read(checkout)
+    lead = accounts.lead
+    owed = sum(
+        accounts.owed_to_lead(share) - accounts.reimbursement(share)[1].sent for share in accounts.shares
+    )
+    return lead is not None and lead.free - max(0, owed) >= amount
+
+
+def returned_on(payment: Payment, *, at_least: int) -> Operation | None:
+    """Return the oldest refund of a payment that came back and of which so much is still owed to its card."""
+    checkout = Checkout.objects.get(pk=payment.checkout_uuid)
+    accounts = read(checkout)
+    for key, part in accounts.parts.items():
+        if key.payment_uuid == payment.pk and part.outstanding >= at_least:
+            return next(
+                row for row in part.attempts if row.movements.filter(kind=Kind.REFUND_RETURNED).exists()
+            )
+    return None

@@ -1,0 +1,120 @@
+"""What is owed to the lead no more, as a lost dispute gave it back; and what was made good since it came back."""
+
+from datetime import datetime
+from uuid import UUID
+
+from checkout.models import Refund
+from checkout.settling.cards import Accounts, Card, Part
+from checkout.settling.wants import Want, rest_of
+from checkout.states import ShareStatus
+from payments import bookings
+from payments.cause import PUMP
+from payments.discrepancies import kinds, reporting
+from payments.models import Booking
+
+LOST = "A dispute that was lost has given it back."
+TAKEN_BACK = "The dispute was decided anew."
+
+
+def follow_decisions(accounts: Accounts, now: datetime) -> None:
+    """Close shares that lost disputes of mates took whole, and take closings back whose dispute was decided anew.
+
+    Rule dispute.lost.
+    """
+    for disputed in accounts.cards.values():
+        _reverse(accounts, disputed, disputed.disputed, now)
+    for share in accounts.shares:
+        card = accounts.cards[share.payment_id] if share.payment_id else None
+        part = accounts.reimbursement(share)[1]
+        owed = accounts.owed_to_lead(share)
+        if card is None or card.disputed < share.amount or part.sent or part.given > 0 or owed <= 0:
+            continue
+        _close(accounts, card, share.pk, owed, now)
+        if share.status == ShareStatus.PAID:
+            share.move(ShareStatus.REFUNDED, ended_at=now)
+
+
+def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
+    """Close shares against what lost disputes gave the lead, and report what no card can take."""
+    lead = accounts.lead
+    if lead is None:
+        return
+    cover = lead.disputed - _closed_on(accounts, lead)
+    for share in accounts.shares:
+        rest = rest_of(accounts, share, wanted)
+        closed = min(rest, cover)
+        if closed > 0:
+            _close(accounts, lead, share.pk, closed, now)
+            cover, rest = cover - closed, rest - closed
+        if rest > 0:
+            facts = {"checkout": str(accounts.checkout.pk), "amount": rest, "disputed": lead.disputed}
+            merchant = accounts.checkout.merchant_id
+            reporting.report(kinds.OWED_BEYOND_CARD, share.pk, merchant=merchant, **facts)
+
+
+def _closed_on(accounts: Accounts, card: Card) -> int:
+    rows = (row for row in accounts.bookings if row.kind == Booking.Kind.CLOSING)
+    return sum(row.amount for row in rows if row.payment_id == card.payment.pk)
+
+
+def _close(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, now: datetime) -> None:
+    booking = bookings.close_owed(card.payment, share_uuid, amount, note=LOST, now=now, cause=PUMP)
+    accounts.bookings.append(booking)
+    reporting.close_resolved(kinds.SHARE_NOT_REIMBURSED, booking.share_uuid, note=LOST, now=now)
+
+
+def _reverse(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
+    """Take closings on a card back, the newest first, until they are no more than disputes took."""
+    reversed_ones = {row.reverses_id for row in accounts.bookings}
+    standing = [
+        row
+        for row in accounts.bookings
+        if row.kind == Booking.Kind.CLOSING and row.payment_id == card.payment.pk and row.amount > 0
+    ]
+    for row in sorted(standing, key=lambda row: row.created_at, reverse=True):
+        if row.pk not in reversed_ones and _closed_on(accounts, card) > limit:
+            taken_back = bookings.reverse(row, note=TAKEN_BACK, now=now, cause=PUMP)
+            accounts.bookings.append(taken_back)
+
+
+def end_reimbursed(accounts: Accounts, now: datetime) -> None:
+    """Mark each paid share as reimbursed of which nothing is owed to the lead any more."""
+    for share in accounts.shares:
+        if share.status == ShareStatus.PAID and accounts.owed_to_lead(share) <= 0:
+            share.move(ShareStatus.REIMBURSED)
+            for kind in (kinds.SHARE_NOT_REIMBURSED, kinds.OWED_BEYOND_CARD):
+                reporting.close_resolved(kind, share.pk, note="The lead has got it.", now=now)
+
+
+def follow_returns(accounts: Accounts, now: datetime) -> None:
+    """Report each refund that came back while its money is owed, and close that once the payer has it after all.
+
+    Its refund of the order reads `failed` meanwhile. Rule refund.returned.
+    """
+    returned = {key: part for key, part in accounts.parts.items() if part.came_back}
+    for part in returned.values():
+        _follow_returned(part, now)
+    for refund_uuid in {key.refund_uuid for key in returned if key.refund_uuid}:
+        parts = accounts.of_refund(refund_uuid).values()
+        back = [part for part in parts if part.outstanding or part.is_sent_again]
+        ended = Refund.objects.filter(pk=refund_uuid, settled_at__isnull=False)
+        if back:
+            reason = back[0].last.reason if back[0].last else ""
+            ended.update(status=Refund.Status.FAILED, failure_reason=reason or "refused")
+        else:
+            ended.update(status=Refund.Status.SETTLED, failure_reason=None)
+
+
+def _follow_returned(part: Part, now: datetime) -> None:
+    """Report the newest refunds that came back, as far as they are owed; close the others, unless sent again now."""
+    left = part.outstanding
+    back = [row for row in part.attempts if row.pk in part.came_back]
+    for row in sorted(back, key=lambda row: row.created_at, reverse=True):
+        if left > 0:
+            checkout = str(row.payment.checkout_uuid)
+            reporting.report_operation(
+                row, kinds.REFUND_RETURNED, checkout=checkout, amount=row.amount, reason=row.reason
+            )
+            left -= row.amount
+        elif not part.is_sent_again:
+            reporting.close_resolved(kinds.REFUND_RETURNED, row.pk, note="The payer has got it.", now=now)

@@ -1,0 +1,71 @@
+"""How a refund ends: settled when no card is owed anything, failed when nothing went back (rule refund.settled)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from checkout import pauses
+from checkout.models import NO_CLAIM, Refund
+from checkout.settling import wants
+from checkout.settling.cards import Accounts
+from checkout.settling.wants import Want
+from checkout.states import SHARE_PAID, ShareStatus, Status
+from payments import bookings
+from payments.cause import PUMP
+from payments.discrepancies import kinds, reporting
+from payments.models import Payment
+
+REFUNDED = "The order was refunded, and its share went back to the mate."
+
+
+def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetime) -> None:
+    """End a refund under way, unless a card is still being asked, or a part is under way or still to be sent."""
+    if wants.is_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
+        return
+    if not wanted:
+        _succeed(accounts, refund, now)
+    elif not wants.has_begun(accounts, refund) and all(want.has_failed for want in wanted):
+        _fail(accounts, refund, wanted[0], now)
+
+
+def _succeed(accounts: Accounts, refund: Refund, now: datetime) -> None:
+    """Settle the refund, since each card has got what it bore; cancel open links."""
+    checkout = accounts.checkout
+    back = [part for part in accounts.of_refund(refund.pk).values() if part.outstanding]
+    refund.status, refund.settled_at = Refund.Status.SETTLED, now
+    if back:
+        reason = back[0].last.reason if back[0].last else ""
+        refund.status, refund.failure_reason = Refund.Status.FAILED, reason or "refused"
+    refund.save(update_fields=["status", "settled_at", "failure_reason"])
+    checkout.move(Status.REFUNDED, PUMP, now, refunded_amount=refund.amount, last_refund_at=now)
+    taken = Payment.objects.filter(pk__in=accounts.cards, status=Payment.Status.CAPTURED)
+    taken.update(status=Payment.Status.REFUNDED)
+    for card in accounts.cards:
+        note = "The card has got it."
+        reporting.close_resolved(kinds.REFUND_PART_FAILED, card, note=note, now=now)
+    if checkout.has_mates:
+        _end_shares(accounts, now)
+
+
+def _end_shares(accounts: Accounts, now: datetime) -> None:
+    """Close what was still owed to the lead, as it went back to mates; end shares and links."""
+    for share in accounts.shares:
+        _, part = accounts.reimbursement(share)
+        owed = accounts.owed_to_lead(share) - part.outstanding
+        if owed > 0:
+            card = accounts.cards[share.payment_id] if share.payment_id else None
+            if card is not None:
+                bookings.close_owed(card.payment, share.pk, owed, note=REFUNDED, now=now, cause=PUMP)
+        if share.status in SHARE_PAID:
+            share.move(ShareStatus.REFUNDED, ended_at=now)
+        reporting.close_resolved(kinds.SHARE_NOT_REIMBURSED, share.pk, note=REFUNDED, now=now)
+    links = accounts.checkout.payment_requests.filter(status=ShareStatus.OPEN)
+    links.update(status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM)
+
+
+def _fail(accounts: Accounts, refund: Refund, want: Want, now: datetime) -> None:
+    """Fail the refund, since nothing has gone back; paused links go on (rules refund.failed, share.pauses)."""
+    last = want.part.last
+    refund.status, refund.failure_reason = Refund.Status.FAILED, (last.reason if last else "") or "refused"
+    refund.save(update_fields=["status", "failure_reason"])
+    accounts.checkout.move(Status.CAPTURED, PUMP, now)
+    pauses.give_back(accounts.checkout, now)

@@ -1,0 +1,100 @@
+"""`settle` compares what each card of an order has borne with what it should bear, and plans what is owed to it.
+
+The table of targets stands in docs/money.md. Rules settle.targets, refund.same_cards, reimburse.lead.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import Q
+
+from checkout.models import Checkout, Refund
+from checkout.settling import cards, closings, refund_end, wants
+from checkout.settling.cards import Accounts
+from checkout.settling.wants import Want
+from checkout.states import PAID, Status
+from config.lib import wakeup
+from payments import disputes, planning
+from payments.cause import PUMP, Cause
+from payments.discrepancies import kinds, reporting
+from payments.models import Operation
+from payments.planning import Details
+
+FINISH_OPERATIONS = "checkout.tasks.finish_operations"
+State = Operation.State
+
+
+def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
+    """Plan what the cards of an order are owed, withdraw what they are not, and end a refund that is complete.
+
+    Nothing is planned while a dispute is open on one of them. Must be called with the checkout locked. Safe to repeat.
+    """
+    if checkout.status not in PAID:
+        return
+    accounts = cards.read(checkout)
+    if disputes.is_open(checkout.pk):
+        _plan(accounts, [], now, cause)
+        return
+    if checkout.status != Status.CAPTURED:
+        _settle_refund(accounts, now, cause)
+    if checkout.status == Status.CAPTURED:  # also if its refund has just failed
+        _settle_captured(accounts, now, cause)
+    closings.follow_returns(accounts, now)
+    _report_excess(accounts)
+
+
+def _settle_captured(accounts: Accounts, now: datetime, cause: Cause) -> None:
+    closings.follow_decisions(accounts, now)
+    wanted = wants.reimbursements(accounts, now)
+    _plan(accounts, wanted, now, cause)
+    closings.close_against_disputes(accounts, wanted, now)
+    closings.end_reimbursed(accounts, now)
+
+
+def _settle_refund(accounts: Accounts, now: datetime, cause: Cause) -> None:
+    refunds = accounts.checkout.refunds.filter(Q(status=Refund.Status.PENDING) | Q(settled_at__isnull=False))
+    refund = refunds.latest("created_at")
+    wanted = wants.refund_parts(accounts, refund, now)
+    _plan(accounts, wanted, now, cause)
+    is_pending = refund.status == Refund.Status.PENDING
+    if is_pending and not any(want.is_open for want in wanted):
+        refund_end.end(accounts, refund, wanted, now)
+
+
+def _report_excess(accounts: Accounts) -> None:
+    """Report each card that bears less than it should by more than disputes took: it got too much."""
+    checkout = accounts.checkout
+    for card in accounts.cards.values():
+        excess = accounts.target(card) - card.disputed - card.borne + card.sent
+        if excess > 0:
+            facts = {"checkout": str(checkout.pk), "amount": excess, "currency": checkout.currency}
+            reporting.report(kinds.CARD_GOT_TOO_MUCH, card.payment.pk, merchant=checkout.merchant_id, **facts)
+
+
+def _plan(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Cause) -> None:
+    """Plan each want that is not planned yet, and withdraw every other planned refund."""
+    planned = {
+        row.pk: row for part in accounts.parts.values() for row in part.attempts if row.state == State.PLANNED
+    }
+    for want in wanted:
+        fitting = [row for row in planned.values() if want.is_met_by(row)]
+        if fitting:
+            del planned[fitting[0].pk]
+        elif want.at is not None:
+            details = Details(want.amount, want.key.refund_uuid, want.key.share_uuid, at=want.at)
+            planning.plan(
+                [want.key.payment_uuid], Operation.Kind.REFUND, now=now, cause=cause, details=details
+            )
+            wakeup.after_commit(FINISH_OPERATIONS)
+    unwanted = [row.pk for row in planned.values() if not _gives_again(accounts, row)]
+    if unwanted:
+        planning.withdraw(Operation.objects.filter(pk__in=unwanted), now=now)
+
+
+def _gives_again(accounts: Accounts, planned: Operation) -> bool:
+    """Whether an operator has planned it in place of a refund that came back, and that is still owed."""
+    if planned.resends_id is None or disputes.is_open(accounts.checkout.pk):
+        return False
+    return any(
+        planned in part.attempts and part.outstanding >= planned.amount for part in accounts.parts.values()
+    )

@@ -1,0 +1,131 @@
+"""What the cards of an order are owed now: one reimbursement a share, or one part of a refund a card."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+
+from checkout.models import PaymentRequest, Refund
+from checkout.settling.cards import Accounts, Key, Part
+from checkout.states import ShareStatus
+from payments.discrepancies import kinds, reporting
+from payments.discrepancies.definitions import DiscrepancyKind
+from payments.models import Operation
+
+State = Operation.State
+REFUSED = (State.FAILED, State.DECLINED)
+# How long after a failure it is tried again, and for how long; then an operator decides.
+REIMBURSED_AGAIN_AFTER = timedelta(days=1)
+REFUNDED_AGAIN_AFTER = timedelta(hours=1)
+TRIED_FOR = timedelta(days=3)
+
+
+@dataclass(frozen=True)
+class Want:
+    """An amount that a card is owed, to be sent from `at` on; None: by an operator alone."""
+
+    key: Key
+    amount: int
+    at: datetime | None
+    part: Part
+
+    def is_met_by(self, planned: Operation) -> bool:
+        """Whether a planned refund is what is wanted; of what an operator sends, also a smaller amount is."""
+        same = Key(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
+        fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)
+        return same and planned.resends_id is None and fits
+
+    @property
+    def has_failed(self) -> bool:
+        last = self.part.last
+        return last is not None and last.state in REFUSED
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be sent, or under way."""
+        return self.at is not None or any(row.ended_at is None for row in self.part.attempts)
+
+
+def reimbursements(accounts: Accounts, now: datetime) -> list[Want]:
+    """Return what the lead's card is owed for the shares that mates have paid (rule reimburse.lead)."""
+    return list(_reimbursements(accounts, now))
+
+
+def _reimbursements(accounts: Accounts, now: datetime) -> Iterator[Want]:
+    lead = accounts.lead
+    left = lead.owed(accounts.leads_target) if lead else 0
+    for share in accounts.shares:
+        key, part = accounts.reimbursement(share)
+        owed = accounts.owed_to_lead(share) - part.sent - part.outstanding
+        amount = min(owed, left)
+        if amount > 0:
+            left -= amount
+            at = _at(part, max(now, due_at(share.paid_at or now)), REIMBURSED_AGAIN_AFTER, now)
+            want = Want(key, amount, at, part)
+            if at is None:
+                _report(want, kinds.SHARE_NOT_REIMBURSED, share.pk)
+            yield want
+
+
+def due_at(paid_at: datetime) -> datetime:
+    """Return when a share that was paid at this time is sent to the lead (rule reimburse.delay)."""
+    return paid_at + settings.REIMBURSEMENT_DELAY
+
+
+def refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[Want]:
+    """Return what each card is owed of a refund: all that it still bears (rule refund.same_cards).
+
+    A part that failed is tried again once another one has given something back; until then the whole refund may fail.
+    """
+    found, has_given = [], refund.settled_at is not None or has_begun(accounts, refund)
+    for card in accounts.cards.values():
+        amount = card.owed(0)
+        if amount <= 0:
+            continue
+        key = Key(card.payment.pk, refund.pk, None)
+        part = accounts.part(key)
+        at = _at(part, now, REFUNDED_AGAIN_AFTER, now) if has_given or not _is_refused(part) else None
+        want = Want(key, amount, at, part)
+        if want.has_failed and has_given:
+            _report(want, kinds.REFUND_PART_FAILED, card.payment.pk)
+        found.append(want)
+    return found
+
+
+def has_begun(accounts: Accounts, refund: Refund) -> bool:
+    """Whether a refund has given something back, by a card or otherwise."""
+    return any(part.refunded or part.settled for part in accounts.of_refund(refund.pk).values())
+
+
+def is_being_paid(accounts: Accounts) -> bool:
+    """Whether a mate's card is being asked just now: what it brings goes back too (rule refund.waits)."""
+    paying = ShareStatus.PAYING
+    return accounts.checkout.has_mates and accounts.checkout.payment_requests.filter(status=paying).exists()
+
+
+def _is_refused(part: Part) -> bool:
+    return part.last is not None and part.last.state in REFUSED
+
+
+def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
+    """Return from when on a part is sent: `first`, or `gap` after a refusal; None once it was tried for long enough."""
+    last = part.last
+    if last is None or last.state not in REFUSED or last.ended_at is None:
+        return first
+    began_at = min(row.created_at for row in part.attempts if row.attempts)
+    return max(first, last.ended_at + gap) if now - began_at < TRIED_FOR else None
+
+
+def _report(want: Want, kind: DiscrepancyKind, subject: UUID) -> None:
+    last = want.part.last
+    if last is not None:
+        reporting.report_operation(last, kind, subject=subject, reason=last.reason)
+
+
+def rest_of(accounts: Accounts, share: PaymentRequest, wanted: list[Want]) -> int:
+    """Return how much of a share is owed to the lead that is neither under way, nor wanted, nor came back."""
+    key, part = accounts.reimbursement(share)
+    planned = sum(want.amount for want in wanted if want.key == key)
+    return accounts.owed_to_lead(share) - part.sent - part.outstanding - planned

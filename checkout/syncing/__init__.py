@@ -1,0 +1,1 @@
+"""Following the provider's books: one payment is read there, and what moved is recorded here."""

@@ -1,0 +1,114 @@
+"""What the provider's books say of a payment's capture, followed here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from checkout import outcomes, share_outcomes
+from payments import open_operations, planning
+from payments.cause import PUMP
+from payments.discrepancies import kinds, reporting
+from payments.discrepancies.definitions import DiscrepancyKind
+from payments.models import Movement, Operation, Payment
+from payments.provider import Books, CaptureRecord, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from checkout.syncing.sync import Reading
+
+Kind: TypeAlias = Operation.Kind
+State: TypeAlias = Operation.State
+
+
+def follow(reading: Reading, told: CaptureRecord | None) -> bool:
+    """Record the capture that the books have, if it is of the whole amount; return whether anything has changed.
+
+    One that the service never asked for is reported, and left for the merchant's own capture to find. In a restored
+    database it is the service's own, whose record was lost.
+    """
+    payment = reading.payment
+    if told is None:
+        return False
+    known = payment.movements.filter(kind=Movement.Kind.CAPTURED).first()
+    if (told.amount, told.currency) != (payment.amount, payment.currency):
+        _report(reading, kinds.CAPTURED_ANOTHER_AMOUNT, told)
+        return False
+    if known is not None:
+        return False
+    capture = (
+        payment.operations.filter(kind=Kind.CAPTURE).select_related("payment").order_by("created_at").last()
+    )
+    if capture is None and not reading.is_restored:
+        _report(reading, kinds.OUTSIDE_CAPTURE, told)
+        return False
+    _record(reading, capture or _lost(reading), told)
+    return True
+
+
+def _record(reading: Reading, capture: Operation, told: CaptureRecord) -> None:
+    if capture.ended_at is not None:
+        outcomes.recover(reading.checkout, capture, told.reference, reading.now)
+        return
+    outcome = Outcome(Verdict.SUCCEEDED, reference=told.reference, amount=told.amount)
+    outcomes.conclude(reading.checkout, capture, outcome, now=reading.now)
+
+
+def _lost(reading: Reading) -> Operation:
+    """Write the capture that a restore has lost, and then the hold that it took, if that is lost too.
+
+    With its capture there, the hold is not released: the order or its share may want no card by now.
+    """
+    _make_way(reading)
+    operations = reading.payment.operations.filter(ended_at=None).select_related("payment")
+    planned = operations.filter(kind=Kind.CAPTURE).first()
+    capture = planned or written(reading, Kind.CAPTURE, State.PLANNED)
+    if reading.payment.status == Payment.Status.AUTHORIZING:
+        held = operations.filter(kind=Kind.AUTHORIZE).first() or written(reading, Kind.AUTHORIZE)
+        outcomes.conclude(reading.checkout, held, Outcome(Verdict.SUCCEEDED), now=reading.now)
+    return capture
+
+
+def _make_way(reading: Reading) -> None:
+    """Let a captured card count for its order or share again, whichever other card was live at the restored moment."""
+    payment = reading.payment
+    other = open_operations.live_payment(payment.subject)
+    if payment.abandoned_at is not None:
+        if other is not None:
+            open_operations.abandon(other.payment, reading.now)
+        Payment.objects.filter(pk=payment.pk).update(abandoned_at=None)
+        payment.abandoned_at = None
+    if payment.kind == Payment.Kind.SHARE:
+        share_outcomes.begin_again(payment.subject, reading.now)
+
+
+def written(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
+    """Write an operation of ours that a restore has lost."""
+    payment = reading.payment
+    operation = Operation(
+        payment=payment,
+        kind=kind,
+        amount=payment.amount,
+        state=state,
+        attempts=2,  # as if sent in time and then again: when it was sent is lost
+        first_sent_at=reading.checkout.created_at,
+        last_sent_at=reading.now,
+        actor=PUMP.actor,
+        created_at=reading.now,
+    )
+    planning.write(operation)
+    return operation
+
+
+def report_missing(reading: Reading, books: Books) -> None:
+    """Report a capture that was recorded before the books were asked for, and that they lack."""
+    recorded = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED, recorded_at__lt=reading.asked_at)
+    movement = recorded.select_related("operation").first()
+    if movement is not None and movement.operation is not None and books.capture is None:
+        reporting.report_operation(movement.operation, kinds.MISSING_THERE, amount=movement.amount)
+
+
+def _report(reading: Reading, kind: DiscrepancyKind, told: CaptureRecord) -> None:
+    payment = reading.payment
+    facts = {"checkout": str(payment.checkout_uuid), "payment": str(payment.pk)}
+    reporting.report(
+        kind, payment.pk, merchant=payment.merchant_id, amount=told.amount, currency=told.currency, **facts
+    )

@@ -1,0 +1,29 @@
+"""What the provider's books say of a payment's disputes, followed here: links pause, and end when one is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from checkout.models import NO_CLAIM
+from checkout.states import ShareStatus, Status
+from payments import disputes
+from payments.discrepancies import kinds, reporting
+from payments.models import Dispute
+from payments.provider import DisputeRecord
+
+if TYPE_CHECKING:
+    from checkout.syncing.sync import Reading
+
+
+def follow(reading: Reading, told: DisputeRecord) -> bool:
+    """Record a dispute as it is now; return whether anything has changed. Rules dispute.booked, dispute.lost."""
+    recorded = disputes.record(reading.payment, told, now=reading.now)
+    if recorded is None:
+        return False
+    status, checkout = recorded.dispute.status, reading.checkout
+    if status == Dispute.Status.OPEN != recorded.before and checkout.status == Status.REFUNDING:
+        reporting.report(kinds.DISPUTED_WHILE_REFUNDING, checkout.pk, merchant=checkout.merchant_id)
+    if status == Dispute.Status.LOST != recorded.before:
+        links = checkout.payment_requests.filter(status=ShareStatus.OPEN)
+        links.update(status=ShareStatus.CANCELLED, ended_at=reading.now, **NO_CLAIM)
+    return recorded.has_changed

@@ -1,0 +1,78 @@
+"""The provider's notifications. None is believed: each only says about what the provider is to be asked.
+
+Rule doubt.notification.
+"""
+
+import structlog
+from django.core.exceptions import RequestDataTooBig
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from checkout.settling import FINISH_OPERATIONS
+from config.lib import wakeup
+from payments import due, provider, safe_answers
+from payments.discrepancies import kinds, reporting
+from payments.discrepancies.definitions import DiscrepancyKind
+from payments.inquiring import inquiries
+from payments.models import Operation, Payment
+from payments.provider import ForgedNotification, Notification, Verdict
+
+log = structlog.get_logger("checkout.syncing.notifications")
+ANSWER_INQUIRIES = "checkout.tasks.answer_inquiries"
+State = Operation.State
+ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Verdict.FAILED: State.FAILED}
+
+
+@csrf_exempt
+@require_POST
+def take(request: HttpRequest) -> HttpResponse:
+    """Take a message of the provider: 204, also for a repeated one and for one that is about nothing of ours.
+
+    400 for one that is not signed or not readable.
+    """
+    try:
+        told = list(safe_answers.notifications(provider.current().parse_notifications(request)))
+    except ForgedNotification:
+        return _refused(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
+    except (RequestDataTooBig, UnreadablePostError):
+        raise
+    except Exception as error:  # never a 500, whatever came: a person looks into it
+        log.warning("unreadable notification", error=type(error).__name__)
+        return _refused(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
+    for notification in told:
+        hear_message(notification)
+    return HttpResponse(status=204)
+
+
+def _refused(kind: DiscrepancyKind, words: str) -> HttpResponse:
+    reporting.report(kind, None)
+    return HttpResponse(words, status=400, content_type="text/plain")
+
+
+def hear_message(told: Notification) -> None:
+    """Make what a notification is about due now, or have the payment's books read; what is known already is left."""
+    log.info("notification", id=told.id, payment=str(told.payment), kind=told.kind, verdict=told.verdict)
+    payment = Payment.objects.filter(pk=told.payment).first()
+    if payment is None:
+        reporting.report(kinds.MISSING_HERE, told.payment)
+        return
+    operation = _operation(payment, told)
+    if operation is not None and operation.state == ENDS.get(told.verdict):
+        return
+    with transaction.atomic():
+        if operation is not None and operation.state in (*Operation.OPEN, State.PENDING):
+            due.make_due(operation)
+            wakeup.after_commit(FINISH_OPERATIONS)
+        else:
+            inquiries.open_about([payment.pk])
+            wakeup.after_commit(ANSWER_INQUIRIES)
+
+
+def _operation(payment: Payment, told: Notification) -> Operation | None:
+    """Return our operation that a notification names, or our last one of its kind; None for a refund of others."""
+    rows = payment.operations.filter(kind=told.kind)
+    if told.operation is not None:
+        return rows.filter(pk=told.operation).first()
+    return rows.order_by("created_at").last() if told.kind != Operation.Kind.REFUND else None

@@ -1,0 +1,164 @@
+"""What the provider's books say of a payment's refunds, whoever made them, followed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from checkout import outcomes, refunds, settling
+from checkout.models import NO_CLAIM, Refund
+from checkout.states import ShareStatus
+from payments import ledger, planning
+from payments.cause import PUMP
+from payments.discrepancies import kinds, reporting
+from payments.models import Movement, Operation
+from payments.provider import Outcome, RefundRecord, Verdict
+
+if TYPE_CHECKING:
+    from checkout.syncing.sync import Reading
+
+Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
+REFUSED = (State.FAILED, State.DECLINED)
+
+
+def follow(reading: Reading, told: RefundRecord) -> bool:
+    """Follow one refund as it is now; return whether anything has changed.
+
+    One that others made is recorded as an operation of theirs, at the merchant's expense. What was settled and has
+    failed since is put back and reported. Rules sync.outside, refund.returned.
+    """
+    known = _operation(reading, told)
+    operation = known or _adopted(reading, told)
+    if operation is None:
+        return False
+    if (told.amount, told.currency) != (operation.amount, reading.payment.currency):
+        reporting.report_operation(
+            operation, kinds.REFUND_OF_ANOTHER_AMOUNT, theirs=f"{told.amount} {told.currency}"
+        )
+        return False
+    if operation.ended_at is not None and operation.ended_at >= reading.asked_at:
+        return False  # it was recorded after these books were asked for
+    has_changed = _end(reading, operation, told) or known is None
+    if told.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
+        has_changed |= _come_back(reading, operation, told)
+    return has_changed
+
+
+def _operation(reading: Reading, told: RefundRecord) -> Operation | None:
+    """Return our operation that a refund is, None for one of others.
+
+    The provider's own id tells first. A second refund under the key of one that has an id already was carried out
+    twice, or somebody else has named our operation in it: it is not ours, and is reported.
+    """
+    own = reading.payment.operations.filter(kind=Kind.REFUND).select_related("payment", "resends")
+    by_reference = own.filter(reference=told.reference).first()
+    named = own.filter(pk=told.operation).first() if told.operation and by_reference is None else None
+    if named is not None and named.reference:
+        reporting.report_operation(named, kinds.SUCCEEDED_UNDER_AN_OLD_KEY, amount=told.amount)
+        return None
+    return by_reference or named
+
+
+def _adopted(reading: Reading, told: RefundRecord) -> Operation | None:
+    """Write a refund that no row of ours has: of others, or, in a restored database, our own that was lost.
+
+    None for one that moved nothing, or of money that was never taken.
+    """
+    moved = told.has_returned or told.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
+    charged = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED)
+    if not moved or told.amount <= 0 or not charged.exists():
+        return None
+    operation = Operation(
+        payment=reading.payment,
+        kind=Kind.REFUND,
+        amount=told.amount,
+        state=State.PENDING,  # which never holds up our own operations on the card
+        reference=told.reference,
+        attempts=1,
+        first_sent_at=reading.checkout.created_at,
+        last_sent_at=reading.now,
+        actor=PUMP.actor,
+        created_at=reading.now,
+    )
+    _say_what_for(reading, operation, told)
+    if operation.purpose != Purpose.OUTSIDE:
+        operation.next_attempt_at = reading.now  # of theirs, only the books tell what becomes of it
+    planning.write(operation)
+    if reading.is_restored and told.operation is not None and operation.purpose == Purpose.OUTSIDE:
+        reporting.report_operation(operation, kinds.RESTORED_REFUND, checkout=str(reading.checkout.pk))
+    return operation
+
+
+def _is_of_share(reading: Reading, told: RefundRecord) -> bool:
+    """Whether it is the reimbursement of a share that the restored database knows."""
+    shares = reading.checkout.payment_requests
+    return told.share is not None and shares.filter(pk=told.share).exists()
+
+
+def _say_what_for(reading: Reading, operation: Operation, told: RefundRecord) -> None:
+    """Give a lost refund of ours its id and its aim back, as the provider has kept them; any other is of others."""
+    is_known = told.operation is None or Operation.objects.filter(pk=told.operation).exists()
+    has_aim = told.refund is not None or _is_of_share(reading, told)
+    if not reading.is_restored or is_known or not has_aim:
+        operation.purpose = Purpose.OUTSIDE
+        operation.resends = settling.returned_on(reading.payment, at_least=told.amount)
+        _end_links(reading)
+        return
+    operation.pk = told.operation or operation.pk
+    operation.share_uuid, operation.refund_uuid = told.share, told.refund
+    operation.purpose = Purpose.REIMBURSEMENT if told.share else Purpose.REFUND_PART
+    if told.refund and not Refund.objects.filter(pk=told.refund).exists():
+        refunds.restore(reading.checkout, told.refund)
+
+
+def _end_links(reading: Reading) -> None:
+    """End the links of an order that is refunded at the provider (rule sync.links)."""
+    links = reading.checkout.payment_requests.filter(status=ShareStatus.OPEN)
+    links.update(status=ShareStatus.CANCELLED, ended_at=reading.now, **NO_CLAIM)
+
+
+def _end(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
+    """Record how an operation stands or has ended; return whether that is new."""
+    verdict = Verdict.SUCCEEDED if told.has_returned else told.verdict
+    outcome = Outcome(verdict, reference=told.reference, reason=told.reason, amount=told.amount)
+    if operation.ended_at is None:
+        is_new = (operation.state, verdict) != (State.PENDING, Verdict.PENDING)
+        return is_new and outcomes.conclude(reading.checkout, operation, outcome, now=reading.now)
+    if operation.state in REFUSED and verdict in (Verdict.SUCCEEDED, Verdict.PENDING):
+        reporting.report_operation(operation, kinds.REFUND_AFTER_REFUSAL, amount=told.amount)
+        if verdict == Verdict.SUCCEEDED:
+            outcomes.recover(reading.checkout, operation, told.reference, reading.now)
+            return True
+    return False
+
+
+def _come_back(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
+    """Record that a settled refund failed; return whether that is new."""
+    returned = Movement.Kind.REFUND_RETURNED
+    if operation.movements.filter(kind=returned).exists():
+        return False
+    operation.reason = told.reason or "refused"
+    operation.save(update_fields=["reason"])
+    reference = f"{told.reference} returned"
+    ledger.record(
+        reading.payment, returned, operation.amount, reference, operation, at=told.at, now=reading.now
+    )
+    if operation.purpose == Purpose.OUTSIDE:
+        reporting.report_operation(
+            operation,
+            kinds.OUTSIDE_REFUND_FAILED,
+            checkout=str(reading.checkout.pk),
+            amount=operation.amount,
+            reason=operation.reason,
+        )
+    return True
+
+
+def report_missing(reading: Reading, told: Sequence[RefundRecord]) -> None:
+    """Report each refund that was recorded before the books were asked for, and that they lack."""
+    there = {record.reference for record in told} | {record.operation for record in told}
+    rows = reading.payment.movements.filter(kind=Movement.Kind.REFUNDED, recorded_at__lt=reading.asked_at)
+    for movement in rows.select_related("operation__payment"):
+        operation = movement.operation
+        if operation is not None and not there & {movement.reference, operation.reference, operation.pk}:
+            reporting.report_operation(operation, kinds.MISSING_THERE, amount=-movement.amount)

@@ -1,0 +1,78 @@
+"""`sync` reads a payment's books at the provider, records what is missing here, and lets the order follow.
+
+Notifications, the nightly reconciliation, the repair after a restore and operators' verbs call it. Rule sync.books.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import pauses, settling
+from checkout.models import Checkout
+from checkout.syncing import captures, disputes, holds, refunds
+from config.lib import clock
+from payments import disputes as recorded
+from payments import provider, safe_answers
+from payments.inquiring import inquiries
+from payments.inquiring.inquiries import Claim
+from payments.models import Payment
+from payments.provider import Books
+
+ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision may come without a notification
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A payment whose books are being followed, with its checkout locked.
+
+    Only what was recorded here before `asked_at` is compared with them. `is_restored`: this database was put back to an
+    earlier moment, so an act in the books that it lacks may be our own.
+    """
+
+    checkout: Checkout
+    payment: Payment
+    asked_at: datetime
+    now: datetime
+    is_restored: bool = False
+
+
+def look_into(claim: Claim) -> None:
+    """Sync the payment of a claimed inquiry; ask again while a dispute is open on its order."""
+    sync(claim.payment_uuid)
+    is_open = recorded.is_open(claim.checkout_uuid)
+    inquiries.close(claim, again_at=clock.now() + ASK_AGAIN if is_open else None)
+
+
+def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
+    """Read a payment's books at the provider, with no transaction open, and record what is missing here.
+
+    Return whether anything has changed. Raises ProviderUnreachable, Payment.DoesNotExist.
+    """
+    payment, asked_at = Payment.objects.get(pk=payment_uuid), clock.now()
+    books = safe_answers.books(provider.current().movements(payment), now=asked_at)
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(payment.checkout_uuid)
+        payment = Payment.objects.get(pk=payment_uuid)
+        if payment.synced_at is not None and payment.synced_at >= asked_at:
+            return False  # a later reading has been recorded: this one may be older than what that one knew
+        Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
+        has_changed = follow(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
+        if has_changed:
+            checkout.touch()
+    return has_changed
+
+
+def follow(reading: Reading, books: Books) -> bool:
+    """Record what is missing here, compare what is not, and settle the order; return whether anything has changed."""
+    changes = [captures.follow(reading, books.capture)]
+    changes += [refunds.follow(reading, told) for told in books.refunds]
+    changes += [disputes.follow(reading, told) for told in books.disputes]
+    changes.append(holds.follow(reading, books))
+    captures.report_missing(reading, books)
+    refunds.report_missing(reading, books.refunds)
+    if any(changes):
+        pauses.give_back(reading.checkout, reading.now)
+        settling.settle(reading.checkout, reading.now)
+    return any(changes)

@@ -1,0 +1,63 @@
+"""Bookings: what moved no money at the provider, and its reversal (rule money.booked).
+
+Every function must be called with the checkout locked.
+"""
+
+from datetime import datetime
+from typing import TypeAlias
+from uuid import UUID
+
+from payments import ledger
+from payments.cause import Cause
+from payments.models import Booking, Operation, Payment, Posting
+
+Kind: TypeAlias = Booking.Kind
+Account: TypeAlias = Posting.Account
+
+
+def settle_outside(refund: Operation, amount: int, *, note: str, now: datetime, cause: Cause) -> Booking:
+    """Book that a payer has got what a refund could not give them by another way than the card."""
+    booking = Booking(
+        kind=Kind.SETTLED_OUTSIDE,
+        payment=refund.payment,
+        operation=refund,
+        share_uuid=(refund.resends or refund).share_uuid,
+        amount=amount,
+    )
+    return _post(booking, note=note, now=now, cause=cause)
+
+
+def close_owed(
+    payment: Payment, share_uuid: UUID, amount: int, *, note: str, now: datetime, cause: Cause
+) -> Booking:
+    """Book that an amount is owed to the lead for a share no more. `payment` is the card that has got it instead."""
+    booking = Booking(kind=Kind.CLOSING, payment=payment, share_uuid=share_uuid, amount=amount)
+    return _post(booking, note=note, now=now, cause=cause)
+
+
+def reverse(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
+    """Take a booking back, by another one; a constraint refuses to do that twice."""
+    reversal = Booking(
+        kind=booking.kind,
+        payment=booking.payment,
+        operation=booking.operation,
+        share_uuid=booking.share_uuid,
+        amount=-booking.amount,
+        reverses=booking,
+    )
+    return _post(reversal, note=note, now=now, cause=cause)
+
+
+def _post(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
+    booking.checkout_uuid = booking.payment.checkout_uuid
+    booking.note, booking.actor, booking.created_at = note, cause.actor, now
+    booking.save(force_insert=True)
+    ledger.post(booking.pk, booking.payment, _lines(booking))
+    return booking
+
+
+def _lines(booking: Booking) -> dict[Account, int]:
+    if booking.kind == Kind.CLOSING:
+        return {Account.LEAD: booking.amount, Account.MERCHANT: -booking.amount}
+    bearer = Account.LEAD if booking.share_uuid else Account.MERCHANT
+    return {Account.OUTSIDE: -booking.amount, bearer: booking.amount}

@@ -1,0 +1,1 @@
+"""Discrepancies: the table of their kinds, how they are reported and closed, and their pages in the admin."""

@@ -1,0 +1,94 @@
+"""The admin of discrepancies: the list of them, and the page of each with the words of its kind."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import F, Q, QuerySet
+from django.http import HttpRequest
+
+from config.lib.admin import confirming, lists
+from config.lib.admin.readonly import ReadOnlyAdmin
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy
+
+CLOSE = confirming.Question(
+    title="Close discrepancies",
+    text="Close the discrepancies that you have resolved. If one occurs again, it is reported again.",
+    label="What came of it",
+    button="Close",
+    one="Close this discrepancy?",
+    of_one=lambda _: {
+        "text": "Close it once you have resolved it. If it occurs again, it is reported again.",
+        "button": "Close it",
+    },
+)
+OPENNESS = lists.by_state({"open": Q(closed_at=None), "closed": Q(closed_at__isnull=False)})
+
+
+class DiscrepancyAdmin(ReadOnlyAdmin):
+    """A person looks into a discrepancy, notes the result and closes it; if it occurs again, it is reported again.
+
+    Registered in checkout/admin.py, with the remedies.
+    """
+
+    actions: tuple[str, ...] = ("close",)
+    is_small = True
+    ordering = (F("closed_at").desc(nulls_first=True), "created_at")  # type: ignore[assignment]
+    list_display = ("sentence", "merchant", "operation", "subject", "created_at", "closed_at")
+    list_filter = (OPENNESS, "kind")
+    listed_as = "By age, open ones first"
+    searched_by = "What is wrong, note or order"
+    search_help_text = "Part of what is wrong or of a note, or a whole order id."
+    search_fields = ("kind", "note", "subject")
+    words = ("sentence", "what_to_do", "remedies", "runbook")  # of the kind, on a discrepancy's page
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        is_open = obj is None or obj.closed_at is None
+        return is_open and request.user.has_perm("payments.change_discrepancy")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return [*self.words, *super().get_fields(request, obj)]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        return [field for field in self.get_fields(request, obj) if field != "note"]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Find by the words of a kind too, which the list shows."""
+        found, has_duplicates = super().get_search_results(request, queryset, search_term)
+        term = search_term.strip().lower()
+        named = [kind.name for kind in kinds.TABLE.values() if term and term in kind.sentence.lower()]
+        is_found = Q(pk__in=found.order_by().values("pk")) | Q(kind__in=named)
+        return (queryset.filter(is_found) if named else found), has_duplicates
+
+    def offers(self, action: str, row: Discrepancy) -> bool:
+        return row.closed_at is None
+
+    @admin.display(description="what is wrong")
+    def sentence(self, row: Discrepancy) -> str:
+        return row.kind_entry.sentence
+
+    @admin.display(description="what to do")
+    def what_to_do(self, row: Discrepancy) -> str:
+        return row.kind_entry.what_to_do
+
+    @admin.display(description="remedy")
+    def remedies(self, row: Discrepancy) -> str:
+        return row.kind_entry.remedy
+
+    @admin.display(description="runbook")
+    def runbook(self, row: Discrepancy) -> str:
+        return row.kind_entry.runbook_page
+
+    @admin.action(description="Close with a note", permissions=["change"])
+    @confirming.confirmed(CLOSE)
+    def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
+        for discrepancy in rows:
+            try:
+                reporting.close(discrepancy.pk, note=note)
+            except reporting.AlreadyClosed:
+                self.message_user(request, f"{discrepancy} was closed already.", messages.WARNING)
+            else:
+                self.log_change(request, discrepancy, f"Closed: {note}")
+                self.message_user(request, f"Closed: {discrepancy}.")

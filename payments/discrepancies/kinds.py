@@ -1,0 +1,385 @@
+"""The table of discrepancy kinds: each kind's name, what is the matter, what to do, and its page in the runbook.
+
+To add a kind, add one entry here, report it, and run `make runbook`. Mails, pages and docs/operate.md take their words
+from this table. Rule money.discrepancy_kinds.
+"""
+
+from collections.abc import Mapping
+
+from payments.discrepancies.definitions import GIVE_UP, SEND_AGAIN, SETTLE_OUTSIDE, DiscrepancyKind
+
+UNCLEAR = "no-clear-answer"
+IN_DOUBT_FOR_A_DAY = DiscrepancyKind(
+    "in_doubt_for_a_day",
+    "An operation has had no clear answer for a day",
+    "Ask the provider what became of it; the service keeps asking too. Give up an authorization or a capture; send a"
+    " refund or a void again. If the operation has ended since, close this.",
+    UNCLEAR,
+    (GIVE_UP, SEND_AGAIN),
+)
+CAPTURE_PENDING_TOO_LONG = DiscrepancyKind(
+    "capture_pending_too_long",
+    "The provider accepted a capture and has not confirmed it within ten minutes",
+    "Ask the provider what it waits for; the service keeps asking too. If the provider vouches that the capture never"
+    " arrived, give it up. If the capture has ended since, close this.",
+    UNCLEAR,
+    (GIVE_UP,),
+)
+UNREADABLE_ANSWER = DiscrepancyKind(
+    "unreadable_answer",
+    "The provider gave an answer that makes no sense",
+    "The service asks again until it understands the answer. Find the log line “provider said something strange”. If it"
+    " comes again, show it to the provider’s support.",
+    UNCLEAR,
+)
+
+DIFFERENCES = "provider-differences"
+ANOTHER_AMOUNT = DiscrepancyKind(
+    "another_amount",
+    "The provider speaks of another amount",
+    "Ask the provider which amount moved, then close this with its answer as the note.",
+    DIFFERENCES,
+)
+CAPTURED_ANOTHER_AMOUNT = DiscrepancyKind(
+    "captured_another_amount",
+    "The provider captured another amount than the one held",
+    "If the service has not recorded the capture, refund the charge in the provider’s dashboard. Otherwise ask the"
+    " provider which amount it took. Tell the merchant, then close this.",
+    DIFFERENCES,
+)
+REFUND_OF_ANOTHER_AMOUNT = DiscrepancyKind(
+    "refund_of_another_amount",
+    "The provider refunded another amount than the one recorded",
+    "Ask the provider which amount reached the card, then close this with its answer as the note.",
+    DIFFERENCES,
+)
+REFUND_AFTER_REFUSAL = DiscrepancyKind(
+    "refund_after_refusal",
+    "The provider carried out or resumed a refund that it had refused",
+    "The service records the refund once it succeeds. Look in the provider’s dashboard whether the card was refunded"
+    " twice. If it was, tell the merchant. Then close this.",
+    DIFFERENCES,
+)
+MISSING_HERE = DiscrepancyKind(
+    "missing_here",
+    "The provider reported a payment that is unknown here",
+    "Ask the provider who made it, and for whom, then close this with its answer as the note.",
+    DIFFERENCES,
+)
+MISSING_THERE = DiscrepancyKind(
+    "missing_there",
+    "The provider’s books lack a capture or refund that it had confirmed",
+    "Ask the provider about it. If it is a capture, tell the merchant not to fulfil the order until the provider has"
+    " answered. Close this with the answer as the note.",
+    DIFFERENCES,
+)
+SUCCEEDED_UNDER_AN_OLD_KEY = DiscrepancyKind(
+    "succeeded_under_an_old_key",
+    "An operation was carried out again, or after another one had replaced it",
+    "Look in the provider’s dashboard whether it was done twice. If it was, ask the provider to undo one. Then close"
+    " this.",
+    DIFFERENCES,
+)
+
+UNWANTED = "unwanted-charges-and-holds"
+CAPTURED_AFTER_THE_END = DiscrepancyKind(
+    "captured_after_the_end",
+    "A card was charged for an order or share that no longer waited for it",
+    "Refund the charge in the provider’s dashboard, then close this.",
+    UNWANTED,
+)
+VOID_REFUSED = DiscrepancyKind(
+    "void_refused",
+    "The provider has refused three times to release a hold",
+    "Ask the provider why. The service tries again until the hold is eight days old; you can send the release again at"
+    " once. This closes automatically when a release succeeds.",
+    UNWANTED,
+    (SEND_AGAIN,),
+)
+HOLD_NOT_RELEASED = DiscrepancyKind(
+    "hold_not_released",
+    "The provider still holds money that it had released",
+    "Release the hold in the provider’s dashboard, then close this.",
+    UNWANTED,
+)
+HELD_AFTER_REFUSAL = DiscrepancyKind(
+    "held_after_refusal",
+    "A card is held for a payment that was declined",
+    "The service releases the hold. If the provider’s dashboard still has it after an hour, release it there. Then"
+    " close this.",
+    UNWANTED,
+)
+
+UNREFUNDED = "refunds-that-do-not-arrive"
+REFUND_PART_FAILED = DiscrepancyKind(
+    "refund_part_failed",
+    "A refund did not reach the card",
+    "The service tries again each hour for three days. If the card can take the money, you can send it again at once."
+    " If it cannot, pay the payer another way, then choose Settled outside.",
+    UNREFUNDED,
+    (SEND_AGAIN, SETTLE_OUTSIDE),
+)
+REFUND_RETURNED = DiscrepancyKind(
+    "refund_returned",
+    "A settled refund came back to the provider",
+    "The provider has the money, and the payer does not. Send it again. If the card cannot take it, pay the payer"
+    " another way, then choose Settled outside. This closes automatically when the payer has the money.",
+    UNREFUNDED,
+    (SEND_AGAIN, SETTLE_OUTSIDE),
+)
+SHARE_NOT_REIMBURSED = DiscrepancyKind(
+    "share_not_reimbursed",
+    "A mate’s share did not reach the lead’s card within three days",
+    "The service has stopped trying. If the card can take the money, send it again. If it cannot, pay the lead"
+    " another way, then choose Settled outside. This closes automatically when the lead has the money.",
+    UNREFUNDED,
+    (SEND_AGAIN, SETTLE_OUTSIDE),
+)
+OWED_BEYOND_CARD = DiscrepancyKind(
+    "owed_beyond_card",
+    "The lead’s card cannot take all that is owed for mates’ shares",
+    "The service sends no more than the card has paid. Pay the lead the rest another way, and note it here. Close"
+    " this when the order is refunded or nothing is owed any more.",
+    UNREFUNDED,
+)
+CARD_GOT_TOO_MUCH = DiscrepancyKind(
+    "card_got_too_much",
+    "A card got back more than it should",
+    "If a refund was booked as settled outside by mistake, take that booking back on its page. Otherwise ask the"
+    " provider whether it can undo a refund. What it cannot undo is the merchant’s loss: tell the merchant, then"
+    " close this.",
+    UNREFUNDED,
+)
+
+DISPUTES = "disputed-payments"
+DISPUTED = DiscrepancyKind(
+    "disputed",
+    "A payer disputes a charge",
+    "The payer’s bank has taken the money back. Send evidence at the provider. Until the dispute is decided, the"
+    " service refunds nothing, and pay links pause. This closes automatically with the decision.",
+    DISPUTES,
+    (),
+)
+DISPUTE_LOST = DiscrepancyKind(
+    "dispute_lost",
+    "A dispute is lost",
+    "The payer keeps the money, and the merchant bears the loss. Tell the merchant, then close this.",
+    DISPUTES,
+)
+DISPUTE_STATUS_UNKNOWN = DiscrepancyKind(
+    "dispute_status_unknown",
+    "The provider gave a dispute a status that is unknown here",
+    "The service treats the dispute as open: it refunds nothing, and pay links pause. Ask the provider what the"
+    " status means, and report it to the developers. Then close this.",
+    DISPUTES,
+)
+DISPUTE_OF_ANOTHER_AMOUNT = DiscrepancyKind(
+    "dispute_of_another_amount",
+    "The amount or currency of a dispute does not fit its payment",
+    "Ask the provider which payment it means. If the currency differs, the ledger does not have the dispute’s money."
+    " Close this with the answer as the note.",
+    DISPUTES,
+)
+DISPUTED_WHILE_REFUNDING = DiscrepancyKind(
+    "disputed_while_refunding",
+    "A payer disputed a charge while it was refunded",
+    "The payer can get the money twice. Ask the provider to stop the refund or the dispute, then close this.",
+    DISPUTES,
+)
+
+OUTSIDE = "acts-outside-this-service"
+OUTSIDE_CAPTURE = DiscrepancyKind(
+    "outside_capture",
+    "A capture was made outside this service",
+    "Tell the merchant. If the order is still held, the merchant’s capture finds this money. If the order has ended,"
+    " refund the charge in the provider’s dashboard. Then close this.",
+    OUTSIDE,
+)
+OUTSIDE_VOID = DiscrepancyKind(
+    "outside_void",
+    "A hold was released outside this service",
+    "Tell the merchant that this hold cannot be captured any more, then close this.",
+    OUTSIDE,
+)
+OUTSIDE_REFUND_FAILED = DiscrepancyKind(
+    "outside_refund_failed",
+    "A refund that was made outside this service failed",
+    "The provider has the money, and the payer does not. Tell the merchant. If the payer is to have the money, refund"
+    " it again in the provider’s dashboard. Then close this.",
+    OUTSIDE,
+)
+
+RESTORED = "lost-in-a-restore"
+UNKNOWN_ORDER = DiscrepancyKind(
+    "unknown_order",
+    "A card was charged for an order that was lost in a restore",
+    "Find the order at the merchant by amount and time. The merchant fulfils it, or you refund the charge in the"
+    " provider’s dashboard. Then close this.",
+    RESTORED,
+)
+RESTORED_REFUND = DiscrepancyKind(
+    "restored_refund",
+    "A refund was lost in a restore and is recorded as made by others",
+    "Ask the merchant whether the refund was intended, then close this with the answer as the note.",
+    RESTORED,
+)
+
+NOTIFICATIONS = "provider-notifications"
+FORGED_NOTIFICATION = DiscrepancyKind(
+    "forged_notification",
+    "A notification had a wrong signature",
+    "Compare the provider’s signing secret with the service’s. If they are the same, someone else sent the"
+    " notification: close this.",
+    NOTIFICATIONS,
+)
+UNREADABLE_NOTIFICATION = DiscrepancyKind(
+    "unreadable_notification",
+    "A notification could not be read",
+    "Find the log line “unreadable notification”, which names the error. If it comes again, the adapter does not know"
+    " this message of the provider: report it to the developers.",
+    NOTIFICATIONS,
+)
+
+SMS = "sms-budgets"
+SMS_BUDGET_OF_MERCHANT = DiscrepancyKind(
+    "sms_budget_of_merchant",
+    "A merchant has used most of its SMS budget of a day",
+    "A message counts until its order or share is paid. Look under Texts who asks for them. If someone misuses the"
+    " merchant’s pages, suspend the merchant. Then close this.",
+    SMS,
+)
+SMS_BUDGET_OF_ALL = DiscrepancyKind(
+    "sms_budget_of_all",
+    "All merchants together have used most of the SMS budget of a day",
+    "A message counts until its order or share is paid. Look under Texts which merchants they are for. If someone"
+    " misuses a merchant’s pages, suspend the merchant. Then close this.",
+    SMS,
+)
+
+PAYMENT_PAGE = "changed-payment-page"
+CARD_PAGE_CHANGED = DiscrepancyKind(
+    "card_page_changed",
+    "Browsers get another payment page than this release delivers",
+    "The facts name each difference. Compare proxies, content network and servers with the release. Stop all payments"
+    " until you know the cause.",
+    PAYMENT_PAGE,
+)
+CARD_PAGE_UNCHECKED = DiscrepancyKind(
+    "card_page_unchecked",
+    "The payment page could not be checked",
+    "Run `manage.py check_card_page` again. This closes automatically after a check with all answers.",
+    PAYMENT_PAGE,
+    (),
+)
+
+BROKEN = "broken-ledger"
+
+
+def _broken(name: str, sentence: str) -> DiscrepancyKind:
+    """Return the kind of a breach that the proof of the ledger finds."""
+    what_to_do = (
+        "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
+        " merchant."
+    )
+    return DiscrepancyKind(f"ledger_{name}", sentence, what_to_do, BROKEN)
+
+
+LEDGER_UNBALANCED = _broken("unbalanced", "A transaction of the ledger does not sum to zero")
+LEDGER_CAPTURE_AND_STATUS = _broken(
+    "capture_and_status",
+    "An order is captured without one capture of its amount, or has one without being captured",
+)
+LEDGER_PAYMENT_NOT_LIVE = _broken(
+    "payment_not_live", "An order’s payment was given up, or is not captured although the order is"
+)
+LEDGER_SHARE_NOT_LIVE = _broken("share_not_live", "A paid share’s payment was given up or is not captured")
+LEDGER_TWO_CAPTURES = _broken("two_captures", "One order or share was captured twice")
+LEDGER_LATE_CAPTURE = _broken("late_capture", "A capture was begun after the deadline of its hold")
+LEDGER_NOT_RECORDED = _broken(
+    "not_recorded",
+    "A capture or refund that succeeded has no movement of its amount, or one that did not succeed has one",
+)
+LEDGER_NOT_POSTED = _broken(
+    "not_posted", "A movement or booking is missing in the ledger, or is there with another amount"
+)
+LEDGER_WITHOUT_MOVEMENT = _broken("without_movement", "The ledger has money of no movement and no booking")
+LEDGER_CARD_GOT_TOO_MUCH = _broken(
+    "card_got_too_much", "A card has got back more than it paid, not counting disputes"
+)
+LEDGER_CARD_STILL_BEARS = _broken(
+    "card_still_bears", "A card of a refunded order is not refunded in full, and no open discrepancy says so"
+)
+LEDGER_REFUNDED_WHILE_CAPTURED = _broken(
+    "refunded_while_captured",
+    "A captured order has a settled part of a refund, or the lead has got more than a share’s amount for it",
+)
+LEDGER_WRONG_CARD = _broken("wrong_card", "A reimbursement is for another card than the lead’s")
+LEDGER_SHARE_NOT_PLANNED = _broken(
+    "share_not_planned",
+    "A paid share is not on its way to the lead, and no dispute or open discrepancy says why",
+)
+LEDGER_REFUND_NOT_PLANNED = _broken(
+    "refund_not_planned",
+    "A refund has no part to send, and no card, dispute or open discrepancy that it waits for",
+)
+LEDGER_AGAINST_BALANCE = _broken(
+    "against_balance", "The provider’s balance has another amount for a capture or refund"
+)
+LEDGER_OWED_TO_LEAD = _broken(
+    "owed_to_lead", "The lead has got more than mates have paid, or is still owed money for a refunded order"
+)
+LEDGER_SHARE_AND_STATUS = _broken(
+    "share_and_status", "A share is paid without one capture of its amount, or has one without being paid"
+)
+LEDGER_MOVED_WITHOUT_CAPTURE = _broken(
+    "moved_without_capture", "A voided, expired or unpaid order has moved money"
+)
+LEDGER_REFUND_AND_STATUS = _broken(
+    "refund_and_status",
+    "An order is refunded without a settled refund of its amount, or has one without being refunded",
+)
+LEDGER_FORGOTTEN_HOLD = _broken(
+    "forgotten_hold", "A hold waits for nothing, and no release or capture of it is on its way"
+)
+LEDGER_AUTHORIZED_EVENT = _broken(
+    "authorized_event", "A hold has no event that announces it, or an order has such an event without a hold"
+)
+LEDGER_VOIDED_EVENT = _broken(
+    "voided_event",
+    "The end of a hold has no event that announces it, or an order has such an event without it",
+)
+LEDGER_MERCHANT_MISSING = _broken(
+    "merchant_missing", "An event, API call, order, payment or posting belongs to no merchant"
+)
+LEDGER_PAYMENT_MISSING = _broken(
+    "payment_missing", "An operation or an order refers to a payment that does not exist"
+)
+LEDGER_CUSTOMER_MISSING = _broken(
+    "customer_missing", "An order or a merchant refers to a customer who does not exist"
+)
+LEDGER_ORDER_MISSING = _broken(
+    "order_missing", "A line of the history refers to an order that does not exist"
+)
+LEDGER_EVENT_MISSING = _broken("event_missing", "A delivery has no event, or one of another merchant or type")
+LEDGER_SUBSCRIPTION_MISSING = _broken("subscription_missing", "A delivery has no subscription")
+LEDGER_DELIVERED_TWICE = _broken("delivered_twice", "An event is delivered twice to one subscription")
+LEDGER_DELIVERY_MISSING = _broken(
+    "delivery_missing", "An attempt has no delivery, or one of another merchant or type"
+)
+LEDGER_SUMS = _broken(
+    "sums", "The sums of the ledger’s closed days and months are not those of their postings"
+)
+
+EARLIER = "kinds-of-an-earlier-release"
+TABLE: Mapping[str, DiscrepancyKind] = {
+    found.name: found for found in tuple(globals().values()) if isinstance(found, DiscrepancyKind)
+}
+
+
+def of(name: str) -> DiscrepancyKind:
+    """Return the kind of this name; one that only an earlier release reported reads as its name does."""
+    what_to_do = (
+        "This release does not report it. Compare the facts with the provider’s dashboard, then close this."
+    )
+    old = DiscrepancyKind(name, name.replace("_", " ").capitalize(), what_to_do, EARLIER)
+    return TABLE.get(name, old)

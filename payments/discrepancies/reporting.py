@@ -1,0 +1,80 @@
+"""Reporting: a discrepancy becomes a row for an operator and, within a minute, a mail. It is closed once resolved.
+
+Rules money.discrepancy, money.discrepancy_kinds.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.db.models import Case, TextField, Value, When
+from django.db.models.functions import Concat
+
+from config.lib import clock
+from payments.discrepancies import kinds
+from payments.discrepancies.definitions import DiscrepancyKind
+from payments.models import Discrepancy, Merchant, Operation
+
+log = structlog.get_logger("payments.discrepancies")
+
+
+def report(
+    kind: DiscrepancyKind, subject: UUID | None, *, merchant: Merchant | UUID | None = None, **facts: object
+) -> None:
+    """Report a discrepancy about a subject, unless one of this kind about it is open already."""
+    merchant_uuid = merchant.pk if isinstance(merchant, Merchant) else merchant
+    _leave(kind, subject, {"merchant_id": merchant_uuid, "facts": facts})
+
+
+def report_operation(
+    operation: Operation, kind: DiscrepancyKind, *, subject: UUID | None = None, **facts: object
+) -> None:
+    """Report a discrepancy about an operation, unless one of this kind about it is open already.
+
+    Operations that repeat each other are given one `subject`, so that only the first of them is reported.
+    """
+    merchant_uuid = operation.payment.merchant_id
+    _leave(
+        kind, subject or operation.pk, {"merchant_id": merchant_uuid, "operation": operation, "facts": facts}
+    )
+
+
+class AlreadyClosed(Exception):
+    """The discrepancy is closed already."""
+
+
+def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
+    """Close a discrepancy that a person has resolved; if it occurs again, it is reported again.
+
+    The note is appended to earlier ones. Raises Discrepancy.DoesNotExist, AlreadyClosed.
+    """
+    with transaction.atomic():
+        found = Discrepancy.objects.select_for_update().get(pk=discrepancy_uuid)
+        if found.closed_at is not None:
+            raise AlreadyClosed
+        found.closed_at = clock.now()
+        found.note = f"{found.note}\n{note}".strip()
+        found.save(update_fields=["closed_at", "note"])
+    return found
+
+
+def close_resolved(kind: DiscrepancyKind, subject: UUID | None, *, note: str, now: datetime) -> None:
+    """Close the open discrepancy of a kind about a subject, since its cause is gone (rule money.settled).
+
+    The note is appended to what a person has noted there.
+    """
+    gap = Case(When(note="", then=Value("")), default=Value("\n"))
+    noted = Concat("note", gap, Value(note), output_field=TextField())
+    Discrepancy.objects.filter(kind=kind.name, subject=subject, closed_at=None).update(
+        closed_at=now, note=noted
+    )
+
+
+def _leave(kind: DiscrepancyKind, subject: UUID | None, fields: dict[str, object]) -> None:
+    if kinds.TABLE.get(kind.name) is not kind:
+        raise ValueError(f"The table of kinds does not have {kind.name}.")
+    rows = Discrepancy.objects
+    _, is_new = rows.get_or_create(kind=kind.name, subject=subject, closed_at=None, defaults=fields)
+    if is_new:
+        log.error("discrepancy", kind=kind.name, subject=str(subject))

@@ -1,0 +1,54 @@
+"""Inquiries: about which payments the provider is to be asked, and when, as others may have moved their money."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from config.lib import clock
+from config.lib.leases import Queue
+from payments.models import Inquiry, Payment
+
+LEASE = timedelta(seconds=60)  # a slower process is overtaken, and books nothing any more
+
+
+class Claim(NamedTuple):
+    """An inquiry that is leased to us until `until`, and whose payment it is about."""
+
+    payment_uuid: UUID
+    merchant_uuid: UUID
+    checkout_uuid: UUID
+    until: datetime
+
+
+def open_about(payments: Iterable[UUID]) -> None:
+    """Open an inquiry about each of these payments, due now; ids that are no payments of ours are left out."""
+    now = clock.now()
+    known = Payment.objects.filter(pk__in=list(payments)).values_list("pk", flat=True)
+    Inquiry.objects.bulk_create(
+        [Inquiry(payment_id=pk, due_at=now) for pk in known],
+        update_conflicts=True,
+        unique_fields=["payment"],
+        update_fields=["due_at"],
+    )
+
+
+def claim() -> Claim | None:
+    """Lease the inquiry that has been due longest and return it, None if none is due."""
+    found = _WAITING.take_oldest(lambda _, now: {"due_at": now + LEASE})
+    if found is None:
+        return None
+    of = found.payment
+    return Claim(of.pk, of.merchant_id, of.checkout_uuid, found.due_at)
+
+
+_WAITING = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")
+
+
+def close(claim: Claim, *, again_at: datetime | None = None) -> None:
+    """Delete a claimed inquiry, or make it due `again_at`; one that was opened anew meanwhile stays due."""
+    mine = Inquiry.objects.filter(payment=claim.payment_uuid, due_at=claim.until)
+    if again_at is None:
+        mine.delete()
+    else:
+        mine.update(due_at=again_at)

@@ -1,0 +1,124 @@
+"""Money that moved on a payment: facts of the provider's books, and what was booked beside them."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from uuid_utils.compat import uuid7
+
+from payments import money
+from payments.models.books import Posting
+from payments.models.payments import Dispute, Operation, Payment
+
+
+class Movement(models.Model):
+    """One fact about a payment's money, as the provider's books have it. Append-only.
+
+    Its id is its transaction in the ledger. The provider's `reference` is the same in an operation's answer and in the
+    list of a payment, so that a fact is recorded once, whoever hears of it first.
+    """
+
+    class Kind(models.TextChoices):
+        CAPTURED = "captured", "captured: the card was charged"
+        REFUNDED = "refunded", "refunded: the card got it back"
+        REFUND_RETURNED = "refund_returned", "refund returned: a settled refund failed"
+        DISPUTE_WITHDRAWN = "dispute_withdrawn", "dispute withdrawn: the payer's bank took it back"
+        DISPUTE_REINSTATED = "dispute_reinstated", "dispute reinstated: the payer's bank gave it again"
+
+    # What each kind does to the money that the provider has for us.
+    INCOMING = (Kind.CAPTURED, Kind.REFUND_RETURNED, Kind.DISPUTE_REINSTATED)
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False, help_text="In the ledger.")
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, db_index=False, related_name="movements")
+    checkout_uuid = models.UUIDField(db_index=True)
+    kind = models.CharField(max_length=18, choices=Kind)
+    amount = models.BigIntegerField(
+        help_text="Minor units of the payment's currency; what goes out is negative."
+    )
+    reference = models.CharField(max_length=280, help_text="The provider's id of the fact.")
+    operation = models.ForeignKey(
+        Operation,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="movements",
+        help_text="The act that caused it, ours or of others.",
+    )
+    dispute = models.ForeignKey(
+        Dispute, on_delete=models.PROTECT, null=True, blank=True, db_index=False, related_name="movements"
+    )
+    bearer = models.CharField(
+        max_length=10, choices=Posting.Account, help_text="At whose expense, or in whose favour."
+    )
+    occurred_at = models.DateTimeField(help_text="As the provider says.")
+    recorded_at = models.DateTimeField(help_text="By the database's clock.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint("payment", "kind", "reference", name="a_fact_is_recorded_once"),
+            models.UniqueConstraint("payment", condition=Q(kind="captured"), name="a_card_is_charged_once"),
+            models.CheckConstraint(
+                condition=Q(kind__in=["captured", "refund_returned", "dispute_reinstated"], amount__gt=0)
+                | Q(kind__in=["refunded", "dispute_withdrawn"], amount__lt=0),
+                name="a_movement_goes_its_way",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=["captured", "refunded", "refund_returned"], operation__isnull=False)
+                | Q(kind__in=["dispute_withdrawn", "dispute_reinstated"], dispute__isnull=False),
+                name="a_movement_has_its_cause",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index("dispute", name="movement_of_dispute", condition=Q(dispute__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}\N{NO-BREAK SPACE}· {money.display(self.amount, self.payment.currency)}"
+
+
+class Booking(models.Model):
+    """What moved no money at the provider. Append-only; a reversal is another row, with the amount negated.
+
+    `settled_outside`: an operator says that a payer has got an amount by another way than the card. `closing`: what was
+    owed to the lead for a share is closed, since that share will not be given to the lead any more.
+    """
+
+    class Kind(models.TextChoices):
+        SETTLED_OUTSIDE = "settled_outside", "settled outside: the payer got it by another way"
+        CLOSING = "closing", "closing: it is owed to the lead no more"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False, help_text="In the ledger.")
+    kind = models.CharField(max_length=15, choices=Kind)
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="bookings")
+    checkout_uuid = models.UUIDField(db_index=True)
+    operation = models.ForeignKey(
+        Operation,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="bookings",
+        help_text="The refund that the card could not take.",
+    )
+    share_uuid = models.UUIDField(null=True, blank=True, help_text="The share that it was for.")
+    amount = models.BigIntegerField(help_text="Minor units; negative in a reversal.")
+    reverses = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True)
+    note = models.TextField(blank=True)
+    actor = models.CharField(max_length=60)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=~Q(amount=0), name="a_booking_is_of_something"),
+            models.CheckConstraint(
+                condition=Q(reverses=None, amount__gt=0) | Q(reverses__isnull=False, amount__lt=0),
+                name="a_reversal_takes_back",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="settled_outside", operation__isnull=False)
+                | Q(kind="closing", share_uuid__isnull=False, operation=None),
+                name="a_booking_says_what_it_is_for",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}\N{NO-BREAK SPACE}· {money.display(self.amount, self.payment.currency)}"

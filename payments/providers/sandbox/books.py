@@ -1,0 +1,59 @@
+"""The bank's books: everything about one payment's money as it is now, and which payments have changed."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from payments.provider import Books, CaptureRecord, RefundRecord, Verdict
+from payments.providers.sandbox import disputing, fault_injection, journal, settling
+from payments.providers.sandbox.models import Call, Charge
+
+
+def movements(*, payment: UUID) -> Books:
+    """Return what the books have about a payment, after settling what is due on it. Raises fault_injection.Broken."""
+    lacks_after = fault_injection.begin_reading(payment)
+    settling.settle_due([payment])
+    charge = journal.CHARGE.first(payment)
+    if charge is None:
+        return Books()
+    lines, disputes = journal.lines(charge), disputing.disputes(payment=payment)
+    if lacks_after is not None:
+        lines = [line for line in lines if line.created_at <= lacks_after]
+        disputes = [row for row in disputes if row.opened_at <= lacks_after]
+    capture = _capture(lines)
+    refunds = [_refund(line) for line in lines if _is_refund(line)]
+    is_held = capture is None and charge.state == Charge.State.HELD
+    return Books(is_held=is_held, capture=capture, refunds=refunds, disputes=disputes)
+
+
+def _capture(lines: Sequence[Call]) -> CaptureRecord | None:
+    for line in lines:
+        if line.kind == "capture" and line.verdict == Verdict.SUCCEEDED:
+            return CaptureRecord(str(line.key), line.amount, line.charge.currency, line.changed_at)
+    return None
+
+
+def _is_refund(line: Call) -> bool:
+    """Whether a line is a refund that was accepted: of a refused call the books have nothing."""
+    return line.kind == "refund" and (line.verdict != Verdict.FAILED or line.settles_at is not None)
+
+
+def _refund(line: Call) -> RefundRecord:
+    return RefundRecord(
+        reference=str(line.key),
+        amount=line.amount,
+        currency=line.charge.currency,
+        verdict=Verdict(line.verdict),
+        at=line.created_at,
+        reason=line.reason,
+        has_returned=line.has_returned,
+        operation=line.reference,
+        refund=line.refund,
+        share=line.share,
+    )
+
+
+def changed(*, since: datetime) -> Iterable[UUID]:
+    """Return the payments with a call or a dispute that is new or has changed after `since`."""
+    calls = Call.objects.filter(changed_at__gte=since).values_list("charge__payment", flat=True)
+    return list({*calls, *disputing.disputed(since=since)})

@@ -1,0 +1,53 @@
+"""Finds our payments that have changed at Stripe. An event only names a payment: no other fact is read from it.
+
+Rule provider.accounts.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import stripe
+from stripe.params import EventListParams
+
+from config.lib import batches, clock
+from payments.models import Payment
+from payments.providers.stripe import books
+
+# Every event about the money of a payment. One request can name 20.
+EVENTS = (
+    *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
+    *("payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded"),
+    *("charge.captured", "charge.expired", "charge.refunded", "charge.refund.updated", "charge.updated"),
+    *("refund.created", "refund.failed", "refund.updated"),
+    *("charge.dispute.created", "charge.dispute.closed", "charge.dispute.updated"),
+    *("charge.dispute.funds_reinstated", "charge.dispute.funds_withdrawn"),
+)
+EVENTS_LAST = timedelta(days=29)  # Stripe lists events of the last 30 days
+CHUNK = 500
+
+
+def changed(since: datetime) -> Iterator[UUID]:
+    """Yield our ids of the payments with an event since. Raises ProviderUnreachable.
+
+    If `since` is before the oldest event that Stripe lists, yield every payment.
+    """
+    if since < clock.now() - EVENTS_LAST:
+        yield from (row.pk for row in batches.each(Payment.objects.exclude(provider_reference="")))
+        return
+    for account in books.accounts():
+        intents = {_intent_of(event.data.object) for event in _events(account, since)} - {""}
+        for chunk in batches.chunks(intents, CHUNK):
+            made_there = Payment.objects.filter(provider_account=account, provider_reference__in=chunk)
+            yield from made_there.values_list("pk", flat=True)
+
+
+def _events(account: str, since: datetime) -> Iterator[stripe.Event]:
+    asked: EventListParams = {"created": {"gte": int(since.timestamp())}, "types": list(EVENTS), "limit": 100}
+    return books.pages(account, lambda asks: asks.v1.events.list(asked))
+
+
+def _intent_of(thing: Any) -> str:
+    """Return the PaymentIntent's id from an event's object, "" if it has none."""
+    return thing.id if thing.object == "payment_intent" else getattr(thing, "payment_intent", None) or ""

@@ -1,0 +1,33 @@
+"""The names of our rows in Stripe's metadata, from which a restored database is rebuilt."""
+
+from typing import Any
+from uuid import UUID
+
+from payments.models import Operation, Payment
+
+PAYMENT, MERCHANT, SUBJECT = "payment", "merchant", "subject"  # of a PaymentIntent
+OPERATION, REFUND, SHARE = "operation", "refund", "share"  # of a refund
+
+
+def describe_payment(payment: Payment) -> dict[str, str]:
+    """Return the metadata of a payment's PaymentIntent."""
+    return _written({PAYMENT: payment.pk, MERCHANT: payment.merchant_id, SUBJECT: payment.subject})
+
+
+def describe_refund(operation: Operation) -> dict[str, str]:
+    """Return the metadata of an operation's refund: the operation, and the refund or share that it is for."""
+    names = {OPERATION: operation.pk, REFUND: operation.refund_uuid, SHARE: operation.share_uuid}
+    return _written(names)
+
+
+def read_id(thing: Any, name: str) -> UUID | None:
+    """Return the id under a name in an object's metadata, None if there is no valid one."""
+    written = thing.metadata
+    try:
+        return UUID(written[name]) if written and name in written else None
+    except ValueError:
+        return None
+
+
+def _written(ids: dict[str, UUID | None]) -> dict[str, str]:
+    return {name: str(value) for name, value in ids.items() if value is not None}

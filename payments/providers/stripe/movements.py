@@ -1,0 +1,126 @@
+"""Reads Stripe's books about one payment: its charge, refunds and disputes, each in its present state."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import stripe
+from stripe.params import DisputeListParams
+
+from payments.models import Payment
+from payments.provider import (
+    Books,
+    CaptureRecord,
+    DisputeLine,
+    DisputeRecord,
+    DisputeStatus,
+    ProviderUnreachable,
+    RefundRecord,
+    Verdict,
+)
+from payments.providers.stripe import amounts, client, metadata, refunds
+
+# The statuses of the pinned API version.
+_STATUSES = {
+    **dict.fromkeys(("warning_needs_response", "warning_under_review"), DisputeStatus.OPEN),
+    **dict.fromkeys(("needs_response", "under_review"), DisputeStatus.OPEN),
+    **dict.fromkeys(("appeal_needs_response", "appeal_under_review"), DisputeStatus.OPEN),
+    "won": DisputeStatus.WON,
+    "lost": DisputeStatus.LOST,
+}
+# A dispute that ended without a decision: its lines show who has the money.
+_UNDECIDED_ENDS = ("warning_closed", "prevented")
+
+
+def movements(payment: Payment) -> Books:
+    """Return Stripe's books about a payment. Raises ProviderUnreachable.
+
+    The charge is read last, so that no refund or dispute is listed without its capture.
+    """
+    if not payment.provider_reference:
+        return Books()  # no money is asked for before the PaymentIntent's id is committed
+    asks = client.of(payment.provider_account, seconds=client.ASK_SECONDS)
+    try:
+        disputes = [_dispute(row) for row in _disputes_of(payment, asks)]
+        returned = [_refund(row) for row in refunds.of_payment(payment, asks)]
+        intent = client.intent_of(
+            payment, seconds=client.ASK_SECONDS, expand="latest_charge.balance_transaction"
+        )
+    except stripe.StripeError as error:
+        raise ProviderUnreachable from error
+    is_held = intent.status == "requires_capture"
+    return Books(is_held=is_held, capture=_capture(intent), refunds=returned, disputes=disputes)
+
+
+def _disputes_of(payment: Payment, asks: stripe.StripeClient) -> Iterator[stripe.Dispute]:
+    asked: DisputeListParams = {"payment_intent": payment.provider_reference, "limit": 100}
+    yield from asks.v1.disputes.list(asked).auto_paging_iter()
+
+
+def _capture(intent: stripe.PaymentIntent) -> CaptureRecord | None:
+    charge = intent.latest_charge
+    if not isinstance(charge, stripe.Charge) or not (charge.paid and charge.captured):
+        return None
+    line = charge.balance_transaction
+    return CaptureRecord(
+        reference=charge.id,
+        amount=amounts.ours(charge.amount_captured, charge.currency),
+        currency=charge.currency.upper(),
+        at=_moment(line.created if isinstance(line, stripe.BalanceTransaction) else charge.created),
+    )
+
+
+def _refund(refund: stripe.Refund) -> RefundRecord:
+    """Return the record of a refund. An unknown status counts as pending."""
+    said = refunds.outcome(refund)
+    verdict = Verdict.PENDING if said.verdict == Verdict.UNKNOWN else said.verdict
+    return RefundRecord(
+        reference=refund.id,
+        amount=amounts.ours(refund.amount, refund.currency),
+        currency=refund.currency.upper(),
+        verdict=verdict,
+        at=_moment(refund.created),
+        reason=said.reason,
+        has_returned=getattr(refund, "failure_balance_transaction", None) is not None,
+        operation=metadata.read_id(refund, metadata.OPERATION),
+        refund=metadata.read_id(refund, metadata.REFUND),
+        share=metadata.read_id(refund, metadata.SHARE),
+    )
+
+
+def _dispute(dispute: stripe.Dispute) -> DisputeRecord:
+    lines = _lines(dispute)
+    due_by = dispute.evidence_details.due_by
+    status = _status(dispute.status, lines)
+    return DisputeRecord(
+        reference=dispute.id,
+        amount=amounts.ours(dispute.amount, dispute.currency),
+        currency=dispute.currency.upper(),
+        reason=dispute.reason,
+        status=status or DisputeStatus.OPEN,
+        opened_at=_moment(dispute.created),
+        respond_by=_moment(due_by) if due_by else None,
+        lines=lines,
+        unknown_status="" if status else dispute.status,
+    )
+
+
+def _status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
+    """Return the status of a dispute, None if Stripe's word for it is unknown."""
+    if status not in _UNDECIDED_ENDS:
+        return _STATUSES.get(status)
+    taken = sum(-1 if line.is_back else 1 for line in lines)
+    return DisputeStatus.LOST if taken > 0 else DisputeStatus.WON
+
+
+def _lines(dispute: stripe.Dispute) -> list[DisputeLine]:
+    """Return the balance lines that moved the disputed money, the oldest first, without fees.
+
+    Lines of the same second are sorted so that a withdrawal comes before its reversal.
+    """
+    moved = (row for row in dispute.balance_transactions if row.amount and row.reporting_category != "fee")
+    ordered = sorted(moved, key=lambda row: (row.created, row.amount > 0, row.id))
+    return [DisputeLine(row.id, is_back=row.amount > 0, at=_moment(row.created)) for row in ordered]
+
+
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,111 @@
+"""What must be true of an order's money once nothing is left to be done: the oracles of the walks."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import refunds
+from checkout.models import Checkout
+from checkout.remedies import sending, settling_outside
+from checkout.remedies.asking import NotAllowed
+from checkout.settling import cards
+from checkout.states import OperationInProgress, StateConflict, Status
+from payments.models import Discrepancy, Dispute, Movement, Operation, Payment
+from payments.providers.sandbox.models import Charge
+from payments.providers.sandbox.models import Dispute as BankDispute
+from tests.factories import CAUSE
+
+ENDED = (Status.VOIDED, Status.EXPIRED)
+REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
+
+
+def bank_bears(charge: Charge) -> int:
+    """What a card bears by the bank's own books, in minor units."""
+    disputed = sum(row.amount for row in BankDispute.objects.filter(charge=charge) if row.has_taken)
+    taken = charge.amount if charge.state == Charge.State.CAPTURED else 0
+    return taken - charge.refunded_amount - disputed
+
+
+def card_differences() -> list[str]:
+    """Each card whose movements are not what the bank's books have."""
+    ours: dict[UUID, int] = {}
+    for payment, amount in Movement.objects.values_list("payment", "amount"):
+        ours[payment] = ours.get(payment, 0) + amount
+    return [
+        f"card {charge.last4}: {ours.get(charge.payment, 0)} here, {bank_bears(charge)} there"
+        for charge in Charge.objects.all()
+        if ours.get(charge.payment, 0) != bank_bears(charge)
+    ]
+
+
+def ways_out(checkout: Checkout) -> list[str]:
+    """Return what ends a checkout's money or may go on with it: that it is terminal, or the verbs that are allowed.
+
+    A refunded order is terminal once its cards have got everything; a captured one of which no card bears anything.
+    """
+    accounts = cards.read(checkout)
+    bears = any(card.borne > 0 for card in accounts.cards.values())
+    came_back = any(part.outstanding for part in accounts.parts.values())
+    if checkout.status in ENDED or (checkout.status in (Status.CAPTURED, Status.REFUNDED) and not bears):
+        return ["terminal"]
+    if checkout.status == Status.REFUNDED and not came_back:
+        return ["terminal"]
+    return [name for name, verb in _verbs(checkout) if _is_allowed(verb)]
+
+
+def _verbs(checkout: Checkout) -> Iterator[tuple[str, Callable[[], object]]]:
+    yield "refund", lambda: refunds.accept(checkout.merchant, checkout.pk, ref="way out", cause=CAUSE)
+    for row in refused_refunds(checkout.pk):
+        yield f"send {row.pk} again", partial(sending.send_again, row.pk, cause=CAUSE)
+        settle = partial(settling_outside.settle_outside, row.pk, note="Cash", cause=CAUSE)
+        yield f"settle {row.pk} outside", settle
+
+
+def refused_refunds(checkout_uuid: UUID) -> list[Operation]:
+    """The refunds that failed or came back, which an operator may give in another way."""
+    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, kind="refund")
+    back = set(
+        Movement.objects.filter(checkout_uuid=checkout_uuid, kind="refund_returned").values_list(
+            "operation", flat=True
+        )
+    )
+    return [row for row in rows.order_by("pk") if row.state in REFUSED or row.pk in back]
+
+
+def _is_allowed(verb: Callable[[], object]) -> bool:
+    savepoint = transaction.savepoint()
+    try:
+        verb()
+    except (NotAllowed, StateConflict, OperationInProgress):
+        return False
+    finally:
+        transaction.savepoint_rollback(savepoint)
+    return True
+
+
+def unexplained(checkout: Checkout) -> list[str]:
+    """Each card that bears another amount than it should, and of which no open discrepancy tells.
+
+    A negative difference up to what disputes took is the merchant's loss, and needs none.
+    """
+    accounts = cards.read(checkout)
+    subjects = set(Discrepancy.objects.filter(closed_at=None).values_list("subject", flat=True))
+    known = {checkout.pk, *(share.pk for share in accounts.shares)}
+    found = []
+    for card in accounts.cards.values():
+        operations = card.payment.operations.values_list("pk", flat=True)
+        difference = card.borne - card.sent - accounts.target(card)
+        is_loss = -max(0, card.disputed) <= difference <= 0
+        if not is_loss and not subjects & {card.payment.pk, *operations, *known}:
+            found.append(f"{card.payment.card_last4}: {card.borne} borne, {accounts.target(card)} wanted")
+    return found
+
+
+def is_disputed() -> bool:
+    return Dispute.objects.filter(status=Dispute.Status.OPEN).exists()
+
+
+def payments() -> list[UUID]:
+    return list(Payment.objects.order_by("pk").values_list("pk", flat=True))

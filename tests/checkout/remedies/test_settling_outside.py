@@ -1,0 +1,194 @@
+"""A refund that no card can take is booked as settled outside, as the provider allows, once; and taken back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from checkout import captures, refunds
+from checkout.models import Checkout
+from checkout.proof import proving
+from checkout.remedies import asking, settling_outside
+from checkout.remedies.asking import NotAllowed
+from payments import planning
+from payments.discrepancies import kinds, reporting
+from payments.models import Booking, Discrepancy, Operation
+from payments.provider import CARD_CANNOT_TAKE_IT
+from payments.providers.sandbox import disputing, fault_injection
+from payments.providers.sandbox.models import Charge
+from tests import mates, outside
+from tests.checkout.remedies.remedy import (
+    ACCOUNT_CLOSED,
+    NOTE,
+    close,
+    give_back_in_the_dashboard,
+    look_into_disputes,
+    refuses,
+    said,
+    send,
+)
+from tests.factories import CAUSE
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
+
+
+class TestSettlingAPartOutside:
+    def test_lets_the_refund_go_on_to_its_end(self, unpaid: Checkout, stuck: Operation) -> None:
+        close(stuck)
+        unpaid.refresh_from_db()
+        assert (unpaid.status, unpaid.refunded_amount) == ("refunded", 9000)
+        assert unpaid.refunds.get().status == "settled"
+        booked = Booking.objects.get()
+        assert (booked.kind, booked.amount, booked.payment) == ("settled_outside", 2000, stuck.payment)
+        assert (booked.operation, booked.note, booked.actor) == (stuck, NOTE, CAUSE.actor)
+        assert outside.balances(unpaid) == {"provider": 2000, "outside": -2000}
+        assert Discrepancy.objects.get(kind="refund_part_failed").closed_at is not None
+        assert unpaid.payment_requests.get().status == "refunded"
+
+    def test_ends_its_retries(self, unpaid: Checkout, stuck: Operation) -> None:
+        assert planning.parts_like(stuck).filter(state="planned").exists()
+        close(stuck)
+        mates.pump(unpaid.pk, rounds=2)
+        assert not Operation.objects.filter(ended_at=None).exists()
+        assert Charge.objects.get(last4="5126").refunded_amount == 0
+
+    def test_lets_the_others_follow(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        (share,) = mates.split(unpaid, 2000)
+        pay(unpaid)
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        mates.pay(share)
+        assert mates.settled(share) == "reimbursed"
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
+        mates.pump(unpaid.pk)
+        close(Operation.objects.select_related("payment").get(reason="card_account_closed"))
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunding" and proving.breaches() == []
+        mates.pump(unpaid.pk)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunded"
+
+    def test_is_refused_while_a_card_of_the_order_is_disputed(self, stuck: Operation) -> None:
+        disputing.dispute(payment=stuck.payment_id)
+        look_into_disputes(stuck)
+        refuses(close, stuck, "disputed: the money would go twice")
+        refuses(send, stuck, "disputed: the money would go twice")
+
+    @pytest.mark.rule("sync.outside")
+    def test_books_no_more_than_is_left_of_the_card(self, unpaid: Checkout, stuck: Operation) -> None:
+        Charge.objects.filter(last4="5126").update(last4="4444")
+        give_back_in_the_dashboard(stuck, 500)
+        Charge.objects.filter(last4="4444").update(last4="5126")
+        close(stuck)
+        unpaid.refresh_from_db()
+        assert (unpaid.status, unpaid.refunds.get().status) == ("refunded", "settled")
+        assert Booking.objects.get().amount == 1500
+        assert outside.balances(unpaid) == {"provider": 1500, "outside": -1500}
+
+    @pytest.mark.rule("operator.once")
+    def test_twice_books_once(self, stuck: Operation) -> None:
+        close(stuck)
+        refuses(close, stuck, "owed nothing")
+        assert Booking.objects.count() == 1
+
+    @pytest.mark.rule("operator.once")
+    def test_twice_at_once_books_once(self, monkeypatch: pytest.MonkeyPatch, stuck: Operation) -> None:
+        look_up, others = asking.look_up, [stuck]
+
+        def meanwhile(operation: Operation) -> Any:
+            outcome = look_up(operation)
+            if others:
+                close(others.pop())
+            return outcome
+
+        monkeypatch.setattr(asking, "look_up", meanwhile)
+        with pytest.raises(NotAllowed):
+            close(stuck)
+        assert Booking.objects.count() == 1
+
+    @pytest.mark.rule("operator.asks_first")
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            ({"reason": "try_again_later"}, r"it failed \(try again later\)"),
+            ({"verdict": "pending", "reason": "", "settles_at": None}, "accepted, and not settled"),
+        ],
+    )
+    def test_is_refused_when_the_provider_says_otherwise(
+        self, stuck: Operation, answer: dict[str, Any], words: str
+    ) -> None:
+        said(stuck, **answer)
+        refuses(close, stuck, words)
+
+    def test_is_refused_when_the_provider_says_nothing(self, stuck: Operation) -> None:
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
+        refuses(close, stuck, "nothing clear")
+
+    def test_is_refused_while_another_attempt_is_under_way(self, unpaid: Checkout, stuck: Operation) -> None:
+        fault_injection.set_fault(verb="refund", mode="down", times=1)
+        mates.pump(unpaid.pk)
+        refuses(close, stuck, "under way")
+
+    def test_is_refused_of_the_refund_that_failed_whole(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        paid = pay(unpaid, ACCOUNT_CLOSED)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        refunds.accept(paid.merchant, paid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(paid.pk, rounds=2)
+        refuses(close, Operation.objects.get(kind="refund"), "owed nothing")
+
+    def test_is_refused_of_what_is_no_failed_refund(self, unpaid: Checkout, stuck: Operation) -> None:
+        for operation in Operation.objects.exclude(pk=stuck.pk):
+            refuses(close, operation, "Only a refund that has failed")
+
+    def test_closes_a_reimbursement(self, unpaid: Checkout, owed: Operation) -> None:
+        reporting.report_operation(owed, kinds.SHARE_NOT_REIMBURSED, subject=owed.share_uuid)
+        close(owed)
+        unpaid.refresh_from_db()
+        assert (unpaid.status, unpaid.payment_requests.get().status) == ("captured", "reimbursed")
+        assert outside.balances(unpaid) == {"provider": 11_000, "merchant": -9000, "outside": -2000}
+        assert Discrepancy.objects.get().closed_at is not None
+        assert not Operation.objects.filter(ended_at=None).exists()
+        refuses(close, owed, "owed nothing")
+
+    def test_is_kept_for_ever(self, stuck: Operation) -> None:
+        close(stuck)
+        with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+            Booking.objects.update(note="Another")
+
+    def test_knows_what_the_bank_says_of_a_closed_account(self, stuck: Operation) -> None:
+        assert stuck.reason in CARD_CANNOT_TAKE_IT
+
+
+@pytest.mark.rule("money.booked")
+class TestTakingItBack:
+    def test_has_the_card_owed_again(self, unpaid: Checkout, stuck: Operation) -> None:
+        close(stuck)
+        settling_outside.take_back(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
+        unpaid.refresh_from_db()
+        assert outside.balances(unpaid) == {"provider": 2000, "merchant": -2000}
+        assert unpaid.status == "refunded" and proving.breaches() == []
+        assert Discrepancy.objects.get(kind="refund_returned").closed_at is None
+        Charge.objects.filter(last4="5126").update(last4="4444")
+        send(stuck)
+        outside.settle(unpaid)
+        assert outside.balances(unpaid) == {} and unpaid.refunds.get().status == "settled"
+        assert not Discrepancy.objects.filter(closed_at=None).exists()
+
+    def test_of_a_share_has_the_lead_owed_again(self, unpaid: Checkout, owed: Operation) -> None:
+        close(owed)
+        settling_outside.take_back(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
+        assert outside.balances(unpaid) == {"provider": 11_000, "merchant": -9000, "lead": -2000}
+        assert proving.breaches() == []
+
+    @pytest.mark.rule("operator.once")
+    def test_is_done_once(self, stuck: Operation) -> None:
+        close(stuck)
+        booking = Booking.objects.get()
+        settling_outside.take_back(booking.pk, note="It never arrived", cause=CAUSE)
+        for row in Booking.objects.all():
+            with pytest.raises(NotAllowed, match="not taken back yet"):
+                settling_outside.take_back(row.pk, note="Again", cause=CAUSE)
+        assert Booking.objects.count() == 2

@@ -1,0 +1,52 @@
+"""What each card has borne, and what it can still be given back."""
+
+import pytest
+
+from checkout.models import Checkout
+from checkout.settling import cards
+from payments.models import Operation
+from tests import mates, outside
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
+
+
+def card_of(order: Checkout) -> cards.Card:
+    """Return the lead's card as it is read now."""
+    order = Checkout.objects.select_related("payment").get(pk=order.pk)
+    lead = cards.read(order, is_locked=False).lead
+    assert lead is not None
+    return lead
+
+
+@pytest.mark.rule("money.borne", "settle.targets")
+class TestACard:
+    def test_bears_what_was_charged_less_what_staff_gave_back(self, captured: Checkout) -> None:
+        outside.refund_outside(captured.payment, 4000)
+        card = card_of(captured)
+        assert (card.borne, card.outside, card.free) == (5000, 4000, 5000)
+        assert card.owed(5000) == 0
+
+    def test_is_free_of_what_is_under_way(self, captured: Checkout) -> None:
+        outside.refund_outside(captured.payment, 4000, is_pending=True)
+        card = card_of(captured)
+        assert (card.borne, card.sent, card.free) == (9000, 4000, 5000)
+
+    def test_bears_what_a_dispute_took_no_more(self, captured: Checkout) -> None:
+        found = outside.dispute(captured.payment)
+        assert (card_of(captured).borne, card_of(captured).disputed) == (0, 9000)
+        outside.decide(found, is_won=True)
+        assert (card_of(captured).borne, card_of(captured).disputed) == (9000, 0)
+
+    def test_that_is_held_only_is_none(self, held: Checkout) -> None:
+        assert cards.read(held, is_locked=False).cards == {}
+
+
+@pytest.mark.rule("money.borne")
+def test_a_settled_part_of_a_refund_is_given_and_owes_nothing(captured: Checkout) -> None:
+    mates.give_back(captured)
+    outside.settle(captured)
+    refund = Operation.objects.get(purpose="refund_part")
+    key = cards.key_of(refund)
+    assert key is not None
+    part = cards.read(captured, is_locked=False).parts[key]
+    assert (part.refunded, part.given, part.outstanding, part.sent) == (9000, 9000, 0, 0)

@@ -1,0 +1,352 @@
+"""What is owed to the lead is closed against lost disputes; a refund that came back is reported until it is given."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.urls import reverse
+from pytest_django.fixtures import Settings
+
+from checkout import captures, refunds, settling, sharing, tasks
+from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.proof import proving
+from checkout.remedies import sending, settling_outside
+from checkout.remedies.asking import NotAllowed
+from config.lib import clock
+from hosted_page.status import of_order
+from payments.discrepancies import kinds, reporting
+from payments.models import Booking, Discrepancy, Dispute, Operation, Payment
+from payments.provider import CardUse, Verdict
+from payments.providers.sandbox import bank, client, fault_injection
+from payments.providers.sandbox import settling as bank_settling
+from payments.providers.sandbox.models import Call
+from portal.dashboard import needs
+from portal.models import Role
+from portal.orders import order, timeline
+from tests import mates
+from tests.conftest import Api
+from tests.factories import CAUSE, CustomerFactory
+from tests.mates import borne
+from tests.outside import RETURNS, balances, come_back, decide, dispute, hear, reimburse, returned, settle
+from tests.portal import stage
+from tests.refusals import nothing_moves
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
+
+
+class TestWhatIsSaid:
+    def test_in_the_portal_at_once(self, refunded: Checkout) -> None:
+        client = stage.browser(stage.person(refunded.merchant, Role.OWNER))
+        address = f"/portal/checkouts/{refunded.pk}"
+        assert "came back" not in client.get(address).content.decode()
+        come_back()
+        page = client.get(address).content.decode()
+        assert "The refund came back: £90.00" in page and "The money is with the bank" in page
+        assert "place-title" not in page, "it is in none of the places"
+        shown = timeline.of(order.read(refunded.merchant, refunded.pk)).entries[0]
+        assert shown.title == "The refund of £90.00 to Visa ending 7726 came back"
+        assert shown.text == ("The card’s account is closed. Posted: £90.00 from the bank to you.")
+        assert client.get(reverse("portal_timeline", args=[refunded.pk])).status_code == 200
+
+    def test_to_nobody_who_can_do_nothing(self, refunded: Checkout) -> None:
+        """The merchant cannot refund again: it is not asked to."""
+        come_back()
+        assert not needs.failed_refunds(merchant=refunded.merchant).exists()
+
+    def test_to_the_payer(self, refunded: Checkout) -> None:
+        shown = of_order.tell(refunded, now=clock.now(), is_lead=True)
+        assert shown is not None and "gave back the whole" in str(shown.paragraphs[0])
+        come_back()
+        shown = of_order.tell(refunded, now=clock.now(), is_lead=True)
+        assert shown is not None and shown.heading == "The refund came back"
+        assert "need not do anything" in str(shown.paragraphs[0])
+
+
+class TestOfASplit:
+    def begin(self, order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+        """Begin the refund of an order of which a mate has paid a share by a card that keeps no refund."""
+        (share,) = mates.split(order, 3000)
+        captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
+        mates.pay(share, RETURNS)
+        assert mates.settled(share) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        return share
+
+    def test_a_mates_part(self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api) -> None:
+        """The mate's card does not keep it; the lead's has got its own."""
+        share = self.begin(unpaid, pay)
+        settle(unpaid)
+        assert unpaid.status == "refunded"
+        come_back()
+        assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
+        assert returned(unpaid).payment.subject == share.pk
+        assert api.get(f"checkouts/{unpaid.pk}").json()["data"]["refunds"][0]["status"] == "failed"
+
+    @pytest.mark.rule("dispute.no_refund")
+    @pytest.mark.parametrize("whose", ["the lead's", "the mate's"])
+    def test_a_mates_part_after_a_dispute_was_lost(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], whose: str
+    ) -> None:
+        """Another card's dispute is no reason to keep the money; its own has given it to its payer."""
+        self.begin(unpaid, pay)
+        settle(unpaid)
+        come_back()
+        part = returned(unpaid)
+        decide(dispute(part.payment if whose == "the mate's" else unpaid.payment), is_won=False)
+        if whose == "the mate's":
+            with pytest.raises(NotAllowed, match="owed nothing"):
+                sending.send_again(part.pk, cause=CAUSE)
+            assert Refund.objects.get().status == "settled", "the dispute has given it back"
+            assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
+            return
+        sending.send_again(part.pk, cause=CAUSE)
+        Call.objects.filter(kind="refund").update(returns_at=None)
+        settle(unpaid)
+        assert borne(unpaid)["7726"] == 0 and Refund.objects.get().status == "settled"
+
+    def test_a_part_while_others_are_under_way(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        """The others are waited for; the refund reads failed only then."""
+        self.begin(unpaid, pay)
+        mates.pump(unpaid.pk)
+        lead = Operation.objects.get(kind="refund", ended_at=None, payment__subject=unpaid.pk)
+        Call.objects.filter(reference=lead.pk).update(settles_at=clock.now() + timedelta(hours=1))
+        Call.objects.filter(verdict=Verdict.PENDING).exclude(reference=lead.pk).update(settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        come_back()
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunding" and Refund.objects.get().status == "pending"
+        assert borne(unpaid)["7726"] == 3000 and proving.breaches() == []
+        settle(unpaid)
+        refund = Refund.objects.get()
+        assert (unpaid.status, refund.status) == ("refunded", "failed")
+        assert refund.failure_reason == "card_account_closed" and refund.settled_at is not None
+
+    def test_what_went_back_to_the_lead_for_a_mate(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api
+    ) -> None:
+        share = reimburse(unpaid, pay)
+        changed_at = unpaid.updated_at
+        come_back()
+        unpaid.refresh_from_db()
+        assert unpaid.updated_at > changed_at
+        share.refresh_from_db()
+        assert (share.status, returned(unpaid).share_uuid) == ("reimbursed", share.pk)
+        assert balances(unpaid) == {"provider": 9000 + 3000, "merchant": -9000, "lead": -3000}
+        shown = api.get(f"checkouts/{unpaid.pk}").json()["data"]
+        assert shown["status"] == "captured" and "refunds" not in shown
+        client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
+        assert "came back: £30.00" in client.get(f"/portal/checkouts/{unpaid.pk}").content.decode()
+
+
+class TestWhatAnOperatorDoes:
+    @pytest.mark.rule("refund.returned")
+    def test_is_not_done_while_the_bank_has_only_accepted_it(self, refunded: Checkout) -> None:
+        come_back()
+        sending.send_again(returned(refunded).pk, cause=CAUSE)
+        mates.pump(refunded.pk)
+        with transaction.atomic():
+            settling.settle(Checkout.objects.locked(refunded.pk), clock.now())
+        assert Refund.objects.get().status == "failed"
+        assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
+
+    def test_sends_it_again(self, refunded: Checkout, api: Api) -> None:
+        come_back()
+        sending.send_again(returned(refunded).pk, cause=CAUSE)
+        with pytest.raises(NotAllowed), nothing_moves():
+            mates.pump(refunded.pk)
+            sending.send_again(returned(refunded).pk, cause=CAUSE)
+        Call.objects.filter(kind="refund").update(returns_at=None)
+        settle(refunded)
+        Call.objects.filter(kind="refund").update(returns_at=None)
+        assert balances(refunded) == {}
+        assert not Discrepancy.objects.filter(closed_at=None).exists()
+        refund = api.get(f"checkouts/{refunded.pk}").json()["data"]["refunds"][0]
+        assert (refund["status"], refund["failure_reason"], refunded.status) == ("settled", None, "refunded")
+        with pytest.raises(NotAllowed), nothing_moves():
+            sending.send_again(returned(refunded).pk, cause=CAUSE)
+
+    def test_sends_what_comes_back_again_and_is_told_again(self, refunded: Checkout) -> None:
+        come_back()
+        sending.send_again(returned(refunded).pk, cause=CAUSE)
+        settle(refunded)
+        come_back()
+        assert balances(refunded) == {"provider": 9000, "merchant": -9000}
+        assert Refund.objects.get().status == "failed"
+        assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
+
+    def test_books_it_as_settled_outside(self, refunded: Checkout) -> None:
+        come_back()
+        settling_outside.settle_outside(returned(refunded).pk, note="By bank transfer.", cause=CAUSE)
+        assert balances(refunded) == {"provider": 9000, "outside": -9000}
+        assert Refund.objects.get().status == "settled" and Booking.objects.get().note == "By bank transfer."
+        assert not Discrepancy.objects.filter(closed_at=None).exists()
+        with pytest.raises(NotAllowed), nothing_moves():
+            settling_outside.settle_outside(returned(refunded).pk, note="Twice.", cause=CAUSE)
+
+    def test_of_a_reimbursement_too(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        share = reimburse(unpaid, pay)
+        come_back()
+        settling_outside.settle_outside(returned(unpaid).pk, note="In cash.", cause=CAUSE)
+        assert balances(unpaid) == {"provider": 9000 + 3000, "merchant": -9000, "outside": -3000}
+        share.refresh_from_db()
+        assert share.status == "reimbursed"
+
+
+@pytest.fixture
+def links(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
+    """Two mates are asked for £30 and £20 of £90, and the order is captured."""
+    asked = mates.split(unpaid, 3000, 2000)
+    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    return asked
+
+
+class TestWhatIsOwedToTheLead:
+    @pytest.fixture(autouse=True)
+    def _delay(self, settings: Settings) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+
+    def paid(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
+        mates.pay(links[0])
+        mates.pay(links[1], mates.AMYS)
+        for _ in range(3):
+            tasks.finish_operations()
+        assert {row.status for row in PaymentRequest.objects.all()} == {"paid"}
+        unpaid.refresh_from_db()
+        assert balances(unpaid)["lead"] == -5000
+
+    @pytest.mark.rule("dispute.waits")
+    def test_waits_while_it_is_open_and_goes_on_when_it_is_won(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        found = dispute(unpaid.payment)
+        mates.pump(unpaid.pk, rounds=3)
+        assert not Operation.objects.filter(kind="refund").exclude(reason="withdrawn").exists()
+        decide(found, is_won=True)
+        mates.pump(unpaid.pk, rounds=3)
+        assert {row.status for row in PaymentRequest.objects.all()} == {"reimbursed"}
+        assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_closed_against_the_dispute_that_the_leads_card_wins(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        decide(dispute(unpaid.payment), is_won=False)
+        mates.pump(unpaid.pk, rounds=3)
+        assert {row.status for row in PaymentRequest.objects.all()} == {"reimbursed"}
+        assert balances(unpaid) == {"provider": 5000, "merchant": -5000}, "what the mates have borne is left"
+
+    def test_is_less_by_a_share_that_its_mate_got_back(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        links[0].refresh_from_db()
+        decide(dispute(links[0].payment), is_won=False)
+        mates.pump(unpaid.pk, rounds=3)
+        assert statuses() == ["refunded", "reimbursed"]
+        assert balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_closed_as_well_when_a_mates_money_comes_after_the_loss(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        fault_injection.set_fault(verb="capture", mode="pending", times=1)
+        mates.pay(links[0])
+        mates.pump(unpaid.pk)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paying", "cancelled"]
+        bank_settling.advance(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=3)
+        before = Checkout.objects.values_list("updated_at", flat=True).get()
+        mates.pump(unpaid.pk)
+        assert statuses() == ["reimbursed", "cancelled"]
+        assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
+        assert Checkout.objects.values_list("updated_at", flat=True).get() > before
+        shown = [entry.title for entry in timeline.of(order.read(unpaid.merchant, unpaid.pk)).entries]
+        assert "£30.00 of a mate’s payment is not owed to the lead any more" in shown
+        client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
+        assert "Not owed to a lead any more" in client.get("/portal/balance").content.decode()
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_closed_as_well_when_it_was_on_its_way_and_does_not_arrive(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(0)
+        settings.SANDBOX_REFUND_SECONDS = 60
+        mates.pay(links[0])
+        mates.pump(unpaid.pk, rounds=2)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paid", "cancelled"], "it may arrive yet"
+        reporting.report(kinds.SHARE_NOT_REIMBURSED, links[0].pk)
+        PaymentRequest.objects.filter(status="paid").update(paid_at=clock.now() - timedelta(days=4))
+        Call.objects.filter(kind="refund").update(fails_with="refused", settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        assert statuses() == ["reimbursed", "cancelled"]
+        assert not Discrepancy.objects.filter(kind="share_not_reimbursed", closed_at=None).exists()
+        assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_sent_where_it_is_more_than_the_dispute_was_about(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        self.paid(unpaid, links)
+        client.ask("dispute", payment=unpaid.payment_id, amount=4000)
+        hear()
+        decide(Dispute.objects.get(), is_won=False)
+        closed = sum(row.amount for row in Booking.objects.filter(kind="closing"))
+        planned = Operation.objects.get(kind="refund", state="planned")
+        assert (closed, planned.amount, planned.payment) == (4000, 1000, unpaid.payment)
+        mates.pump(unpaid.pk)  # this bank gives nothing back to a card that has lost a dispute
+        assert statuses() == ["paid", "reimbursed"]
+        assert balances(unpaid) == {"provider": 10_000, "merchant": -9000, "lead": -1000}
+
+    @pytest.mark.rule("dispute.lost")
+    @pytest.mark.parametrize("amount", [5000, 9000])
+    def test_is_closed_as_well_when_it_had_come_back(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], amount: int
+    ) -> None:
+        reimburse(unpaid, pay)
+        come_back()
+        client.ask("dispute", payment=unpaid.payment_id, amount=amount)
+        hear()
+        found = Dispute.objects.get()
+        decide(found, is_won=False)
+        assert Discrepancy.objects.get(kind="refund_returned").closed_at is not None
+        assert balances(unpaid) == {"provider": 12_000 - amount, "merchant": amount - 12_000}
+        with pytest.raises(NotAllowed, match="owed nothing"):
+            sending.send_again(returned(unpaid).pk, cause=CAUSE)
+        decide(found, is_won=True)
+        assert Discrepancy.objects.filter(kind="refund_returned", closed_at=None).count() == 1
+        assert balances(unpaid) == {"provider": 12_000, "merchant": -9000, "lead": -3000}
+
+    def test_goes_back_to_the_mate_by_the_refund_that_is_under_way(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
+    ) -> None:
+        self.paid(unpaid, links)
+        settings.SANDBOX_REFUND_SECONDS = 60
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk)
+        decide(dispute(unpaid.payment), is_won=False)
+        assert statuses() == ["paid", "paid"]
+        Call.objects.filter(kind="refund").update(settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        assert statuses() == ["refunded", "refunded"]
+
+    @pytest.mark.rule("dispute.lost")
+    def test_is_nothing_of_a_card_that_says_no_after_the_loss(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        token = bank.tokenise(subject=links[0].pk, number="4000002500003155")
+        sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        asked = Operation.objects.get(payment__subject=links[0].pk)
+        client.ask("answer_challenge", key=asked.pk, is_confirmed=False)
+        assert mates.settled(links[0]) == "cancelled", "the links have ended"
+
+
+def statuses() -> list[str]:
+    return list(PaymentRequest.objects.order_by("position").values_list("status", flat=True))

@@ -1,0 +1,264 @@
+"""Each card gets what it is owed, once: whatever mates, merchants, staff, banks and operators do, in any order."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+
+from checkout import captures, refunds, sharing
+from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.remedies import sending, settling_outside
+from config.lib import clock
+from payments.models import Booking, Discrepancy, Movement, Operation, Payment
+from payments.providers.sandbox import client
+from payments.providers.sandbox.models import Call
+from tests import mates, outside
+from tests.factories import CAUSE
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
+
+
+@pytest.fixture
+def shared(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+    """Finn has paid £30 of Lea's £90, and it is not sent to Lea yet."""
+    (share,) = mates.split(unpaid, 3000)
+    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    mates.pay(share)
+    for operation in Operation.objects.filter(payment__subject=share.pk, ended_at=None):
+        mates.finish(operation)
+    share.refresh_from_db()
+    assert share.status == "paid"
+    return share
+
+
+def planned() -> list[tuple[str, int]]:
+    """What is planned to be given back, with the card's last four digits."""
+    rows = Operation.objects.filter(kind="refund", state="planned").select_related("payment").order_by("pk")
+    return [(row.payment.card_last4, row.amount) for row in rows]
+
+
+def settle_all(order: Checkout) -> Checkout:
+    for _ in range(3):
+        outside.settle(order)
+    return Checkout.objects.select_related("payment").get(pk=order.pk)
+
+
+def refund(order: Checkout, ref: str = "r-1") -> Checkout:
+    refunds.accept(order.merchant, order.pk, ref=ref, cause=CAUSE)
+    return settle_all(order)
+
+
+class TestACapturedOrder:
+    @pytest.mark.rule("reimburse.lead")
+    def test_owes_the_lead_what_a_mate_has_paid(self, unpaid: Checkout, shared: PaymentRequest) -> None:
+        assert planned() == [("4242", 3000)]
+        settle_all(unpaid)
+        shared.refresh_from_db()
+        assert shared.status == "reimbursed"
+        assert mates.borne(unpaid) == {"4242": 6000, "4444": 3000}
+        assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("sync.outside")
+    def test_gives_the_rest_of_what_staff_gave_in_the_dashboard(self, captured: Checkout) -> None:
+        outside.refund_outside(captured.payment, 4000)
+        captured.refresh_from_db()
+        assert (captured.status, planned()) == ("captured", [])
+        assert refund(captured).status == "refunded"
+        assert mates.borne(captured) == {"4242": 0}
+        assert outside.balances(captured) == {}
+
+    @pytest.mark.rule("sync.outside")
+    def test_is_refunded_at_once_if_staff_gave_it_all(self, captured: Checkout) -> None:
+        outside.refund_outside(captured.payment, captured.amount)
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        captured.refresh_from_db()
+        assert captured.status == "refunded"
+        assert Operation.objects.filter(purpose="refund_part").count() == 0
+
+    @pytest.mark.rule("sync.outside")
+    def test_puts_a_refund_of_staff_back_that_fails_later(self, captured: Checkout) -> None:
+        reference = outside.refund_outside(captured.payment, 4000)
+        captured = refund(captured)
+        line = Call.objects.get(pk=reference)
+        line.returns_at = clock.now()
+        line.save()
+        outside.come_back()
+        assert Discrepancy.objects.filter(kind="outside_refund_failed", closed_at=None).count() == 1
+        assert (captured.status, planned()) == ("refunded", [("4242", 4000)])
+        settle_all(captured)
+        assert mates.borne(captured) == {"4242": 0}
+
+    @pytest.mark.rule("sync.links")
+    def test_ends_its_links_when_staff_refund_it(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        (share,) = mates.split(unpaid, 3000)
+        order = captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        outside.refund_outside(order.payment, 4000)
+        share.refresh_from_db()
+        assert share.status == "cancelled"
+        with pytest.raises(sharing.ShareNotOpen):
+            mates.pay(share)
+
+    @pytest.mark.rule("sync.outside")
+    def test_reports_what_is_owed_to_a_lead_whose_card_has_got_all(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        unpaid.refresh_from_db()
+        outside.refund_outside(unpaid.payment, 9000)
+        assert planned() == []
+        assert Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None).count() == 1
+        assert refund(unpaid).status == "refunded"
+        assert mates.borne(unpaid) == {"4242": 0, "4444": 0}
+        assert outside.balances(unpaid) == {}
+
+
+class TestADispute:
+    @pytest.mark.rule("dispute.waits")
+    def test_stops_what_is_planned_and_lets_it_go_on_when_it_is_won(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        unpaid.refresh_from_db()
+        found = outside.dispute(unpaid.payment)
+        assert planned() == []
+        outside.decide(found, is_won=True)
+        assert planned() == [("4242", 3000)]
+
+    @pytest.mark.rule("dispute.lost")
+    def test_that_the_lead_won_covers_what_mates_have_paid(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        unpaid.refresh_from_db()
+        outside.decide(outside.dispute(unpaid.payment), is_won=False)
+        shared.refresh_from_db()
+        assert (shared.status, planned()) == ("reimbursed", [])
+        assert outside.balances(unpaid) == {"provider": 3000, "merchant": -3000}
+        assert refund(unpaid).status == "refunded", "a refund gives each card what it still bears"
+        assert mates.borne(unpaid)["4444"] == 0
+
+    @pytest.mark.rule("dispute.lost")
+    def test_that_is_won_on_appeal_has_the_lead_owed_again(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        unpaid.refresh_from_db()
+        found = outside.dispute(unpaid.payment)
+        outside.decide(found, is_won=False)
+        outside.decide(found, is_won=True)
+        assert planned() == [("4242", 3000)]
+        settle_all(unpaid)
+        assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_that_a_mate_won_leaves_the_lead_nothing_of_the_share(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        outside.decide(outside.dispute(shared.payment), is_won=False)
+        shared.refresh_from_db()
+        assert (shared.status, planned()) == ("refunded", [])
+        assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_lost_while_a_refund_is_under_way_lets_it_end(self, captured: Checkout) -> None:
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        found = outside.dispute(captured.payment)
+        captured.refresh_from_db()
+        assert (captured.status, planned()) == ("refunding", [])
+        outside.decide(found, is_won=False)
+        assert settle_all(captured).status == "refunded"
+        assert outside.balances(captured) == {}
+
+    @pytest.mark.rule("dispute.no_refund")
+    def test_that_took_all_leaves_nothing_to_refund(self, captured: Checkout) -> None:
+        outside.decide(outside.dispute(captured.payment), is_won=False)
+        with pytest.raises(refunds.NotRefundable):
+            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+
+    @pytest.mark.rule("dispute.lost")
+    def test_of_a_part_leaves_the_rest_to_refund(self, captured: Checkout) -> None:
+        assert captured.payment_id is not None
+        client.ask("dispute", payment=captured.payment_id, amount=2000)
+        outside.hear()
+        client.ask("decide", payment=captured.payment_id, is_won=False)
+        outside.hear()
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        assert planned() == [("4242", 7000)]
+
+
+class TestARefundThatCameBack:
+    @pytest.fixture
+    def refunded(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
+        captures.capture(unpaid.merchant, pay(unpaid, outside.RETURNS).pk, cause=CAUSE)
+        return refund(unpaid)
+
+    @pytest.mark.rule("refund.returned")
+    def test_waits_for_an_operator_and_can_be_sent_again(self, refunded: Checkout) -> None:
+        assert refunded.status == "refunded"
+        outside.come_back()
+        back = outside.returned(refunded)
+        assert (planned(), Refund.objects.get().status) == ([], "failed")
+        Call.objects.update(returns_at=None)
+        sending.send_again(back.pk, cause=CAUSE)
+        assert planned() == [("7726", 9000)]
+        settle_all(refunded)
+        Call.objects.update(returns_at=None)
+        assert (Refund.objects.get().status, mates.borne(refunded)) == ("settled", {"7726": 0})
+        assert Discrepancy.objects.filter(closed_at=None).count() == 0
+
+    @pytest.mark.rule("refund.returned")
+    def test_of_which_staff_gave_a_part_leaves_the_rest_to_send(self, refunded: Checkout) -> None:
+        outside.come_back()
+        outside.refund_outside(refunded.payment, 4000)
+        back = outside.returned(refunded)
+        Call.objects.update(returns_at=None)
+        sending.send_again(back.pk, cause=CAUSE)
+        assert planned() == [("7726", 5000)]
+
+    @pytest.mark.rule("refund.returned", "operator.once")
+    def test_can_be_settled_outside_and_that_be_taken_back(self, refunded: Checkout) -> None:
+        outside.come_back()
+        back = outside.returned(refunded)
+        settling_outside.settle_outside(back.pk, note="By bank transfer", cause=CAUSE)
+        booking = Booking.objects.get()
+        assert (booking.amount, Refund.objects.get().status) == (9000, "settled")
+        settling_outside.take_back(booking.pk, note="It never arrived", cause=CAUSE)
+        assert Refund.objects.get().status == "failed"
+        assert sum(row.amount for row in Booking.objects.all()) == 0
+
+
+class TestAFailure:
+    @pytest.mark.rule("refund.failed")
+    def test_of_the_only_part_fails_the_refund(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        captures.capture(unpaid.merchant, pay(unpaid, mates.ACCOUNT_CLOSED).pk, cause=CAUSE)
+        assert refund(unpaid).status == "captured"
+        assert Refund.objects.get().status == "failed"
+        assert planned() == []
+
+    @pytest.mark.rule("refund.failed")
+    def test_of_one_part_is_tried_again_for_three_days(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        (share,) = mates.split(unpaid, 3000)
+        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share, mates.ACCOUNT_CLOSED)
+        mates.settled(share)
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        outside.settle(unpaid)
+        assert [amount for _, amount in planned()] == [3000]
+        Operation.objects.filter(purpose="refund_part").update(created_at=F("created_at") - timedelta(days=4))
+        outside.settle(unpaid)
+        unpaid.refresh_from_db()
+        assert (unpaid.status, planned()) == ("refunding", [])
+        assert Discrepancy.objects.filter(kind="refund_part_failed", closed_at=None).count() == 1
+
+
+@pytest.mark.rule("money.balanced")
+def test_every_act_at_the_bank_is_one_movement(unpaid: Checkout, shared: PaymentRequest) -> None:
+    settle_all(unpaid)
+    unpaid.refresh_from_db()
+    refund(unpaid)
+    kinds = Movement.objects.values_list("kind", flat=True)
+    assert sorted(kinds) == ["captured", "captured", "refunded", "refunded", "refunded"]
+    for payment in Payment.objects.filter(checkout_uuid=unpaid.pk):
+        outside.ask_about(payment)
+    assert Movement.objects.count() == 5, "asked again, the same facts are known"

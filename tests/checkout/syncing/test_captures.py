@@ -1,0 +1,73 @@
+"""A capture in the provider's books: recorded if it was asked for, else left to the merchant or a person."""
+
+from dataclasses import replace
+
+import pytest
+
+from checkout import captures
+from checkout.models import Checkout
+from checkout.syncing import sync
+from payments import provider
+from payments.models import Discrepancy, Movement, Operation, Payment
+from payments.provider import Books
+from payments.providers.sandbox import client, fault_injection
+from tests.factories import CAUSE
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("posted", "proven"),
+    pytest.mark.rule("sync.capture"),
+]
+
+
+def kinds() -> list[str]:
+    return list(Discrepancy.objects.filter(closed_at=None).values_list("kind", flat=True))
+
+
+def say(monkeypatch: pytest.MonkeyPatch, payment: Payment, **changes: object) -> None:
+    """Let the provider's books have something else of a payment."""
+    books = provider.current().movements(payment)
+    told = replace(books, **changes)  # type: ignore[arg-type]  # the names are those of Books
+    monkeypatch.setattr(type(provider.current()), "movements", lambda *_: told)
+
+
+def paid(held: Checkout) -> Payment:
+    assert held.payment_id is not None
+    return Payment.objects.get(pk=held.payment_id)
+
+
+def test_whose_answer_was_lost_is_recorded(held: Checkout) -> None:
+    fault_injection.set_fault(verb="capture", mode="done_then_hang", times=1)
+    fault_injection.set_fault(verb="look_up", mode="down", times=5)
+    with pytest.raises(Exception, match=""):
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
+    assert Operation.objects.get(kind="capture").ended_at is None
+    assert sync.sync(paid(held).pk)
+    assert Operation.objects.get(kind="capture").state == "succeeded"
+    held.refresh_from_db()
+    assert held.status == "captured"
+    assert not sync.sync(paid(held).pk), "the same fact is known"
+
+
+def test_of_staff_waits_for_the_merchants(held: Checkout) -> None:
+    client.ask("act_in_dashboard", kind="capture", payment=paid(held).pk)
+    assert not sync.sync(paid(held).pk)
+    assert (kinds(), Movement.objects.count()) == (["outside_capture"], 0)
+    assert captures.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
+    assert Movement.objects.get().amount == 9000
+
+
+def test_of_another_amount_is_reported(captured: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    books = provider.current().movements(paid(captured))
+    assert books.capture is not None
+    say(monkeypatch, paid(captured), capture=replace(books.capture, amount=4000))
+    sync.sync(paid(captured).pk)
+    assert (kinds(), Movement.objects.get().amount) == (["captured_another_amount"], 9000)
+
+
+def test_that_the_books_lack_is_reported_and_stays(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(provider.current()), "movements", lambda *_: Books())
+    sync.sync(paid(captured).pk)
+    assert (kinds(), Movement.objects.count()) == (["missing_there"], 1)

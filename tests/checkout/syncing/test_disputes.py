@@ -1,0 +1,275 @@
+"""A payer asks their bank for the money back: recorded when the bank's books confirm it, and nothing given twice."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.utils.html import strip_tags
+from pytest_django.fixtures import Settings
+
+from checkout import captures, refunds, sharing, tasks
+from checkout.models import Checkout, PaymentRequest, Refund
+from config.lib import clock
+from payments.models import Discrepancy, Dispute, Movement, Operation
+from payments.provider import CardUse
+from payments.providers.sandbox import bank, client
+from payments.providers.sandbox.models import Call
+from payments.providers.sandbox.models import Dispute as BankDispute
+from portal.models import Role
+from tests import mates
+from tests.conftest import Api
+from tests.factories import CAUSE, CustomerFactory
+from tests.outside import ask_about, balances, decide, dispute, hear
+from tests.portal import stage
+from tests.refusals import nothing_moves, refused
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
+
+
+class TestARefundWhileItStands:
+    @pytest.mark.rule("dispute.no_refund")
+    def test_is_refused_with_the_dispute(self, captured: Checkout, api: Api) -> None:
+        found = dispute(captured.payment)
+        for status in ("open", "lost"):  # a lost one took all that the card bore
+            with nothing_moves():
+                answer = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
+            error = refused(answer, 409, "not_refundable")
+            (detail,) = error["details"]
+            assert (detail["status"], detail["available_actions"]) == ("captured", [])
+            assert detail["dispute"]["dispute_uuid"] == str(found.pk)
+            assert detail["dispute"]["status"] == status
+            if status == "open":
+                decide(found, is_won=False)
+
+    @pytest.mark.rule("api.conflict")
+    def test_is_named_by_no_other_conflict(self, captured: Checkout, api: Api) -> None:
+        dispute(captured.payment)
+        error = refused(api.post(f"checkouts/{captured.pk}/cancel"), 409, "not_cancellable")
+        assert error["details"] == [{"status": "captured", "available_actions": []}]
+
+    def test_at_the_bank_is_refused_as_well(self, captured: Checkout) -> None:
+        """A refund that was sent before we knew cannot give the money twice."""
+        assert captured.payment_id is not None
+        client.ask("dispute", payment=captured.payment_id)
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk)
+        hear()
+        refund = Operation.objects.get(kind="refund")
+        assert (refund.state, refund.reason) == ("failed", "charge_disputed")
+        captured.refresh_from_db()
+        assert captured.status == "captured"
+
+
+@pytest.mark.rule("dispute.booked", "list.filters")
+def test_another_time_to_answer_by_is_a_change_of_the_order(captured: Checkout, api: Api) -> None:
+    found = dispute(captured.payment)
+
+    def heard() -> dict[str, Any]:
+        ask_about(found.payment)
+        read: dict[str, Any] = api.get(f"checkouts/{captured.pk}").json()["data"]
+        return read
+
+    before = heard()
+    assert heard() == before, "the same word once more changes nothing"
+    later = clock.now() + timedelta(days=30)
+    BankDispute.objects.update(respond_by=later)
+    after = heard()
+    assert after["disputes"][0]["respond_by"] == clock.iso(later)
+    assert after["updated_at"] > before["updated_at"]
+
+
+@pytest.fixture
+def links(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
+    """Two mates are asked for £30 and £20 of £90, and the order is captured."""
+    asked = mates.split(unpaid, 3000, 2000)
+    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    return asked
+
+
+class TestAMatesLink:
+    @pytest.mark.rule("share.pauses")
+    def test_pauses_while_it_is_open_and_gets_its_time_back(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        unpaid.refresh_from_db()
+        found = dispute(unpaid.payment)
+        token = bank.tokenise(subject=links[0].pk, number=mates.FINNS)
+        with nothing_moves(), pytest.raises(sharing.ShareNotOpen):
+            sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        PaymentRequest.objects.update(expires_at=clock.now() - timedelta(minutes=1))
+        tasks.end_links()
+        assert {row.status for row in PaymentRequest.objects.all()} == {"open"}
+        Dispute.objects.update(created_at=clock.now() - timedelta(days=2))
+        decide(found, is_won=True)
+        assert mates.pay(links[0]).verdict == "succeeded"
+        left = PaymentRequest.objects.get(pk=links[1].pk).expires_at
+        assert left is not None and left > clock.now() + timedelta(days=1)
+
+    @pytest.mark.rule("share.pauses")
+    def test_gets_the_time_of_disputes_that_overlap_back_once(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        found, later = self.both_disputed(unpaid, links)
+        earlier(found, created_at=19)
+        earlier(later, created_at=3)
+        before = end_of(links[1])
+        decide(found, is_won=True)
+        assert end_of(links[1]) == before, "it is paused as before"
+        earlier(found, closed_at=1)
+        decide(later, is_won=True)
+        assert_gained(links[1], before, timedelta(days=19))
+
+    @pytest.mark.rule("share.pauses")
+    def test_gets_no_time_back_twice_of_a_dispute_that_ended_before_the_next(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        found, later = self.both_disputed(unpaid, links)
+        decide(found, is_won=True)
+        earlier(found, created_at=9, closed_at=4)
+        earlier(later, created_at=3)
+        before = end_of(links[1])
+        decide(later, is_won=True)
+        assert_gained(links[1], before, timedelta(days=3))
+
+    @pytest.mark.rule("share.pauses")
+    def test_gets_the_time_of_a_refund_that_fails_while_it_is_open_back_once(
+        self, unpaid: Checkout, links: list[PaymentRequest], settings: Settings
+    ) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 60
+        refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+        mates.pump(unpaid.pk)
+        unpaid.refresh_from_db()
+        found, before = dispute(unpaid.payment), end_of(links[1])
+        Refund.objects.update(created_at=F("created_at") - timedelta(days=5))
+        earlier(found, created_at=2)
+        Call.objects.filter(kind="refund").update(fails_with="refused", settles_at=clock.now())
+        mates.pump(unpaid.pk)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "refunding" and end_of(links[1]) == before, "the bank decides first"
+        decide(found, is_won=True)
+        unpaid.refresh_from_db()
+        assert unpaid.status == "captured"
+        assert_gained(links[1], before, timedelta(days=5))
+
+    def both_disputed(self, unpaid: Checkout, links: list[PaymentRequest]) -> tuple[Dispute, Dispute]:
+        """The lead disputes her payment, and then the mate who has paid his."""
+        mates.pay(links[0])
+        mates.settled(links[0])
+        unpaid.refresh_from_db()
+        return dispute(unpaid.payment), dispute(links[0].payment)
+
+    @pytest.mark.rule("dispute.lost")
+    def test_ends_when_it_is_lost(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
+        unpaid.refresh_from_db()
+        decide(dispute(unpaid.payment), is_won=False)
+        assert {row.status for row in PaymentRequest.objects.all()} == {"cancelled"}
+
+    def test_that_is_being_paid_takes_nothing(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
+        unpaid.refresh_from_db()
+        token = bank.tokenise(subject=links[0].pk, number="4000002500003155")
+        sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        dispute(unpaid.payment)
+        asked = Operation.objects.get(payment__subject=links[0].pk)
+        client.ask("answer_challenge", key=asked.pk, is_confirmed=True)
+        assert mates.settled(links[0]) == "open"
+        assert not Operation.objects.filter(payment__subject=links[0].pk, kind="capture").exists()
+
+    @pytest.mark.rule("dispute.waits")
+    def test_whose_card_was_held_before_is_not_taken(
+        self, unpaid: Checkout, links: list[PaymentRequest]
+    ) -> None:
+        mates.pay(links[0])
+        assert Operation.objects.get(payment__subject=links[0].pk, kind="capture").state == "planned"
+        unpaid.refresh_from_db()
+        dispute(unpaid.payment)
+        assert mates.settled(links[0]) == "open"
+        assert not Call.objects.filter(kind="capture", charge__subject=links[0].pk).exists()
+        assert "4444" not in mates.borne(unpaid)
+
+
+def earlier(found: Dispute, **days: int) -> None:
+    """Let these times of a dispute lie so many days earlier."""
+    moved = {name: F(name) - timedelta(days=count) for name, count in days.items()}
+    Dispute.objects.filter(pk=found.pk).update(**moved)
+
+
+def end_of(link: PaymentRequest) -> datetime:
+    link.refresh_from_db()
+    assert link.status == "open" and link.expires_at is not None
+    return link.expires_at
+
+
+def assert_gained(link: PaymentRequest, before: datetime, span: timedelta) -> None:
+    assert span <= end_of(link) - before < span + timedelta(minutes=1)
+
+
+def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
+    """Among the movements, and in the timeline with what was posted."""
+    decide(dispute(captured.payment), is_won=False)
+    client = stage.browser(stage.person(captured.merchant, Role.OWNER))
+    assert "by a dispute" in " ".join(strip_tags(client.get("/portal/balance").content.decode()).split())
+    page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+    assert "The dispute over £90.00 is lost" in strip_tags(page)
+
+
+class TestWhatIsRecorded:
+    """Also tests/payments/test_disputes.py."""
+
+    @pytest.mark.rule("dispute.booked")
+    def test_is_each_line_of_its_balance_once(self, captured: Checkout) -> None:
+        found = dispute(captured.payment)
+        for is_won in (True, False, True):
+            decide(found, is_won=is_won)
+            ask_about(captured.payment)
+        kinds = Movement.objects.filter(dispute=found).order_by("pk").values_list("kind", "amount")
+        taken, given = ("dispute_withdrawn", -9000), ("dispute_reinstated", 9000)
+        assert list(kinds) == [taken, given, taken, given]
+        assert balances(captured) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.booked")
+    def test_is_nothing_of_an_inquiry_that_moved_no_money(self, captured: Checkout) -> None:
+        client.ask("dispute", payment=captured.payment_id, is_inquiry=True)
+        with nothing_moves():
+            hear()
+        assert not Dispute.objects.exists() and not Discrepancy.objects.exists()
+
+    @pytest.mark.rule("dispute.booked")
+    def test_counts_as_open_if_its_status_is_not_known(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        client.ask("dispute", payment=captured.payment_id)
+        books = client.ask("movements", payment=captured.payment_id)
+        (told,) = books.disputes
+        strange = replace(books, disputes=[replace(told, unknown_status="in_mediation")])
+        monkeypatch.setitem(client.OTHERS, "movements", lambda payment: strange)
+        ask_about(captured.payment)
+        assert Dispute.objects.get().status == "open"
+        found = Discrepancy.objects.get(kind="dispute_status_unknown")
+        assert found.facts["theirs"] == "in_mediation"
+
+    @pytest.mark.rule("dispute.booked")
+    @pytest.mark.parametrize("change", [{"amount": 9001}, {"currency": "EUR"}])
+    def test_stops_refunds_and_is_reported_if_it_is_of_another_amount(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+    ) -> None:
+        client.ask("dispute", payment=captured.payment_id)
+        books = client.ask("movements", payment=captured.payment_id)
+        strange = replace(books, disputes=[replace(books.disputes[0], **change)])
+        monkeypatch.setitem(client.OTHERS, "movements", lambda payment: strange)
+        ask_about(captured.payment)
+        assert Dispute.objects.get().status == "open"
+        assert Discrepancy.objects.filter(kind="dispute_of_another_amount").count() == 1
+        with pytest.raises(refunds.NotRefundable):
+            refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+
+    def test_while_a_refund_is_under_way_is_told_to_a_person(
+        self, captured: Checkout, settings: Settings
+    ) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 60
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk)
+        dispute(captured.payment)
+        assert Discrepancy.objects.filter(kind="disputed_while_refunding").count() == 1

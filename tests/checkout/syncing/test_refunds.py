@@ -1,0 +1,95 @@
+"""Refunds in the provider's books, whoever made them: recorded once, and compared again each time."""
+
+from dataclasses import replace
+
+import pytest
+
+from checkout.models import Checkout
+from checkout.syncing import sync
+from payments import provider
+from payments.models import Discrepancy, Movement, Operation, Payment
+from payments.provider import Books, Verdict
+from payments.providers.sandbox import client
+from tests import mates, outside
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("posted", "proven"),
+    pytest.mark.rule("sync.outside"),
+]
+
+
+def kinds() -> list[str]:
+    return list(Discrepancy.objects.filter(closed_at=None).values_list("kind", flat=True))
+
+
+def books_of(order: Checkout) -> Books:
+    assert order.payment_id is not None
+    return provider.current().movements(Payment.objects.get(pk=order.payment_id))
+
+
+def say(monkeypatch: pytest.MonkeyPatch, books: Books) -> None:
+    monkeypatch.setattr(type(provider.current()), "movements", lambda *_: books)
+
+
+def read(order: Checkout) -> bool:
+    assert order.payment_id is not None
+    return sync.sync(order.payment_id)
+
+
+def test_of_staff_is_theirs_from_when_it_is_pending(captured: Checkout) -> None:
+    reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
+    theirs = Operation.objects.get(purpose="outside")
+    assert (theirs.state, theirs.amount, theirs.next_attempt_at) == ("pending", 4000, None)
+    assert Movement.objects.filter(kind="refunded").count() == 0
+    client.ask("end_refund", payment=captured.payment_id, reference=reference)
+    outside.hear()
+    assert Movement.objects.get(kind="refunded").amount == -4000
+    assert not read(captured)
+
+
+def test_of_staff_that_never_settles_leaves_nothing(captured: Checkout) -> None:
+    reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
+    client.ask("end_refund", payment=captured.payment_id, reference=reference, fails_with="card_closed")
+    outside.hear()
+    assert Operation.objects.get(purpose="outside").state == "failed"
+    assert Movement.objects.filter(kind="refunded").count() == 0
+
+
+def test_under_the_key_of_one_that_is_known_is_not_ours(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever holds the account can name our operation in a refund of theirs, and a forgotten key acts twice."""
+    mates.give_back(captured)
+    ours = Operation.objects.get(purpose="refund_part")
+    Operation.objects.filter(pk=ours.pk).update(amount=5000, state="planned")
+    outside.settle(captured)
+    (told,) = books_of(captured).refunds
+    second = replace(told, reference="another", amount=4000, verdict=Verdict.SUCCEEDED)
+    say(monkeypatch, replace(books_of(captured), refunds=[told, second]))
+    read(captured)
+    assert "succeeded_under_an_old_key" in kinds()
+    assert Operation.objects.get(reference="another").purpose == "outside"
+
+
+def test_of_another_amount_is_reported_and_changes_nothing(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside.refund_outside(captured.payment, 4000)
+    (told,) = books_of(captured).refunds
+    say(monkeypatch, replace(books_of(captured), refunds=[replace(told, amount=100)]))
+    assert not read(captured)
+    assert kinds() == ["refund_of_another_amount"]
+
+
+def test_that_the_books_lack_is_reported(captured: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside.refund_outside(captured.payment, 4000)
+    say(monkeypatch, replace(books_of(captured), refunds=[]))
+    read(captured)
+    assert kinds() == ["missing_there"]
+
+
+def test_that_an_older_reading_lacks_is_not(captured: Checkout) -> None:
+    outside.refund_outside(captured.payment, 4000)
+    Payment.objects.update(synced_at="2100-01-01T00:00Z")
+    assert not read(captured)

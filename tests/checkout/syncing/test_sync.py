@@ -1,0 +1,93 @@
+"""`sync` follows the books of one payment: as they are now, once, and never over what is known since."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from checkout import refunds, tasks
+from checkout.models import Checkout
+from checkout.syncing import sync
+from config.lib import clock
+from payments.inquiring import inquiries
+from payments.models import Discrepancy, Inquiry, Movement, Payment
+from payments.provider import ProviderUnreachable
+from payments.providers.sandbox import client
+from tests import mates, outside
+from tests.factories import CAUSE
+from tests.outages import break_down
+from tests.refusals import nothing_moves
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("posted", "proven"),
+    pytest.mark.rule("sync.books"),
+]
+
+
+def test_books_that_were_asked_for_before_a_later_reading_change_nothing(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process asks and sleeps; another asks later, and records what is so by then."""
+    assert captured.payment_id is not None
+    found = outside.dispute(captured.payment)
+    old = client.ask("movements", payment=captured.payment_id)
+    outside.decide(found, is_won=True)
+    read_at = Payment.objects.values_list("synced_at", flat=True).get()
+    assert found.status == "won" and read_at is not None
+
+    def ask(**_: Any) -> Any:
+        Payment.objects.update(synced_at=clock.now())
+        return old
+
+    monkeypatch.setitem(client.OTHERS, "movements", ask)
+    with nothing_moves():
+        assert not sync.sync(captured.payment_id)
+    found.refresh_from_db()
+    assert found.status == "won"
+
+
+def test_what_was_recorded_after_they_were_asked_for_is_not_missing_there(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert captured.payment_id is not None
+    old = client.ask("movements", payment=captured.payment_id)
+    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+
+    def ask(**_: Any) -> Any:
+        outside.settle(captured)
+        return old
+
+    monkeypatch.setitem(client.OTHERS, "movements", ask)
+    assert not sync.sync(captured.payment_id)
+    captured.refresh_from_db()
+    assert captured.status == "refunded" and Movement.objects.count() == 2
+    assert not Discrepancy.objects.exists()
+
+
+def test_a_provider_that_is_silent_leaves_the_question_due(captured: Checkout) -> None:
+    assert captured.payment_id is not None
+    break_down("movements", "down")
+    with pytest.raises(ProviderUnreachable):
+        sync.sync(captured.payment_id)
+    break_down("movements", "down")
+    inquiries.open_about([captured.payment_id])
+    tasks.answer_inquiries()
+    assert Inquiry.objects.exists()
+
+
+def test_while_a_dispute_is_open_it_is_asked_again_in_an_hour(captured: Checkout) -> None:
+    found = outside.dispute(captured.payment)
+    due_at = Inquiry.objects.get().due_at
+    assert timedelta(minutes=59) < due_at - clock.now() <= timedelta(hours=1)
+    outside.decide(found, is_won=True)
+    assert not Inquiry.objects.exists()
+
+
+def test_a_change_is_a_change_of_the_order(captured: Checkout) -> None:
+    before = Checkout.objects.values_list("updated_at", flat=True).get()
+    outside.ask_about(captured.payment)
+    assert Checkout.objects.values_list("updated_at", flat=True).get() == before
+    outside.refund_outside(captured.payment, 1000)
+    assert Checkout.objects.values_list("updated_at", flat=True).get() > before
+    mates.pump(captured.pk)

@@ -1,0 +1,37 @@
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import translation
+
+from checkout.models import Checkout
+from tests.hosted_page.browsers import Payer, words
+from tests.hosted_page.seldom.said import speaking
+
+PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}")
+
+
+@pytest.fixture(params=["en-gb", "de", "es", "fr", "it", "nl"])
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def lea(unpaid: Checkout, language: str) -> Payer:
+    return speaking(Payer(unpaid), language)
+
+
+@pytest.fixture
+def said(language: str) -> Callable[..., bool]:
+    """Whether a page says a sentence in the language, whatever stands in its gaps."""
+
+    def is_said(page: Any, sentence: str, plural: str = "", count: int = 1) -> bool:
+        with translation.override(language):
+            told = translation.ngettext(sentence, plural, count) if plural else translation.gettext(sentence)
+        assert told not in (sentence, plural) or language == "en-gb"
+        gaps = ".{1,80}?".join(re.escape(part) for part in PLACEHOLDER.split(" ".join(told.split())))
+        return bool(re.search(gaps, " ".join(html.unescape(words(page)).split())))
+
+    return is_said

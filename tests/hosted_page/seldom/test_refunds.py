@@ -1,0 +1,82 @@
+"""What a payer is told of refunds where something rare has happened, in each language."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout import refunds
+from checkout.models import Checkout
+from checkout.remedies import settling_outside
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import Payer
+from tests.hosted_page.seldom.said import captured, speaking
+from tests.outside import RETURNS, come_back, decide, dispute, refund_outside, returned, settle
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("page.language")]
+
+
+class TestTheRefund:
+    def test_that_came_back(self, refunded: Checkout, language: str, said: Callable[..., bool]) -> None:
+        come_back()
+        page = speaking(Payer(refunded), language).get()
+        assert said(page, "The refund came back")
+        again = (
+            "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
+            " it is sent again, or paid another way."
+        )
+        assert said(page, again)
+
+    @pytest.mark.parametrize("mates_", [1, 2])
+    def test_after_mates_without_names_have_paid(
+        self, lea: Payer, said: Callable[..., bool], mates_: int
+    ) -> None:
+        order = captured(lea, name=[""] * mates_, amount=["20"] * mates_)
+        for share in order.payment_requests.all():
+            mates.pay(share)
+            assert mates.settled(share) == "reimbursed"
+        refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
+        assert mates.settled(share) == "refunded"
+        one, many = (
+            "{count} mate’s card gets its {amount} back, too.",
+            "{count} mates’ cards get their {amount} back, too.",
+        )
+        assert said(lea.get(), "Back when a mate paid") and said(lea.get(), one, many, mates_)
+
+    @pytest.mark.usefixtures("posted")
+    def test_of_which_others_have_given_back_a_part(self, lea: Payer, said: Callable[..., bool]) -> None:
+        order = captured(lea, name=["Finn"], amount=["20"])
+        share = order.payment_requests.get()
+        refund_outside(order.payment, 500)
+        given = "{shop} gave you <strong>{amount}</strong> back. Your bank may take a few days to show it."
+        assert said(lea.get(), given)
+        ended = "{shop} gave back a payment for this order: ask {name} whether it still stands."
+        assert said(lea.client.get(f"/pay/share/{share.token}"), ended)
+        refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
+        mates.pump(order.pk, rounds=3)
+        assert said(lea.get(), "Given back before")
+
+    @pytest.mark.usefixtures("posted")
+    def test_of_what_a_bank_has_given_back(
+        self, lea: Payer, said: Callable[..., bool], settings: Settings
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+        order = captured(lea, name=["Finn"], amount=["20"])
+        mates.pay(order.payment_requests.get())
+        mates.pump(order.pk)
+        decide(dispute(order.payment), is_won=False)
+        refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
+        mates.pump(order.pk, rounds=3)
+        assert said(lea.get(), "Given back by your bank")
+
+    @pytest.mark.usefixtures("posted")
+    def test_of_what_the_lead_was_paid_another_way(self, lea: Payer, said: Callable[..., bool]) -> None:
+        order = captured(lea, number=RETURNS, name=["Finn"], amount=["20"])
+        mates.pay(order.payment_requests.get())
+        settle(order)
+        settle(order)
+        come_back()
+        settling_outside.settle_outside(returned(order).pk, note="By bank transfer", cause=CAUSE)
+        assert said(lea.get(), "Paid back another way")

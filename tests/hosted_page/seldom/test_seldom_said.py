@@ -1,0 +1,329 @@
+"""What a payer is told only where something rare has happened: each sentence in its place, in each language."""
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from django.conf import settings
+from django.db.models import F
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from checkout import cancellations, captures, expiry
+from checkout.models import Checkout, GroupLink
+from config.lib.bulkhead import Bulkhead, Busy
+from config.lib.quota import Limit
+from hosted_page import payer
+from hosted_page.group import takes
+from hosted_page.models import SmsMessage
+from hosted_page.opt_in import link
+from hosted_page.sms import limits, senders
+from payments import safe_answers, switches
+from payments.models import Merchant, Operation, Payment
+from payments.provider import CardPage
+from tests import factories, mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import ASKS, PHONE, Payer, words
+from tests.hosted_page.seldom.said import captured, speaking
+from tests.hosted_page.sms.test_outbox import Network, send_all
+from tests.outside import dispute
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted"), pytest.mark.rule("page.language")]
+DECLINED = "4000000000000002"
+EXPIRED = "4000000000000069"
+PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}")
+
+
+class TestTheNumber:
+    def test_from_another_country(self, lea: Payer, said: Callable[..., bool]) -> None:
+        Merchant.objects.update(country="IE")
+        assert said(lea.get(), "Number from {country}. For another country, start with + and its code.")
+
+    def test_that_was_sent_by_the_shop_and_has_its_code(
+        self, acme: Merchant, language: str, said: Callable[..., bool], settings: Settings
+    ) -> None:
+        settings.SANDBOX = False
+        order = factories.checkout(acme, customer={"phone": "+447700900123"})
+        speaking(Payer(order), language).post("/prefilled")
+        page = speaking(Payer(order), language).post("/prefilled")
+        assert said(page, "We just texted it to this number.")
+        assert said(page, "The code works only in the browser or app where you asked for it.")
+        assert said(page, "You can ask for a new code in") and "notice tone-" not in words(page)
+
+    def test_whose_range_has_had_its_texts_gets_no_receipt(
+        self, lea: Payer, said: Callable[..., bool], settings: Settings
+    ) -> None:
+        lea.pay()
+        captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        SmsMessage.objects.all().delete()
+        settings.SMS_RANGE_BUDGET = 0
+        assert said(lea.post("/receipt"), "We cannot text this number now. Try again {when}.")
+
+    @pytest.mark.parametrize(
+        ("changed", "sentence"),
+        [
+            (
+                {"SMS_RANGE_BUDGET": 0},
+                "We cannot text this number now. Use another number, or try again {when}.",
+            ),
+            ({"SMS_TOTAL_BUDGET": 0}, "We may send no more texts today. Try again {when}."),
+            ({"SMS_COUNTRIES": ["FR"]}, "We send no texts to this country. Use a number of another one."),
+        ],
+    )
+    def test_that_gets_no_code(
+        self,
+        lea: Payer,
+        said: Callable[..., bool],
+        settings: Settings,
+        changed: dict[str, Any],
+        sentence: str,
+    ) -> None:
+        for name, value in changed.items():
+            setattr(settings, name, value)
+        assert said(lea.post("/phone", phone=PHONE), sentence)
+
+    def test_of_a_network_that_has_asked_for_enough(
+        self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(limits, "PER_ADDRESS", Limit(0, timedelta(hours=1)))
+        enough = "Too many texts were asked for from your network. Try again {when}."
+        assert said(lea.post("/phone", phone=PHONE), enough)
+
+    def test_that_no_text_may_have_reached(
+        self, lea: Payer, said: Callable[..., bool], settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settings.SANDBOX, network = False, Network()
+        monkeypatch.setattr(senders, "current", lambda: network)
+        lea.post("/phone", phone=PHONE)
+        network.is_down = True
+        send_all()
+        assert said(lea.get(), "The text to %(number)s may not have gone out. Ask for a new code.")
+
+    def test_that_got_the_receipt(
+        self, lea: Payer, said: Callable[..., bool], settings: Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lea.pay()
+        captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        settings.SANDBOX, network = False, Network()
+        monkeypatch.setattr(senders, "current", lambda: network)
+        SmsMessage.objects.all().delete()
+        lea.post("/receipt")
+        send_all()
+        assert said(lea.get(), 'Texted to <span class="together">%(number)s</span>.')
+
+
+class TestTheSplit:
+    def test_among_too_many(self, lea: Payer, said: Callable[..., bool]) -> None:
+        lea.sign_in()
+        refused = lea.post("/split", split="own", your_name="Lea", name=["M"] * 21, amount=["1"] * 21)
+        too_many = "At most {maximum} mates can share the cost. Those after them are left out here: check the amounts."
+        assert said(refused, too_many)
+
+    def test_in_own_amounts_is_kept_after_the_sign_in(
+        self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lea.sign_in()
+        monkeypatch.setattr(payer, "LIFE", -1)
+        lea.post("/split", split="own", your_name="Lea", name=["Finn"], amount=["20"])
+        kept = "%(people)s: <strong>%(yours)s</strong> for you, <strong>%(mates)s</strong> for your mates."
+        assert said(lea.get(), kept)
+
+
+class TestTheCard:
+    def test_while_all_slots_are_taken(
+        self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lea.sign_in()
+        lea.post("/split", split="all")
+
+        def no_slot(_self: Bulkhead) -> ExitStack:
+            raise Busy
+
+        monkeypatch.setattr(Bulkhead, "slot", no_slot)
+        page = lea.get("/card")
+        assert page.status_code == 503 and said(page, "The bank is slow just now")
+        assert said(page, "You paid nothing yet. Try again in a moment.") and said(page, "Try again")
+
+    def test_of_the_order_whose_question_was_not_answered(
+        self, lea: Payer, said: Callable[..., bool]
+    ) -> None:
+        lea.pay(DECLINED)
+        Payment.objects.update(decline_reason="challenge_expired")
+        card = lea.client.get(lea.get("/card")["Location"])
+        assert said(card, "Your bank did not hear from you in time.")
+
+    def test_of_who_has_one_mate(self, lea: Payer, said: Callable[..., bool]) -> None:
+        lea.sign_in()
+        lea.post("/split", split="own", your_name="Lea", name=["Finn"], amount=["20"])
+        card = lea.client.get(lea.get("/card")["Location"])
+        assert said(card, "Comes back when your mate pays")
+
+    def test_that_has_expired(self, lea: Payer, said: Callable[..., bool]) -> None:
+        lea.pay(EXPIRED)
+        assert said(lea.client.get(lea.get("/card")["Location"]), "This card has expired.")
+
+    @pytest.mark.parametrize(
+        ("reason", "sentence"),
+        [
+            ("never_arrived", "Your bank did not answer."),
+            ("held_for_less", "Your bank would hold only a part of the amount."),
+        ],
+    )
+    def test_that_the_bank_refused(
+        self, lea: Payer, said: Callable[..., bool], reason: str, sentence: str
+    ) -> None:
+        lea.pay(DECLINED)
+        Payment.objects.update(decline_reason=reason)
+        assert said(lea.client.get(lea.get("/card")["Location"]), sentence)
+
+    def test_at_a_provider_whose_fields_need_a_script(
+        self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lea.sign_in()
+        lea.post("/split", split="all")
+        facts = ("stripe_script", "publishable_key", "account", "amount", "currency", "return_url")
+        form = CardPage("stripe/card.html", dict.fromkeys(facts, "x") | {"methods": ["card"]}, {})
+        monkeypatch.setattr(safe_answers, "card_page", lambda _form: form)
+        page = lea.get("/card")
+        assert said(page, "Paying by card needs JavaScript")
+        assert said(page, "Turn it on in your browser and reload this page. You paid nothing.")
+        broken = "The card form could not be loaded. Check your connection and reload this page."
+        assert said(page, broken)
+
+    def test_of_somebody_else_whose_bank_is_silent(
+        self, lea: Payer, language: str, said: Callable[..., bool], in_doubt: Callable[..., Operation]
+    ) -> None:
+        in_doubt("authorize")
+        stranger = speaking(Payer(lea.checkout), language)
+        assert said(stranger.get(), "Checking with the bank")
+        assert said(stranger.get(), "The bank was asked for <strong>{amount}</strong>.")
+        Operation.objects.update(created_at=timezone.now() - timedelta(minutes=2))
+        assert said(stranger.get(), "The bank has not answered")
+
+    def test_of_a_mate_whose_bank_asks(self, lea: Payer, language: str, said: Callable[..., bool]) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        mates.pay(share, ASKS)
+        page = Client(headers={"accept-language": language}).get(f"/pay/share/{share.token}")
+        assert said(page, "Somebody is paying this") and said(page, "Their bank is asking them.")
+
+    def test_that_may_be_held_a_moment_longer(
+        self, lea: Payer, said: Callable[..., bool], in_doubt: Callable[..., Operation]
+    ) -> None:
+        in_doubt("authorize", mode="done_then_reset")
+        Operation.objects.update(created_at=F("created_at") - timedelta(seconds=70))
+        factories.make_late(lea.checkout)
+        expiry.expire_one_if_due(lea.checkout.pk)
+        released = "<strong>You paid nothing.</strong> Whatever your bank may still hold is released."
+        assert said(lea.get(), released)
+
+
+class TestTheBill:
+    def test_of_a_link_whose_time_is_over(self, lea: Payer, said: Callable[..., bool]) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        lea.checkout.payment_requests.update(expires_at=timezone.now() - timedelta(minutes=1))
+        refused = lea.post("/ask-again", share=str(share.pk))
+        assert refused.status_code == 422
+        assert said(refused, "The time of this link is over, so nothing was changed.")
+
+    def test_of_a_share_that_is_being_paid(self, lea: Payer, said: Callable[..., bool]) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        mates.pay(share)
+        refused = lea.post("/ask-again", share=str(share.pk))
+        assert said(
+            refused, "{name} is paying this just now, so nothing was changed. Look again in a minute."
+        )
+
+    def test_of_what_cannot_be_done_any_more(self, lea: Payer, said: Callable[..., bool]) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        Client().post(f"/pay/share/{share.token}/decline")
+        dispute(Checkout.objects.get().payment)
+        refused = lea.post("/ask-again", share=str(share.pk))
+        assert said(refused, "That is not possible now, so nothing was changed.")
+
+    def test_of_a_no_that_stays(self, lea: Payer, said: Callable[..., bool]) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        Client().post(f"/pay/share/{share.token}/decline")
+        lea.checkout.payment_requests.update(expires_at=timezone.now())
+        stays = (
+            '<bdi>%(name)s</bdi> is not charged. <strong class="amount">%(amount)s</strong> stays with you.'
+        )
+        assert said(lea.get(), stays)
+
+    def test_of_a_link_that_goes_out_by_no_text(
+        self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
+        asked = {"share": str(share.pk), "phone": "07700 900456"}
+        with monkeypatch.context() as enough:
+            enough.setattr(limits, "INVITATIONS", 0)
+            more = "There are no more texts for this order. Send the link yourself."
+            assert said(lea.post("/text-share", **asked), more)
+        switches.suspend(lea.checkout.merchant, reason="Asked for")
+        stopped = "This shop takes no payments now. Text the link later, or send it yourself."
+        assert said(lea.post("/text-share", **asked), stopped)
+
+    def test_of_several_things(self, acme: Merchant, language: str, said: Callable[..., bool]) -> None:
+        items = [factories.item(name=name, quantity=1, unit_price=4500) for name in ("Hall", "Choir")]
+        lea = speaking(Payer(factories.checkout(acme, items=items)), language)
+        captured(lea, name=["Finn"], amount=["20"])
+        more = "{first} and {count} more"
+        assert said(lea.get(), more, more)
+
+
+def test_a_shop_that_may_be_asked(lea: Payer, said: Callable[..., bool]) -> None:
+    Merchant.objects.update(support_url="https://acme.example/help")
+    cancellations.cancel(lea.checkout.merchant, lea.checkout.pk, note="", cause=CAUSE)
+    assert said(lea.get(), "Ask <bdi>%(shop)s</bdi> for help")
+
+
+def test_a_request_that_cannot_be_read(lea: Payer, said: Callable[..., bool]) -> None:
+    fields = urlencode(
+        {f"field{number}": "x" for number in range(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1)}
+    )
+    form = "application/x-www-form-urlencoded"
+    refused = lea.client.post(f"/pay/phone?id={lea.checkout.pk}", fields, content_type=form)
+    assert refused.status_code == 400 and said(refused, "This request cannot be read")
+
+
+def test_a_consent_that_is_saved(lea: Payer, said: Callable[..., bool]) -> None:
+    Merchant.objects.update(opt_in_enabled=True)
+    path = urlsplit(link.url(lea.checkout, "app")).path
+    saved = lea.client.post(path, {"opt_in": "yes", "email": "lea@example.com", "version": "1"})
+    assert said(lea.client.get(saved["Location"]), "Saved. You can stop any time.")
+
+
+class TestTheGroupsLink:
+    def test_of_a_network_that_has_taken_enough(
+        self, lea: Payer, language: str, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        captured(lea, name=["Finn", "Amy"], amount=["20", "20"])
+        monkeypatch.setattr(takes, "PER_ADDRESS", Limit(1, timedelta(hours=1)))
+        guest, path = (
+            Client(headers={"accept-language": language}),
+            f"/pay/g/{GroupLink.objects.get().token}/take",
+        )
+        guest.post(path, {"share": "2"})
+        refused = guest.post(path, {"share": "3"})
+        assert refused.status_code == 429 and said(refused, "No more shares for now")
+        assert said(refused, "Too many shares were taken from your network. Try again {when}.")
+
+    def test_of_an_order_that_is_not_confirmed(
+        self, lea: Payer, language: str, said: Callable[..., bool]
+    ) -> None:
+        lea.pay(split="own", your_name="Lea", name=["Finn"], amount=["20"])
+        page = Client(headers={"accept-language": language}).get(f"/pay/g/{GroupLink.objects.get().token}")
+        waits = (
+            "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+        )
+        assert said(page, waits)
+
+
+def test_a_form_of_long_ago(lea: Payer, language: str, said: Callable[..., bool]) -> None:
+    browser = Client(enforce_csrf_checks=True, headers={"accept-language": language})
+    refused = browser.post(f"/pay/phone?id={lea.checkout.pk}", {"phone": PHONE})
+    assert refused.status_code == 403 and said(refused, "This page is too old")

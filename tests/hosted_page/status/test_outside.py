@@ -1,0 +1,159 @@
+"""What others do with payers’ money at the bank, as payers read it: refunds in its dashboard, disputes, bookings."""
+
+from datetime import timedelta
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout import captures, refunds
+from checkout.models import Checkout
+from checkout.proof import proving
+from checkout.remedies import settling_outside
+from payments.models import Booking
+from payments.providers.sandbox import client
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import Mate, Payer, words
+from tests.hosted_page.group.test_bill import text
+from tests.hosted_page.status.test_refund import left, rows
+from tests.outside import RETURNS, come_back, decide, dispute, hear, refund_outside, returned, settle
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("posted"),
+    pytest.mark.rule("pay.honest_page"),
+]
+
+
+@pytest.fixture
+def paid(lea: Payer) -> Checkout:
+    """She has paid £90.00, and the shop has captured."""
+    lea.pay()
+    return captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+
+
+def refund(order: Checkout) -> None:
+    """The shop gives back what is left, and the bank settles it."""
+    refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+    mates.pump(order.pk, rounds=3)
+    assert proving.breaches() == []
+
+
+@pytest.mark.rule("sync.outside")
+class TestARefundByOthers:
+    @pytest.mark.parametrize("is_pending", [False, True])
+    def test_stands_on_the_receipt_for_as_long_as_it_stands(
+        self, lea: Payer, paid: Checkout, is_pending: bool
+    ) -> None:
+        assert "gave you" not in words(lea.get())
+        given = refund_outside(paid.payment, 2000, is_pending=is_pending)
+        page = text(words(lea.get()))
+        assert "Confirmed and paid" in page and "Acme Tickets gave you £20.00 back." in page
+        assert "£20.00" not in words(Payer(paid).get()), "who holds the link"
+        client.ask("end_refund", payment=paid.payment_id, reference=given, fails_with="card_closed")
+        hear()
+        assert "gave you" not in words(lea.get())
+
+    @pytest.mark.rule("page.refund")
+    def test_stands_before_what_the_shop_gives_back_then(self, lea: Payer, paid: Checkout) -> None:
+        refund_outside(paid.payment, 2000)
+        refund(paid)
+        page = words(lea.get())
+        assert rows(page) == [
+            ("Taken", "£90.00"),
+            ("Given back before", "−£20.00"),
+            ("Given back", "−£70.00"),
+        ]
+        assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
+
+    @pytest.mark.rule("page.refund")
+    def test_of_all_leaves_nothing_to_go_back(self, lea: Payer, paid: Checkout) -> None:
+        refund_outside(paid.payment, 9000)
+        refund(paid)
+        page = words(lea.get())
+        assert rows(page) == [("Taken", "£90.00"), ("Given back before", "−£90.00")]
+        assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
+
+    @pytest.mark.rule("refund.returned")
+    def test_that_fails_once_the_rest_is_refunded_is_told(self, lea: Payer, paid: Checkout) -> None:
+        given = refund_outside(paid.payment, 4000)
+        refund(paid)
+        assert "The refund came back" not in words(lea.get())
+        client.ask("end_refund", payment=paid.payment_id, reference=given)
+        hear()
+        page = words(lea.get())
+        assert "<h1>The refund came back</h1>" in page and rows(page) == []
+
+    @pytest.mark.rule("share.borne")
+    def test_is_no_longer_borne_by_the_lead_and_ends_the_links(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        assert "You bear £70.00 now" in text(words(lead.get()))
+        refund_outside(order.payment, 1500)
+        page = text(words(lead.get()))
+        assert "You bear £55.00 now" in page and "Given back£15.00" in page and "has the whole" not in page
+        assert "Acme Tickets gave you £15.00 back." in page
+        amy = text(words(Mate(order.payment_requests.get(name="Amy")).get()))
+        assert "Your share is no longer asked for" in amy and "stays with" not in amy
+        assert "Acme Tickets gave back a payment for this order: ask Lea whether it still stands." in amy
+
+
+@pytest.mark.rule("dispute.lost")
+class TestADispute:
+    @pytest.mark.rule("page.refund")
+    def test_that_took_all_leaves_nothing_of_it_to_the_refund(
+        self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
+    ) -> None:
+        """What a mate has paid goes back to the mate."""
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+        finn.pay()
+        mates.pump(order.pk)
+        decide(dispute(order.payment), is_won=False)
+        assert "Your bank gave you £90.00 back" in text(words(lead.get()))
+        refund(order)
+        page = words(lead.get())
+        assert rows(page) == [("Taken", "£90.00"), ("Given back by your bank", "−£90.00")]
+        assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
+        assert "<h1>£20.00 goes back to your card</h1>" in words(finn.get())
+
+    def test_that_an_appeal_wins_is_as_if_it_had_never_been(self, lea: Payer, paid: Checkout) -> None:
+        found = dispute(paid.payment)
+        decide(found, is_won=False)
+        assert "Your bank gave you £90.00 back" in text(words(lea.get()))
+        decide(found, is_won=True)
+        page = text(words(lea.get()))
+        assert "Your bank" not in page and "Confirmed and paid." in page
+
+    def test_of_a_mates_card_is_their_banks_also_once_the_rest_is_refunded(
+        self, lead: Payer, finn: Mate, order: Checkout
+    ) -> None:
+        finn.pay()
+        assert mates.settled(finn.share) == "reimbursed"
+        finn.share.refresh_from_db()
+        decide(dispute(finn.share.payment), is_won=False)
+        refund(order)
+        page = words(lead.get())
+        assert rows(page)[-1] == ("Given back", "−£70.00") and "gets its" not in page
+        assert "Your bank gave you £20.00 back" in text(words(finn.get()))
+
+
+@pytest.mark.rule("refund.returned", "share.borne")
+class TestWhatCameBackAndWasSettledOutside:
+    def test_is_not_on_the_leads_card_and_is_owed_again_if_that_is_taken_back(self, lea: Payer) -> None:
+        lea.pay(RETURNS, split="own", name=["Finn"], amount=["20"], your_name="Lea")
+        order = captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
+        finn = Mate(order.payment_requests.get(name="Finn"))
+        finn.pay()
+        settle(order)
+        settle(order)
+        come_back()
+        assert "Came back" in words(lea.get())
+        settling_outside.settle_outside(returned(order).pk, note="By bank transfer", cause=CAUSE)
+        page = text(words(lea.get()))
+        assert "Paid back another way" in page and "ack on your card" not in page
+        assert "is back on Visa" not in page and "Came back" not in page
+        settling_outside.take_back(Booking.objects.get().pk, note="It was not", cause=CAUSE)
+        page = text(words(lea.get()))
+        assert "another way" in page and "ack on your card" not in page and "Paid back" not in page

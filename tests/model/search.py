@@ -1,0 +1,89 @@
+"""Breadth-first search through the states of a model: the first counterexample that it finds is a shortest one."""
+
+from collections import deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import Generic, Protocol, TypeVar
+
+S = TypeVar("S", bound=Hashable)
+
+
+class Model(Protocol[S]):
+    """A start, the steps that are possible in a state, and what is wrong with a state."""
+
+    def start(self) -> S: ...
+
+    def steps(self, state: S, /) -> Iterable[tuple[str, S]]:
+        """Yield a sentence for each possible step, and the state after it."""
+
+    def problem(self, state: S, is_last: bool, /) -> str:
+        """Return the invariant that the state breaks, or "". `is_last`: no step leads out of the state."""
+
+
+@dataclass(frozen=True)
+class Result(Generic[S]):
+    """How many states a search has visited, and the way to the first problem."""
+
+    states: int
+    problem: str = ""
+    story: tuple[tuple[str, S], ...] = ()
+
+
+def explore(model: Model[S]) -> Result[S]:
+    """Visit every state that the model can reach, and stop at the first problem."""
+    came_from: dict[S, tuple[S, str] | None] = {model.start(): None}
+    queue = deque(came_from)
+    while queue:
+        state = queue.popleft()
+        following = _moves(model, state)
+        for said, after in following:
+            if after not in came_from:
+                came_from[after] = (state, said)
+                queue.append(after)
+        if problem := model.problem(state, not following):
+            return Result(len(came_from), problem, _story(came_from, state))
+    return Result(len(came_from))
+
+
+def wander(model: Model[S], random: Random) -> Result[S]:
+    """Take random steps until no step is left or a problem is found. For scopes that are too large to explore."""
+    state, story = model.start(), list[tuple[str, S]]()
+    while True:
+        following = _moves(model, state)
+        problem = model.problem(state, not following)
+        if problem or not following:
+            return Result(len(story) + 1, problem, tuple(story))
+        story.append(random.choice(following))
+        state = story[-1][1]
+
+
+def has_cycle(model: Model[S]) -> bool:
+    """Return whether some story comes back to a state, so that it need not end."""
+    start = model.start()
+    finished: set[S] = set()
+    path = {start: iter(_moves(model, start))}
+    while path:
+        state = next(reversed(path))
+        after = next((after for _, after in path[state] if after not in finished), None)
+        if after is None:
+            finished.add(state)
+            del path[state]
+        elif after in path:
+            return True
+        else:
+            path[after] = iter(_moves(model, after))
+    return False
+
+
+def _moves(model: Model[S], state: S) -> list[tuple[str, S]]:
+    """Return the steps that change the state. A repeated notification, for example, does not."""
+    return [(said, after) for said, after in model.steps(state) if after != state]
+
+
+def _story(came_from: dict[S, tuple[S, str] | None], state: S) -> tuple[tuple[str, S], ...]:
+    steps = []
+    while (before := came_from[state]) is not None:
+        steps.append((before[1], state))
+        state = before[0]
+    return tuple(reversed(steps))

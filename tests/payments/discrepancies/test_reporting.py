@@ -1,0 +1,53 @@
+"""A discrepancy is told once while it is open; a person closes it, and what comes again is told again."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from config.lib import clock
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy, Merchant
+from tests.portal import people
+
+pytestmark = pytest.mark.django_db
+LIST = "/admin/payments/discrepancy/"
+
+
+@pytest.fixture
+def operator() -> Client:
+    client = Client()
+    people.operate(client)
+    return client
+
+
+@pytest.mark.rule("money.discrepancy")
+def test_is_closed_with_a_note_and_told_again_when_it_comes_again(operator: Client) -> None:
+    for _ in range(2):
+        reporting.report(kinds.FORGED_NOTIFICATION, None)
+    found = Discrepancy.objects.get()
+    operator.post(f"{LIST}{found.pk}/change/", {"note": "A scanner.", "kind": "mine"})
+    chosen = {"action": "close", "_selected_action": [str(found.pk)]}
+    operator.post(LIST, chosen | {"confirmed": "1", "words": "It went away."})
+    found.refresh_from_db()
+    assert (found.note, found.kind, found.closed_at is not None) == (
+        "A scanner.\nIt went away.",
+        "forged_notification",
+        True,
+    )
+    assert LogEntry.objects.filter(object_id=str(found.pk), change_message="Closed: It went away.").exists()
+    reporting.report(kinds.FORGED_NOTIFICATION, None)
+    assert Discrepancy.objects.filter(closed_at=None).count() == 1
+
+
+@pytest.mark.rule("money.discrepancy")
+@pytest.mark.parametrize(
+    ("noted", "kept"), [("", "It came."), ("Asked the bank.", "Asked the bank.\nIt came.")]
+)
+def test_is_closed_by_itself_without_losing_what_a_person_noted(
+    noted: str, kept: str, acme: Merchant
+) -> None:
+    reporting.report(kinds.REFUND_RETURNED, acme.pk)
+    Discrepancy.objects.update(note=noted)
+    reporting.close_resolved(kinds.REFUND_RETURNED, acme.pk, note="It came.", now=clock.now())
+    found = Discrepancy.objects.get()
+    assert found.note == kept and found.closed_at is not None

@@ -1,0 +1,222 @@
+"""The bank's books about one payment, alike in process and over HTTP."""
+
+import time
+from contextlib import suppress
+
+import pytest
+from pytest_django.fixtures import Settings
+from uuid_utils.compat import uuid7
+
+from config.lib import clock
+from config.lib.web import http
+from payments import provider, safe_answers
+from payments.provider import Books, DisputeStatus, ProviderUnreachable, RefundRecord, Verdict
+from payments.providers.sandbox import client, fault_injection
+from tests.bank import http_client
+from tests.payments.providers.sandbox.teller import PATIENCE, Teller
+
+pytestmark = pytest.mark.usefixtures("both_ways")
+
+
+def read(teller: Teller) -> Books:
+    said = provider.current().movements(teller.payment)
+    return safe_answers.books(said, now=clock.now())
+
+
+def only_refund(teller: Teller) -> RefundRecord:
+    (found,) = read(teller).refunds
+    return found
+
+
+class TestBooks:
+    def test_follow_a_payment_from_hold_to_refund(self) -> None:
+        teller, began = Teller(), clock.now()
+        assert read(teller) == Books()
+        teller.ask("authorize")
+        assert read(teller) == Books(is_held=True)
+        taken = teller.ask("capture")
+        found = read(teller).capture
+        assert found is not None and began <= found.at <= clock.now()
+        assert (found.reference, found.amount, found.currency) == (taken.reference, 9000, "GBP")
+        assert not read(teller).is_held
+
+    @pytest.mark.parametrize("purpose", ["refund", "share"])
+    def test_keep_what_a_refund_is_for(self, purpose: str) -> None:
+        teller, of = Teller(), uuid7()
+        teller.before("refund")
+        operation = teller.operation("refund", amount=4000)
+        setattr(operation, f"{purpose}_uuid", of)
+        said = provider.current().refund(operation, PATIENCE)
+        found = only_refund(teller)
+        assert (found.reference, found.operation, found.amount) == (said.reference, operation.pk, 4000)
+        assert {"refund": None, "share": None} | {purpose: of} == {
+            "refund": found.refund,
+            "share": found.share,
+        }
+
+    def test_have_nothing_of_a_refund_that_was_refused(self) -> None:
+        teller = Teller()
+        teller.before("refund")
+        assert teller.ask("refund", amount=9001).verdict == Verdict.FAILED
+        fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
+        assert teller.ask("refund", amount=9000).verdict == Verdict.FAILED
+        assert read(teller).refunds == ()
+
+    def test_list_a_refund_for_each_time_that_a_forgotten_key_was_sent(self) -> None:
+        teller, key = Teller(), uuid7()
+        teller.before("refund")
+        teller.ask("refund", key, amount=4000)
+        fault_injection.set_fault(verb="refund", mode="forgets_keys", times=1)
+        teller.ask("refund", key, amount=4000)
+        first, second = read(teller).refunds
+        assert first.operation == second.operation == key and first.reference != second.reference
+
+    def test_settle_what_is_due(self, settings: Settings) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 60
+        teller = Teller()
+        teller.before("refund")
+        teller.ask("refund")
+        assert only_refund(teller).verdict == Verdict.PENDING
+        teller.later(60)
+        assert only_refund(teller).verdict == Verdict.SUCCEEDED
+
+
+class TestARefundInTheDashboard:
+    def test_is_pending_and_then_settled_and_then_comes_back(self) -> None:
+        teller = Teller()
+        teller.before("refund")
+        reference = teller.in_dashboard("refund", amount=2500, is_pending=True)
+        before, verdicts = clock.now(), []
+        for _ in range(2):
+            teller.later(864_000)
+            found = only_refund(teller)
+            verdicts.append((found.verdict, found.has_returned))
+            client.ask("end_refund", payment=teller.payment.pk, reference=reference)
+        found = only_refund(teller)
+        verdicts.append((found.verdict, found.has_returned))
+        assert verdicts == [
+            (Verdict.PENDING, False),
+            (Verdict.SUCCEEDED, False),
+            (Verdict.FAILED, True),
+        ]
+        assert (found.reference, found.operation, found.reason) == (reference, None, "card_account_closed")
+        assert provider.current().changed(before) == [teller.payment.pk]
+        assert teller.charge().refunded_amount == 0
+
+    def test_fails_with_a_reason_before_it_has_settled(self) -> None:
+        teller = Teller()
+        teller.before("refund")
+        reference = teller.in_dashboard("refund", amount=2500, is_pending=True)
+        client.ask("end_refund", payment=teller.payment.pk, reference=reference, fails_with="refused")
+        found = only_refund(teller)
+        assert (found.verdict, found.reason, found.has_returned) == (Verdict.FAILED, "refused", False)
+        assert teller.charge().refunded_amount == 0
+
+
+class TestADispute:
+    def test_by_turns_takes_the_money_and_gives_it_back(self) -> None:
+        teller = Teller()
+        teller.before("refund")
+        reference = client.ask("dispute", payment=teller.payment.pk, amount=4000)
+        for is_won in (False, False, True, False, True):
+            client.ask("decide", payment=teller.payment.pk, is_won=is_won)
+        (found,) = read(teller).disputes
+        assert (found.reference, found.amount, found.status) == (reference, 4000, DisputeStatus.WON)
+        assert [line.is_back for line in found.lines] == [False, True, False, True]
+        assert [line.reference for line in found.lines] == [f"{reference}:{n}" for n in (1, 2, 3, 4)]
+        assert sorted(line.at for line in found.lines) == [line.at for line in found.lines]
+
+    @pytest.mark.parametrize(("is_won", "moved"), [(True, []), (False, [False])])
+    def test_that_is_an_inquiry_takes_nothing_before_it_is_lost(
+        self, is_won: bool, moved: list[bool]
+    ) -> None:
+        teller = Teller()
+        teller.before("refund")
+        client.ask("dispute", payment=teller.payment.pk, is_inquiry=True)
+        (asked,) = read(teller).disputes
+        assert (asked.status, asked.lines) == (DisputeStatus.OPEN, ())
+        assert teller.ask("refund", amount=1000).verdict == Verdict.PENDING
+        client.ask("decide", payment=teller.payment.pk, is_won=is_won)
+        (decided,) = read(teller).disputes
+        assert [line.is_back for line in decided.lines] == moved
+        refused = teller.ask("refund", amount=1000).reason
+        assert refused == ("" if is_won else "charge_disputed")
+
+    def test_is_decided_by_its_reference_beside_another(self) -> None:
+        teller = Teller()
+        teller.before("refund")
+        first = client.ask("dispute", payment=teller.payment.pk, amount=4000)
+        client.ask("dispute", payment=teller.payment.pk, amount=5000)
+        client.ask("decide", payment=teller.payment.pk, is_won=True, reference=first)
+        assert [(row.amount, row.status) for row in read(teller).disputes] == [
+            (4000, DisputeStatus.WON),
+            (5000, DisputeStatus.OPEN),
+        ]
+        client.ask("decide", payment=teller.payment.pk, is_won=False)
+        assert [row.status for row in read(teller).disputes] == [DisputeStatus.WON, DisputeStatus.LOST]
+
+
+class TestChanged:
+    def test_names_each_payment_once_after_a_call_or_a_dispute(self) -> None:
+        teller, quiet = Teller(), Teller()
+        for each in (teller, quiet):
+            each.before("refund")
+        for happens in ("refund", "dispute", "decide"):
+            before = clock.now()
+            assert provider.current().changed(before) == []
+            if happens == "refund":
+                teller.ask("refund", amount=1000)
+                teller.ask("refund", amount=1000)
+            else:
+                client.ask(
+                    happens, payment=teller.payment.pk, **({"is_won": True} if happens == "decide" else {})
+                )
+            assert provider.current().changed(before) == [teller.payment.pk]
+
+    def test_names_the_payment_of_a_dispute_that_an_advance_has_opened(self) -> None:
+        teller = Teller("4000000000000259")
+        teller.before("refund")
+        before = clock.now()
+        assert read(teller).disputes == () and provider.current().changed(before) == []
+        teller.later(600)
+        (found,) = read(teller).disputes
+        assert found.opened_at >= before and provider.current().changed(before) == [teller.payment.pk]
+        teller.later(600)
+        assert read(teller).disputes[0].lines == found.lines
+
+
+class TestFaults:
+    @pytest.mark.parametrize("mode", ["down", "error", "hang"])
+    def test_leave_a_question_unanswered_within_its_time(
+        self, mode: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for module in (client, http_client):
+            monkeypatch.setattr(module, "SECONDS", 0.3)
+        teller = Teller()
+        teller.before("refund")
+        fault_injection.set_fault(verb="movements", mode=mode, times=1)
+        began = time.monotonic()
+        with pytest.raises(ProviderUnreachable):
+            read(teller)
+        assert time.monotonic() - began < 2
+        assert read(teller).capture is not None
+
+    def test_leave_out_what_is_new(self) -> None:
+        teller = Teller()
+        teller.before("refund")
+        teller.ask("refund", amount=1000)
+        client.ask("dispute", payment=teller.payment.pk)
+        fault_injection.set_fault(verb="movements", mode="stale", times=1)
+        assert read(teller) == Books()
+        found = read(teller)
+        assert (len(found.refunds), len(found.disputes)) == (1, 1) and found.capture is not None
+
+    def test_are_silence_while_the_bank_is_silent_about_its_charge(self) -> None:
+        teller = Teller("4000000000006975")
+        teller.ask("authorize")
+        with suppress(fault_injection.Broken, http.NoAnswer):
+            teller.ask("capture")
+        with pytest.raises(ProviderUnreachable):
+            read(teller)
+        teller.later(3)
+        assert read(teller).capture is not None

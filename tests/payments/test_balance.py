@@ -1,0 +1,140 @@
+"""What the provider's balance says of our merchants is kept once, and told its payout."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from config.lib import clock
+from payments import balance, provider, tasks
+from payments.models import BalanceEntry, Merchant
+from payments.provider import Entry
+from payments.providers.sandbox.adapter import SandboxProvider
+from tests.portal import stage
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("provider.balance")]
+Told = Callable[..., int]
+
+
+class Bank(SandboxProvider):
+    """The sandbox bank, with a balance."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.since: datetime | None = None
+
+    def entries(self, since: datetime) -> Iterable[Entry]:
+        self.since = since
+        return list(self.told)
+
+
+@pytest.fixture
+def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
+    made = Bank()
+    monkeypatch.setattr(provider, "current", lambda: made)
+    return made
+
+
+@pytest.fixture
+def tell(bank: Bank) -> Told:
+    """Return a function that reads a balance of these lines, and says how many were ours."""
+
+    def read(*lines: Any) -> int:
+        bank.told = list(lines)
+        return balance.read(clock.now())
+
+    return read
+
+
+@pytest.fixture
+def line(acme: Merchant) -> Entry:
+    """What a captured order of Acme's has brought, in the platform's account."""
+    payment = stage.captured(acme).payment
+    assert payment is not None
+    capture = payment.operations.get(kind="capture")
+    return Entry(
+        "txn_1",
+        "",
+        BalanceEntry.Kind.PAYMENT,
+        9000,
+        291,
+        "GBP",
+        clock.now(),
+        payment=payment.pk,
+        operation=capture.pk,
+    )
+
+
+def kept() -> list[tuple[Any, ...]]:
+    return list(
+        BalanceEntry.objects.order_by("reference").values_list("reference", "merchant__name", "payout")
+    )
+
+
+class TestRead:
+    def test_keeps_what_a_payment_of_ours_brought_and_cost(self, tell: Told, line: Entry) -> None:
+        assert tell(line) == 1
+        row = BalanceEntry.objects.get()
+        assert (row.amount, row.fee, row.currency, row.kind) == (9000, 291, "GBP", "payment")
+        assert row.operation == line.operation and row.checkout_uuid and row.made_at == line.at
+
+    def test_keeps_a_line_once_and_its_payout_for_good(self, tell: Told, line: Entry) -> None:
+        for _ in range(2):
+            tell(line)
+        assert kept() == [("txn_1", "Acme Tickets", "")]
+        tell(line, replace(line, payout="po_1"), replace(line, payout="po_1"))
+        tell(line)
+        assert kept() == [("txn_1", "Acme Tickets", "po_1")]
+
+    def test_tells_equal_references_of_two_accounts_apart(self, tell: Told, line: Entry) -> None:
+        tell(line, replace(line, account="acct_1"))
+        assert BalanceEntry.objects.count() == 2
+
+    def test_gives_a_payout_to_the_merchant_whose_account_it_is(self, tell: Told, acme: Merchant) -> None:
+        Merchant.objects.filter(pk=acme.pk).update(provider_account="acct_1")
+        payout = Entry(
+            "txn_2", "acct_1", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1"
+        )
+        assert tell(payout, replace(payout, account="acct_2")) == 1
+        assert kept() == [("txn_2", "Acme Tickets", "po_1")]
+
+    def test_gives_a_payout_of_a_former_account_to_whom_it_was_unless_another_has_it(
+        self, tell: Told, acme: Merchant, rival: Merchant
+    ) -> None:
+        for account in ("acct_1", "acct_2", "acct_1", "acct_3"):
+            Merchant.objects.filter(pk=acme.pk).update(provider_account=account)
+        first = Entry(
+            "txn_1", "acct_1", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1"
+        )
+        assert tell(first) == 1
+        Merchant.objects.filter(pk=rival.pk).update(provider_account="acct_1")
+        Merchant.objects.filter(pk=rival.pk).update(provider_account="acct_2")
+        second = replace(first, reference="txn_2", account="acct_2")
+        assert tell(second, replace(first, reference="txn_3"), replace(first, account="")) == 1
+        assert kept() == [("txn_1", acme.name, "po_1"), ("txn_2", rival.name, "po_1")]
+
+    def test_gives_nobody_what_may_be_anothers(self, tell: Told, acme: Merchant, rival: Merchant) -> None:
+        payout = Entry("txn_2", "", BalanceEntry.Kind.PAYOUT, -8709, 0, "GBP", clock.now(), payout="po_1")
+        assert tell(payout) == 0, "our own account is the operators'"
+        Merchant.objects.update(provider_account="acct_1")
+        assert tell(replace(payout, account="acct_1")) == 0, "an account of two"
+        assert kept() == []
+
+    def test_survives_what_is_none(self, tell: Told, line: Entry) -> None:
+        of_no_currency: dict[str, Any] = {
+            "reference": 7,
+            "amount": "9000",
+            "currency": "pounds",
+            "at": "today",
+        }
+        of_no_kind: dict[str, Any] = {"reference": "txn_3", "amount": True, "kind": "tip", "payout": "\x00"}
+        strange, odd = replace(line, **of_no_currency), replace(line, **of_no_kind)
+        assert tell(None, strange, odd, line) == 2
+        assert kept() == [("txn_1", "Acme Tickets", ""), ("txn_3", "Acme Tickets", "")]
+
+    def test_is_done_at_night_three_days_back(self, bank: Bank, line: Entry) -> None:
+        bank.told = [line]
+        tasks.read_balance()
+        assert bank.since and (clock.now() - bank.since).days == 3 and BalanceEntry.objects.exists()
