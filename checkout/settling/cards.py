@@ -41,9 +41,8 @@ class Part:
     returned: int = 0
     settled: int = 0  # outside, in place of the card
     settled_after_return: int = 0
-    came_back: set[UUID] = field(
-        default_factory=set
-    )  # attempts that did, or of which a booking was taken back
+    # Attempts that came back, or whose settlement outside was taken back.
+    came_back: set[UUID] = field(default_factory=set)
     taken_back: int = 0  # of what was settled outside
     outstanding: int = 0  # what came back, and its card is still owed: an operator decides
 
@@ -85,9 +84,7 @@ class Card:
     moved: int = 0  # all movements: what the provider has of it
     settled: int = 0  # outside
     sent: int = 0  # refunds under way, by anyone
-    outside: int = (
-        0  # given back by others at the provider, or under way, and not in place of one that came back
-    )
+    outside: int = 0  # given back by others, or under way, and not in place of a refund that came back
     disputed: int = 0  # taken back by disputes, and not given again
     outstanding: int = 0  # refunds that came back
 

@@ -57,7 +57,8 @@ def _end_shares(accounts: Accounts, now: datetime) -> None:
                 bookings.close_owed(card.payment, share.pk, owed, note=REFUNDED, now=now, cause=PUMP)
         if share.status in SHARE_PAID:
             share.move(ShareStatus.REFUNDED, ended_at=now)
-        reporting.close_resolved(kinds.SHARE_NOT_REIMBURSED, share.pk, note=REFUNDED, now=now)
+        for kind in (kinds.SHARE_NOT_REIMBURSED, kinds.OWED_BEYOND_CARD):
+            reporting.close_resolved(kind, share.pk, note=REFUNDED, now=now)
     links = accounts.checkout.payment_requests.filter(status=ShareStatus.OPEN)
     links.update(status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM)
 

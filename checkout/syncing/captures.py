@@ -9,6 +9,7 @@ from payments import open_operations, planning
 from payments.cause import PUMP
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
+from payments.inquiring import reconciliation
 from payments.models import Movement, Operation, Payment
 from payments.provider import Books, CaptureRecord, Outcome, Verdict
 
@@ -99,8 +100,10 @@ def written(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIG
 
 
 def report_missing(reading: Reading, books: Books) -> None:
-    """Report a capture that was recorded before the books were asked for, and that they lack."""
-    recorded = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED, recorded_at__lt=reading.asked_at)
+    """Report a capture that was recorded a while before the books were asked for, and that they lack."""
+    recorded = reading.payment.movements.filter(
+        kind=Movement.Kind.CAPTURED, recorded_at__lt=reading.asked_at - reconciliation.SKEW
+    )
     movement = recorded.select_related("operation").first()
     if movement is not None and movement.operation is not None and books.capture is None:
         reporting.report_operation(movement.operation, kinds.MISSING_THERE, amount=movement.amount)

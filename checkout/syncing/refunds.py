@@ -11,6 +11,7 @@ from checkout.states import ShareStatus
 from payments import ledger, planning
 from payments.cause import PUMP
 from payments.discrepancies import kinds, reporting
+from payments.inquiring import reconciliation
 from payments.models import Movement, Operation
 from payments.provider import Outcome, RefundRecord, Verdict
 
@@ -155,9 +156,11 @@ def _come_back(reading: Reading, operation: Operation, told: RefundRecord) -> bo
 
 
 def report_missing(reading: Reading, told: Sequence[RefundRecord]) -> None:
-    """Report each refund that was recorded before the books were asked for, and that they lack."""
+    """Report each refund that was recorded a while before the books were asked for, and that they lack."""
     there = {record.reference for record in told} | {record.operation for record in told}
-    rows = reading.payment.movements.filter(kind=Movement.Kind.REFUNDED, recorded_at__lt=reading.asked_at)
+    rows = reading.payment.movements.filter(
+        kind=Movement.Kind.REFUNDED, recorded_at__lt=reading.asked_at - reconciliation.SKEW
+    )
     for movement in rows.select_related("operation__payment"):
         operation = movement.operation
         if operation is not None and not there & {movement.reference, operation.reference, operation.pk}:

@@ -112,6 +112,7 @@ class TestACapturedOrder:
         assert refund(unpaid).status == "refunded"
         assert mates.borne(unpaid) == {"4242": 0, "4444": 0}
         assert outside.balances(unpaid) == {}
+        assert Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None).count() == 0
 
 
 class TestADispute:

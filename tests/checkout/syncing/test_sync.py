@@ -9,7 +9,7 @@ from checkout import refunds, tasks
 from checkout.models import Checkout
 from checkout.syncing import sync
 from config.lib import clock
-from payments.inquiring import inquiries
+from payments.inquiring import inquiries, reconciliation
 from payments.models import Discrepancy, Inquiry, Movement, Payment
 from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
@@ -58,6 +58,7 @@ def test_what_was_recorded_after_they_were_asked_for_is_not_missing_there(
         outside.settle(captured)
         return old
 
+    monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))
     monkeypatch.setitem(client.OTHERS, "movements", ask)
     assert not sync.sync(captured.payment_id)
     captured.refresh_from_db()
