@@ -39,6 +39,9 @@ SMALL = {
     ),
     "a mate: dashboard refund": Scope(Chances(others=1)),
     "a mate: returned refund": Scope(Chances(come_back=1)),
+    "a mate: dashboard refund, returned refund, failed refund": Scope(
+        Chances(others=1, come_back=1, fail=1, merchant=0, operator=0)
+    ),
     "a mate: failed refund, two refunds by the merchant": Scope(Chances(fail=1, merchant=2)),
     "a mate: dispute": Scope(Chances(dispute=1, appeal=1)),
     "a mate: list that arrives late": Scope(Chances(stale=1)),
