@@ -163,7 +163,10 @@ class TestAPayment:
         assert asked_about() == {captured.payment_id}
 
     @pytest.mark.parametrize("kind", ["captured", "refunded"])
-    def test_whose_movement_they_lack_is_reported(self, captured: Checkout, kind: str) -> None:
+    def test_whose_movement_they_lack_is_reported(
+        self, captured: Checkout, kind: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))  # as if it had been recorded a while ago
         if kind == "refunded":
             refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
             mates.pump(captured.pk, rounds=2)
@@ -271,7 +274,10 @@ class TestTheCommand:
         assert self.run() == (0, "2 payments read, 0 discrepancies\n")
         assert not Inquiry.objects.exists(), "and reads them"
 
-    def test_prints_each_discrepancy_and_exits_1(self, captured: Checkout) -> None:
+    def test_prints_each_discrepancy_and_exits_1(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))  # as if it had been recorded a while ago
         capture = Operation.objects.get(kind="capture")
         Call.objects.filter(reference=capture.pk).delete()
         code, said = self.run("--since-hours", "1")
