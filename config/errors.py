@@ -59,7 +59,7 @@ ERRORS: dict[str, Error] = {
     "not_capturable": Error(409, "Only a held checkout can be captured, until capture_before."),
     "not_cancellable": Error(409, "Only an unpaid or held checkout can be cancelled. Refund a captured one."),
     "not_refundable": Error(
-        409, "Only a captured checkout can be refunded, once, and none that is disputed. See details."
+        409, "Refund a captured checkout, once, while no dispute is open or has taken it all. See details."
     ),
     "refund_ref_conflict": Error(409, "This merchant_refund_ref belongs to another checkout. Use a new one."),
     "operation_in_progress": Error(409, "A card operation is open on this checkout. Try again.", 1),
