@@ -3,12 +3,12 @@
 Rules doubt.unknown, doubt.crash, doubt.authorize.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
 
-from checkout import given_up_cards, outcomes
+from checkout import given_up_cards, outcomes, settling
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
@@ -236,5 +236,15 @@ def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> b
             return False
         if operation.kind == Kind.CAPTURE and not is_wanted(checkout, operation):
             return False
-        planning.renew(operation, now=clock.now())
+        renew(checkout, operation, clock.now())
     return True
+
+
+def renew(checkout: Checkout, operation: Operation, now: datetime) -> None:
+    """Renew an operation that never arrived under a new key: of a refund, what its card is still owed.
+
+    Must be called with the checkout locked.
+    """
+    planning.renew(operation, now=now)
+    if operation.kind == Kind.REFUND:
+        settling.settle(checkout, now)

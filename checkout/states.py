@@ -78,6 +78,8 @@ SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.PAID, ShareStatus.REIMBURSED): "the lead's card has got the share back",
     (ShareStatus.PAID, ShareStatus.REFUNDED): "the order is refunded before the lead got the share",
     (ShareStatus.REIMBURSED, ShareStatus.REFUNDED): "the order is refunded",
+    (ShareStatus.REIMBURSED, ShareStatus.PAID): "the lead's dispute, which was lost, is won by an appeal",
+    (ShareStatus.REFUNDED, ShareStatus.PAID): "the mate's dispute, which was lost, is won by an appeal",
 }
 
 # The statuses in which a mate is or will be asked for the share, and has not paid it.

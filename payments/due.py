@@ -72,7 +72,8 @@ def oldest(now: datetime) -> datetime | None:
     A planned operation behind another one of its payment is left out: it does not wait for the pump.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
-        Q(is_open=True) | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
+        Q(is_open=True) & ~Q(kind=Kind.REFUND)
+        | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
     )
     rows = Operation.objects.filter(state__in=Operation.NOT_ENDED, next_attempt_at__lte=now)
     rows = rows.exclude(Exists(ahead), state=State.PLANNED).order_by("next_attempt_at")
@@ -91,8 +92,9 @@ def claim(
 ) -> Sequence[Operation]:
     """Lease up to `limit` due operations in a short transaction of its own, and return them.
 
-    Planned ones become in flight, one per payment at a time, the first planned first; one that is in flight
-    already is due because its sender's lease ran out. `operation_uuid` and `kinds` narrow the choice. None is leased in
+    Planned ones become in flight, the first of a payment first, and none beside an open one, unless that is a refund:
+    one in doubt does not hold up the rest of what a card is owed. One that is in flight already is due because its
+    sender's lease ran out. `operation_uuid` and `kinds` narrow the choice. None is leased in
     a database that was restored and not repaired.
     """
     if opening.is_closed():
@@ -130,7 +132,7 @@ WITH due AS MATERIALIZED (
       AND (d.state <> 'planned' OR NOT EXISTS (
           SELECT 1 FROM payments_operation other
           WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
-            AND (other.is_open
+            AND (other.is_open AND other.kind <> 'refund'
                  OR (other.state = 'planned' AND other.id < d.id AND other.next_attempt_at <= clock_timestamp()))))
     ORDER BY d.next_attempt_at LIMIT %(limit)s
     FOR UPDATE OF d SKIP LOCKED

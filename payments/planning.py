@@ -109,6 +109,15 @@ def calls_have_ended(operation: Operation, now: datetime) -> bool:
     return ended_at is None or ended_at <= now
 
 
+def is_answered_once(refused: Operation) -> bool:
+    """Whether a refusal answers one of several sendings: another one may still be carried out.
+
+    The provider stores a refusal under the key when it names the act in it. One without a name, such as that of a
+    request which it did not accept, says nothing about the call before it. Rule doubt.refusal.
+    """
+    return refused.attempts > 1 and not refused.reference
+
+
 def assume_sent(since: datetime, now: datetime) -> None:
     """Assume that every operation which has not ended was sent from `since` until `now`.
 
@@ -136,7 +145,8 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
     """Replace an operation that never reached the provider by one under a new key, due from `at` on.
 
     The new one takes the old one's place at once, so that nothing else begins on the payment. Each further key
-    waits twice as long, ten minutes at most. Must be called with the checkout locked.
+    waits twice as long, ten minutes at most. A refund only is planned, and is to be settled by the caller: its card may
+    be owed something else by now. Must be called with the checkout locked.
     """
     times = keys_before(operation).count()
     later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now
@@ -148,7 +158,7 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
     )
     renewed = Operation(
         **{name: getattr(operation, name) for name in copied},
-        state=State.PLANNED if must_wait else State.IN_FLIGHT,
+        state=State.PLANNED if must_wait or operation.kind == Kind.REFUND else State.IN_FLIGHT,
         next_attempt_at=max(at or now, later),
         created_at=now,
     )

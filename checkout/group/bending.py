@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from checkout import settling
 from checkout.models import Checkout, PaymentRequest
 from checkout.sharing import TOKEN_BYTES, ShareNotOpen, end_late, locked
 from checkout.states import ShareStatus, Status
@@ -73,8 +74,10 @@ def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
 
 
 def _may_be_asked(checkout: Checkout) -> bool:
-    """Whether mates pay for this order now: it is captured, and no card of it is disputed."""
-    return checkout.status == Status.CAPTURED and disputes.standing(checkout.pk) is None
+    """Whether mates pay for this order now: it is captured, not disputed, and nobody has given some of it back."""
+    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
+        return False
+    return not settling.is_given_back_outside(checkout.pk)
 
 
 def _open(share: PaymentRequest) -> PaymentRequest:

@@ -1,7 +1,7 @@
 """What an operator may still give for a refund that failed or came back: read under the order's lock."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -39,6 +39,15 @@ def check_refused(refund: Operation) -> None:
         raise NotAllowed("Only a refund that has failed, or came back, can be given in another way.")
 
 
+def too_early(ended_at: datetime) -> NotAllowed:
+    """Return the refusal of a remedy until `ended_at`, while a call that was sent before can be carried out."""
+    at = ended_at.astimezone(UTC) + timedelta(minutes=1)
+    return NotAllowed(
+        "A call that was sent before could still be carried out, and the money would go back twice. Do this after"
+        f" {at:%d %B %Y, %H:%M} UTC, if the provider then still says that it never arrived."
+    )
+
+
 def has_come_back(refund: Operation) -> bool:
     """Whether a settled refund has failed since; of one `with_returns` nobody is asked."""
     if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
@@ -69,6 +78,8 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
         raise NotAllowed("Others made it at the provider. Its card is owed nothing for it.")
     if part.sent:
         raise NotAllowed(UNDER_WAY)
+    if part.calls_end_at is not None and part.calls_end_at > now:
+        raise too_early(part.calls_end_at)
     amount = part.outstanding or _wanted(accounts, key, now)
     if amount <= 0:
         raise NotAllowed("The card is owed nothing for it any more.")

@@ -1,6 +1,6 @@
 """The remedy that sends a refund or void again which failed or never arrived."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -35,7 +35,7 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
         operation, now = operations.current(operation_uuid), clock.now()
         _check(operation)
         if operation.ended_at is None:
-            _advance(operation, asked, now)
+            _advance(checkout, operation, asked, now)
         elif operation.kind == Kind.REFUND:
             if not is_refused:
                 _check_new_key(operation)
@@ -100,7 +100,7 @@ def _release(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -
         planning.plan_void_again(void, at=now, cause=cause)
 
 
-def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
+def _advance(checkout: Checkout, operation: Operation, asked: Operation, now: datetime) -> None:
     """Make an operation that never arrived due now, under its own key if that may still be sent, else a new one."""
     if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
         raise NotAllowed(owed.UNDER_WAY)
@@ -108,15 +108,11 @@ def _advance(operation: Operation, asked: Operation, now: datetime) -> None:
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
     else:
         _check_new_key(operation)
-        planning.renew(operation, now=now)
+        doubt.renew(checkout, operation, now)
 
 
 def _check_new_key(operation: Operation) -> None:
     """Raise NotAllowed if a call under the present key could be carried out next to one under a new key."""
     ended_at = planning.calls_end_at(operation)
     if ended_at is not None and not doubt.may_be_renewed(operation):
-        at = ended_at.astimezone(UTC) + timedelta(minutes=1)
-        raise NotAllowed(
-            "A call that was sent before could still be carried out, and the money would go back twice. It can be sent"
-            f" again from {at:%d %B %Y, %H:%M} UTC on, if the provider then still says that it never arrived."
-        )
+        raise owed.too_early(ended_at)

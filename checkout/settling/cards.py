@@ -5,6 +5,7 @@ Amounts are in minor units of the order's currency.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -13,11 +14,13 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import PAID, Status
 from config.lib.prepared import Prepared
+from payments import planning
 from payments.models import Booking, Movement, Operation, Payment
 
 Kind: TypeAlias = Movement.Kind
 State: TypeAlias = Operation.State
 Purpose: TypeAlias = Operation.Purpose
+REFUSED = (State.FAILED, State.DECLINED)
 SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
 DISPUTED = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
 UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)  # what no status of an order or a share says
@@ -68,6 +71,12 @@ class Part:
     def is_sent_again(self) -> bool:
         """Whether what came back is under way again."""
         return any(row.resends_id and row.state in SENT for row in self.attempts)
+
+    @property
+    def calls_end_at(self) -> datetime | None:
+        """From when on no call can be carried out that a refusal of another one left open; None if there is none."""
+        rows = (row for row in self.attempts if row.state in REFUSED and planning.is_answered_once(row))
+        return max(filter(None, map(planning.calls_end_at, rows)), default=None)
 
     @property
     def last(self) -> Operation | None:

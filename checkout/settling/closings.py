@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from checkout.models import Refund
+from checkout.models import PaymentRequest, Refund
 from checkout.settling.cards import Accounts, Card, Part
 from checkout.settling.wants import Want, rest_of
 from checkout.states import ShareStatus
@@ -24,6 +24,7 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
     for disputed in accounts.cards.values():
         _reverse(accounts, disputed, disputed.disputed, now)
     for share in accounts.shares:
+        _open_again(accounts, share)
         card = accounts.cards[share.payment_id] if share.payment_id else None
         part = accounts.reimbursement(share)[1]
         owed = accounts.owed_to_lead(share)
@@ -32,6 +33,14 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
         _close(accounts, card, share.pk, owed, now)
         if share.status == ShareStatus.PAID:
             share.move(ShareStatus.REFUNDED, ended_at=now)
+
+
+def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
+    """Let a share be paid, and no more than that, whose closing was taken back: the lead is to get it."""
+    has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
+    part = accounts.reimbursement(share)[1]
+    if has_ended and accounts.owed_to_lead(share) > part.sent + part.outstanding:
+        share.move(ShareStatus.PAID, ended_at=None)
 
 
 def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime) -> None:

@@ -8,14 +8,12 @@ from uuid import UUID
 from django.conf import settings
 
 from checkout.models import PaymentRequest, Refund
-from checkout.settling.cards import Accounts, Key, Part
+from checkout.settling.cards import REFUSED, Accounts, Key, Part
 from checkout.states import ShareStatus
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Operation
 
-State = Operation.State
-REFUSED = (State.FAILED, State.DECLINED)
 # How long after a failure it is tried again, and for how long; then an operator decides.
 REIMBURSED_AGAIN_AFTER = timedelta(days=1)
 REFUNDED_AGAIN_AFTER = timedelta(hours=1)
@@ -110,12 +108,17 @@ def _is_refused(part: Part) -> bool:
 
 
 def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
-    """Return from when on a part is sent: `first`, or `gap` after a refusal; None once it was tried for long enough."""
+    """Return from when on a part is sent: `first`, or `gap` after a refusal; None once it was tried for long enough.
+
+    Not while an earlier call of it may still be carried out.
+    """
     last = part.last
     if last is None or last.state not in REFUSED or last.ended_at is None:
         return first
     began_at = min(row.created_at for row in part.attempts if row.attempts)
-    return max(first, last.ended_at + gap) if now - began_at < TRIED_FOR else None
+    if now - began_at >= TRIED_FOR:
+        return None
+    return max(first, last.ended_at + gap, part.calls_end_at or first)
 
 
 def _report(want: Want, kind: DiscrepancyKind, subject: UUID) -> None:

@@ -12,10 +12,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from checkout import settling
 from checkout.group import bending
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling import wants
-from checkout.settling.cards import IN_PLACE, Accounts
+from checkout.settling.cards import IN_PLACE, REFUSED, Accounts
 from checkout.states import SHARE_PAID, ShareStatus
 from config.lib import clock
 from hosted_page import summary
@@ -98,8 +99,9 @@ class Line:
     `may_change` says that a mate who said no may still pay; `person` is the number of the colour, `sent_to` the masked
     number that the link goes to, `remind_from` when a reminder may follow, "" for now; `is_waiting` says that the text
     has not gone out yet; `went` where a reimbursed share is if not on the lead's card: came "back", is "owed" again, or
-    was paid "otherwise"; `disputed` is the status of the order's dispute, while which nobody is asked; `spoken` is said
-    aloud when the line comes to be so.
+    was paid "otherwise"; `disputed` is the status of the order's dispute, while which nobody is asked; `is_over` says
+    that nobody is asked any more, as others have given some of the order back; `spoken` is said aloud when the line
+    comes to be so.
     """
 
     id: str
@@ -124,6 +126,7 @@ class Line:
     went: str = ""
     disputed: str = ""
     may_change: bool = False
+    is_over: bool = False
     wrong: Wrong | None = None
 
     @property
@@ -134,7 +137,8 @@ class Line:
     @property
     def may_be_asked_again(self) -> bool:
         """Whether the share was refused or kept, and mates are asked."""
-        return self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED) and not self.disputed
+        has_ended = self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED)
+        return has_ended and not self.disputed and not self.is_over
 
     @property
     def may_be_kept(self) -> bool:
@@ -211,6 +215,8 @@ def of(
         for line in found
     ]
     if of_bank.accounts is not None:
+        is_over = settling.is_given_back_outside(checkout.pk)
+        told = [replace(line, is_over=is_over) for line in told]
         told = [_as_moved(line, share, of_bank.accounts) for line, share in zip(told, shares, strict=True)]
     return [lead, *told]
 
@@ -294,7 +300,7 @@ def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> 
     """Return what stands beside the badge: when it came to be so, or what follows."""
     match share.status:
         case ShareStatus.PAID:
-            if back and back.state in wants.REFUSED:
+            if back and back.state in REFUSED:
                 return _("is sent again, or paid another way")
             due_at = back.next_attempt_at if back else wants.due_at(share.paid_at or clock.now())
             if due_at is None or due_at <= clock.now():

@@ -187,7 +187,9 @@ class Operation(PreparedModel):
                 condition=Q(resends=None) | Q(kind="refund"), name="only_a_refund_is_sent_again"
             ),
             models.UniqueConstraint(
-                "payment", condition=Q(is_open=True), name="one_open_operation_per_payment"
+                "payment",
+                condition=Q(is_open=True) & ~Q(kind="refund"),  # refunds are of disjoint parts of the money
+                name="one_open_operation_per_payment",
             ),
             models.UniqueConstraint(
                 "payment",

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from config.lib import clock, crypto, idle
-from payments.provider import Card, Outcome
+from payments.provider import Card, Outcome, Verdict
 from payments.providers.sandbox import bank, journal, notifications, settling
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
 from payments.providers.sandbox.models import BrokenKey, Call, Fault
@@ -118,6 +118,8 @@ def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
     """Carry out the call as the fault says."""
     act: Callable[..., Outcome] = getattr(bank, verb)
     key, changed = arguments["key"], dict(arguments)
+    if fault == Mode.NOT_ACCEPTED:
+        return Outcome(Verdict.FAILED, reason="invalid_request")
     if fault in REFUSALS:
         return bank.refuse(**arguments, kind=verb, reason=REFUSALS[fault])
     if fault in PENDING:

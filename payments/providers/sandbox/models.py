@@ -249,6 +249,7 @@ class Fault(models.Model):
         NOT_VOUCHED = "not_vouched", "looked up by its key alone: not found proves nothing"
         PARTIAL_HOLD = "partial_hold", "half of the amount is held"
         REFUND_CARD_CLOSED = "refund_card_closed", "refused: the card's account is closed"
+        NOT_ACCEPTED = "not_accepted", "refused as a request: nothing is kept under its key"
         VOID_REFUSED_ONCE = "void_refused_once", "refused for a passing reason"
         VOID_REFUSED = "void_refused", "refused for good"
         STALE = "stale", "the books are read without what is newer than five seconds"

@@ -12,9 +12,9 @@ from config.lib import clock, crypto
 from payments.providers.sandbox import client
 from tests import mates
 from tests.factories import CAUSE
-from tests.outside import ask_about
+from tests.outside import ask_about, refund_outside
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")]
 AGAIN = (bending.ask_again, bending.reconsider)
 Verb = Callable[..., PaymentRequest]
 
@@ -115,6 +115,13 @@ class TestNobodyIsAskedAgain:
 
     def test_once_the_order_goes_back(self, order: Checkout, declined: PaymentRequest, verb: Verb) -> None:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        with pytest.raises(sharing.ShareNotOpen):
+            verb(declined.pk)
+
+    def test_once_staff_have_given_some_of_it_back(
+        self, order: Checkout, declined: PaymentRequest, verb: Verb
+    ) -> None:
+        refund_outside(order.payment, 1000)
         with pytest.raises(sharing.ShareNotOpen):
             verb(declined.pk)
 

@@ -5,15 +5,18 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import captures
+from checkout import captures, refunds, tasks
 from checkout.models import Checkout
+from checkout.remedies import sending
+from checkout.remedies.asking import NotAllowed
 from checkout.restore import repairing
 from config.lib import clock
 from payments import planning
+from payments.inquiring import reconciliation
 from payments.models import Operation
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Call, Charge
-from tests import mates
+from tests import mates, outside
 from tests.factories import CAUSE
 from tests.outages import break_down, pass_time, pump
 from tests.restoring import Backup
@@ -108,6 +111,78 @@ def test_new_key_waits_for_the_life_of_the_old_one_and_an_hour_after_its_last_se
     assert given_back(reimbursement) == 2000
     old, new = keys(reimbursement)
     assert (old.reason, new.state) == ("new_key", "succeeded")
+
+
+def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
+    unpaid: Checkout, reimbursement: Operation
+) -> None:
+    """Its key is answered by a stored error for a day; the lead has the other 7000 at once."""
+    break_down("refund", "replayed_500")
+    pump()
+    refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
+    assert given_back(reimbursement) == 7000
+    assert mates.borne(unpaid) == {"4242": 2000, "4444": 0}
+    pass_time(reimbursement, hours=50)
+    assert given_back(reimbursement) == 9000
+    assert mates.borne(unpaid) == {"4242": 0, "4444": 0}
+
+
+@pytest.mark.rule("doubt.refusal")
+class TestRefusalThatNamesNoRefund:
+    """The provider has not accepted the request, and keeps nothing under its key."""
+
+    def test_leaves_an_earlier_call_open_until_its_key_has_ended(self, reimbursement: Operation) -> None:
+        self.refuse_the_second_sending()
+        last_sent_at = keys(reimbursement)[0].last_sent_at
+        assert last_sent_at is not None
+        refused, again = keys(reimbursement)
+        assert (refused.state, again.state) == ("failed", "planned")
+        assert again.next_attempt_at == last_sent_at + timedelta(hours=25)
+        carry_out_late(reimbursement)
+        reconciliation.run()
+        tasks.answer_inquiries()
+        assert given_back(reimbursement) == 2000
+        assert sorted(refund.state for refund in keys(reimbursement)) == ["failed", "succeeded"]
+
+    def test_is_given_in_no_other_way_meanwhile(self, reimbursement: Operation) -> None:
+        self.refuse_the_second_sending()
+        with pytest.raises(NotAllowed, match="could still be carried out"):
+            sending.send_again(reimbursement.pk, cause=CAUSE)
+
+    def test_is_tried_again_after_the_usual_gap_if_it_was_sent_once(self, reimbursement: Operation) -> None:
+        break_down("refund", "not_accepted")
+        pump()
+        refused, again = keys(reimbursement)
+        assert refused.ended_at is not None
+        assert again.next_attempt_at == refused.ended_at + timedelta(days=1)
+
+    def refuse_the_second_sending(self) -> None:
+        break_down("refund", "down")
+        pump()
+        break_down("refund", "not_accepted")
+        pump()
+
+
+@pytest.mark.usefixtures("posted")
+class TestNewKey:
+    def test_is_for_what_the_card_is_owed_by_then(self, unpaid: Checkout, reimbursement: Operation) -> None:
+        """Staff have given the lead all but 500 in the dashboard meanwhile."""
+        break_down("refund", "replayed_500")
+        pump()
+        outside.refund_outside(reimbursement.payment, 8500)
+        pass_time(reimbursement, hours=50)
+        assert given_back(reimbursement) == 9000
+        ends = {(refund.amount, refund.reason or refund.state) for refund in keys(reimbursement)}
+        assert ends == {(2000, "new_key"), (2000, "withdrawn"), (500, "succeeded")}
+
+    def test_is_not_made_while_a_dispute_is_open(self, unpaid: Checkout, reimbursement: Operation) -> None:
+        break_down("refund", "replayed_500")
+        pump()
+        outside.dispute(reimbursement.payment)
+        pass_time(reimbursement, hours=50)
+        assert given_back(reimbursement) == 0
+        old, new = keys(reimbursement)
+        assert (old.reason, new.reason) == ("new_key", "withdrawn")
 
 
 def test_restored_database_does_not_know_the_last_sending(reimbursement: Operation) -> None:

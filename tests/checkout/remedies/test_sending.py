@@ -80,7 +80,7 @@ class TestSendingAgain:
         operation.refresh_from_db()
         assert operation.last_sent_at is not None
         at = operation.last_sent_at.astimezone(UTC) + timedelta(hours=25, minutes=1)
-        refuses(send, operation, f"again from {at:%d %B %Y, %H:%M} UTC on")
+        refuses(send, operation, f"after {at:%d %B %Y, %H:%M} UTC")
         pass_time(operation, minutes=2)
         send(operation)
         mates.pump(unpaid.pk, rounds=2)

@@ -146,8 +146,25 @@ class TestADispute:
         found = outside.dispute(unpaid.payment)
         outside.decide(found, is_won=False)
         outside.decide(found, is_won=True)
-        assert planned() == [("4242", 3000)]
+        shared.refresh_from_db()
+        assert (shared.status, planned()) == ("paid", [("4242", 3000)])
         settle_all(unpaid)
+        shared.refresh_from_db()
+        assert shared.status == "reimbursed"
+        assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_of_a_mate_that_is_won_on_appeal_has_the_share_paid_again(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        found = outside.dispute(shared.payment)
+        outside.decide(found, is_won=False)
+        outside.decide(found, is_won=True)
+        shared.refresh_from_db()
+        assert (shared.status, shared.ended_at, planned()) == ("paid", None, [("4242", 3000)])
+        settle_all(unpaid)
+        shared.refresh_from_db()
+        assert shared.status == "reimbursed"
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")

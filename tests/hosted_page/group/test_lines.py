@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from checkout import sharing
 from checkout.group import claims
 from checkout.models import Checkout, PaymentRequest
 from config.lib.web import qr_codes
@@ -18,6 +19,7 @@ from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_bill import seen, sums, text
 from tests.hosted_page.sms.test_outbox import Network, send_all
+from tests.outside import refund_outside
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +56,16 @@ class TestALine:
         assert drawn.content == qr_codes.svg(absolute(f"/pay/share/{amy.token}"))
         assert lead.client.get("/pay/share/x/qr.svg").status_code == 404
         assert finn.share.token not in page, "there is nothing to pay at Finn's link"
+
+    @pytest.mark.rule("share.bends")
+    def test_offers_nobody_again_once_staff_have_given_some_back(
+        self, lead: Payer, order: Checkout, amy: PaymentRequest, posted: None
+    ) -> None:
+        sharing.decline(amy.pk)
+        assert "Ask Amy again" in text(words(lead.get()))
+        order.refresh_from_db()
+        refund_outside(order.payment, 1000)
+        assert "Ask Amy again" not in text(words(lead.get()))
 
     def test_without_a_name_is_called_by_its_place(self, lead: Payer, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(name="")
