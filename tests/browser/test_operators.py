@@ -52,7 +52,7 @@ class TestTheQuestion:
 
     def test_is_one_at_a_time(self, page: Page) -> None:
         page.click("a:text-is('Settled outside') >> nth=0")
-        expect(page.locator("form.ask h3")).to_have_text("Settle the refund of £95.50 otherwise?")
+        expect(page.locator("form.ask h3")).to_have_text("Book the refund of £95.50 as settled outside?")
         page.click(verb(page))
         expect(page.locator("form.ask h3")).to_have_text("Close this discrepancy?")
 
@@ -68,13 +68,13 @@ class TestTheQuestion:
         page = office.sign_in(open_page(java_script_enabled=False))
         office.report("missing_there")
         office.at(page, PAGE)
-        row = page.locator("li:has-text('The provider does not know') >> nth=0")
+        row = page.locator("li:has-text('books lack a capture') >> nth=0")
         row.locator("a:text-is('Close with a note')").click()
         page.fill("form.ask input.input", "It was ours")
         page.click("form.ask button")
         page.wait_for_url(f"**{PAGE}")
         expect(page.locator("[role=status]")).to_contain_text("Closed")
-        expect(page.locator("li:has-text('The provider does not know')")).to_have_count(0)
+        expect(page.locator("li:has-text('books lack a capture')")).to_have_count(0)
 
 
 class TestAList:

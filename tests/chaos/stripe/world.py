@@ -53,8 +53,13 @@ class StripeWorld(World):
         self.peer = peer
 
     def charges(self, merchant_uuid: str) -> list[Charge]:
-        """Return what Stripe has of a merchant's payments; its states keep an intent from being captured twice."""
-        listed = self.peer.client().v1.payment_intents.list({"limit": 100, "expand": ["data.latest_charge"]})
+        """Return what Stripe has of a merchant's payments; its states keep an intent from being captured twice.
+
+        The peer may be busy: a connection that it drops is tried again.
+        """
+        listed = self.peer.client(repeats=3).v1.payment_intents.list(
+            {"limit": 100, "expand": ["data.latest_charge"]}
+        )
         found = []
         for intent in listed.auto_paging_iter():
             if intent.metadata["merchant"] == merchant_uuid:

@@ -1,8 +1,7 @@
 """Time that passes when a test says so."""
 
-from datetime import timedelta
-
-from django.db.models import DateTimeField, F
+from django.db import connection
+from django.db.models import DateTimeField, Model
 
 from checkout.models import Checkout, PaymentRequest, Refund
 from payments.models import Discrepancy, Dispute, Inquiry, Operation, Payment, Reconciled
@@ -20,6 +19,15 @@ def let_pass(seconds: float) -> None:
 
     The history and the ledger are append-only and stay as they are.
     """
-    for model in AGEING:
-        times = [field.name for field in model._meta.concrete_fields if isinstance(field, DateTimeField)]
-        model._default_manager.update(**{name: F(name) - timedelta(seconds=seconds) for name in times})
+    with connection.cursor() as cursor:
+        cursor.execute(_PASS, {"seconds": seconds})
+
+
+def _update(model: type[Model]) -> str:
+    times = (field.column for field in model._meta.concrete_fields if isinstance(field, DateTimeField))
+    earlier = (f"{name} = {name} - make_interval(secs => %(seconds)s)" for name in times)
+    return f"{model._meta.db_table}_ AS (UPDATE {model._meta.db_table} SET {', '.join(earlier)})"
+
+
+# One statement: a walk lets time pass some hundred times.
+_PASS = f"WITH {', '.join(_update(model) for model in AGEING)} SELECT"

@@ -6,6 +6,7 @@ back, operators act, messages are repeated or lost, calls fail, days pass, and t
 
 import sys
 from contextlib import suppress
+from datetime import timedelta
 from typing import TypeVar
 
 from django.db import connection, transaction
@@ -225,6 +226,9 @@ class Money(RuleBasedStateMachine):
             for _ in range(ROUNDS):
                 tasks.finish_operations()
                 ageing.let_pass(3)
+                soon = clock.now() + timedelta(minutes=1)
+                if not Operation.objects.filter(ended_at=None, next_attempt_at__lt=soon).exists():
+                    break
             tasks.answer_inquiries()
             self.the_proof_is_clean()
             if not Operation.objects.filter(ended_at=None).exists() and seconds > DAY:

@@ -46,7 +46,6 @@ class Peer:
     pending: list[Thing] = field(default_factory=list)  # how the next refunds wait, as tests have it
     ahead: int = 0  # seconds that tests have moved the clock
     chance: Random = field(default_factory=lambda: Random(1))  # for the order of ties and the sizes of pages
-    shuffles_events: bool = False  # listed in any order within a second, and sent in any order
 
     def now(self) -> int:
         return int(time.time()) + self.ahead
@@ -75,8 +74,6 @@ class Book:
         made: Thing = {"id": f"{PREFIXES[kind]}_{secrets.token_hex(12)}", "object": kind}
         made |= {"created": self.peer.now(), "livemode": self.livemode} | fields
         made["_rank"] = self.peer.chance.random()
-        if kind == "event" and not self.peer.shuffles_events:
-            made["_rank"] = -float(len(self.objects.get(kind, {})))
         self.objects.setdefault(kind, {})[made["id"]] = made
         return made
 

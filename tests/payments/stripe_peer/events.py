@@ -40,14 +40,15 @@ def signature(secret: str, payload: bytes, at: int) -> str:
 
 
 def due(book: Book, wanted: list[str] | None) -> list[tuple[Thing, Thing]]:
-    """Return events, each with an endpoint that gets it: the named ones in that order, or what was never sent.
+    """Return events, each with an endpoint that gets it: the named ones in that order, or what was never sent in any.
 
-    With a switch these come in any order. (Documentation: "Webhooks", "Event ordering")
+    (Documentation: "Webhooks", "Event ordering")
     """
-    rows = [book.find("event", name) for name in wanted] if wanted is not None else book.all("event")[::-1]
-    if wanted is None and book.peer.shuffles_events:
+    if wanted is not None:
+        rows = [book.find("event", name) for name in wanted]
+    else:
+        rows = [row for row in book.all("event") if not row.get("_sent")]
         book.peer.chance.shuffle(rows)
-    rows = [row for row in rows if wanted is not None or not row.get("_sent")]
     return [(row, endpoint) for row in rows for endpoint in book.listeners(row["type"])]
 
 

@@ -27,10 +27,17 @@ class Remote:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read())
 
-    def client(self, key: str = "sk_test_peer", account: str | None = None) -> StripeClient:
-        """Return the official library's client, which asks the peer and repeats no request by itself."""
+    def client(
+        self, key: str = "sk_test_peer", account: str | None = None, *, repeats: int = 0
+    ) -> StripeClient:
+        """Return the official library's client, which asks the peer and repeats a request as often by itself."""
         addresses = {"api": self.address}  # the library's own name for it
-        return StripeClient(key, stripe_account=account, base_addresses=addresses, max_network_retries=0)  # type: ignore[arg-type]
+        return StripeClient(
+            key,
+            stripe_account=account,
+            base_addresses=addresses,  # type: ignore[arg-type]
+            max_network_retries=repeats,
+        )
 
 
 @contextmanager

@@ -58,12 +58,7 @@ def _clear(peer: Peer, asked: Asked) -> None:
     """Begin again, as a peer that has just been started. `seed` chooses the order of ties and the sizes of pages."""
     for held in (peer.books, peer.keys, peer.faults, peer.met, peer.partial, peer.late, peer.pending):
         held.clear()
-    peer.ahead, peer.chance, peer.shuffles_events = 0, Random(asked.get("seed", 1)), False
-
-
-def _shuffle_events(peer: Peer, asked: Asked) -> None:
-    """List the events of a second, and send all events, in any order from now on."""
-    peer.shuffles_events = True
+    peer.ahead, peer.chance = 0, Random(asked.get("seed", 1))
 
 
 def _advance(peer: Peer, asked: Asked) -> None:
@@ -154,7 +149,6 @@ _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "age_keys": lambda peer, asked: idempotency.age(peer, **asked),
     "broken_keys": lambda peer, asked: idempotency.broken(peer),
     "partial": lambda peer, asked: peer.partial.append(asked["amount"]),
-    "shuffle_events": _shuffle_events,
     "settle_refunds": _settle,
     "pending_refund": lambda peer, asked: peer.pending.append({"reason": "processing"} | asked),
     "end_refund": _end_refund,

