@@ -172,17 +172,12 @@ def refund(
         repeated = journal.answered(lines, key)
         if repeated:
             return repeated
-        if disputing.holds_back(charge):
-            facts: dict[str, Any] = {"reason": "charge_disputed", "amount": amount}
-            return journal.write(charge, "refund", key, Verdict.FAILED, **facts)
         promised = sum(line.amount for line in lines if line.verdict == Verdict.PENDING)
-        if (
-            charge.state != Charge.State.CAPTURED
-            or charge.refunded_amount + promised + amount > charge.amount
-        ):
-            facts = {"reason": "nothing_to_refund", "amount": amount}
-            return journal.write(charge, "refund", key, Verdict.FAILED, **facts)
-        facts = {"settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)}
+        left, taken = charge.amount - charge.refunded_amount - promised, disputing.taken(charge)
+        if charge.state != Charge.State.CAPTURED or amount > left - taken:
+            reason = "charge_disputed" if taken else "nothing_to_refund"
+            return journal.write(charge, "refund", key, Verdict.FAILED, reason=reason, amount=amount)
+        facts: dict[str, Any] = {"settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)}
         facts |= {"refund": refund, "share": share}
         facts["fails_with"] = settling.CLOSED if charge.card.refund_fails else ""
         return journal.write(charge, "refund", key, Verdict.PENDING, amount=amount, **facts)

@@ -60,9 +60,11 @@ def tell_due(payments: Sequence[UUID] | None = None) -> None:
             _notify(dispute)
 
 
-def holds_back(charge: Charge) -> bool:
-    """Whether the payer has the money of a dispute, open or lost, so that nothing more is given back."""
-    return any(row.has_taken for row in _opened(charge.payment))
+def taken(charge: Charge) -> int:
+    """Return what disputes have taken of a charge, in minor units; all of it while one of them is open."""
+    found = [row for row in _opened(charge.payment) if row.has_taken]
+    is_open = any(row.status == Dispute.Status.OPEN for row in found)
+    return charge.amount if is_open else sum(row.amount for row in found)
 
 
 def disputes(*, payment: UUID) -> Sequence[DisputeRecord]:

@@ -142,6 +142,15 @@ class TestADispute:
         refused = teller.ask("refund", amount=1000).reason
         assert refused == ("" if is_won else "charge_disputed")
 
+    def test_that_took_a_part_and_is_lost_leaves_the_rest_to_refund(self) -> None:
+        teller = Teller()
+        teller.before("refund")
+        client.ask("dispute", payment=teller.payment.pk, amount=4000)
+        assert teller.ask("refund", amount=1000).reason == "charge_disputed", "while it is open"
+        client.ask("decide", payment=teller.payment.pk, is_won=False)
+        assert teller.ask("refund", amount=5001).reason == "charge_disputed"
+        assert teller.ask("refund", amount=5000).verdict == Verdict.PENDING
+
     def test_is_decided_by_its_reference_beside_another(self) -> None:
         teller = Teller()
         teller.before("refund")
