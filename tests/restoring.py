@@ -9,6 +9,7 @@ from checkout.proof import proving
 from checkout.restore import repairing
 from checkout.restore.repairing import Repair
 from checkout.syncing import sync
+from config.lib import clock
 from payments import opening
 from payments.models import Payment
 from payments.providers.sandbox.models import Charge
@@ -31,6 +32,7 @@ class Backup:
     """Our rows as they were when it was made, in the transaction of a test."""
 
     def __init__(self) -> None:
+        self.made_at = clock.now()
         with connection.cursor() as cursor:
             cursor.execute(_TABLES, [list(KEPT)])
             self.columns = dict(cursor.fetchall())
@@ -47,6 +49,11 @@ class Backup:
             cursor.execute("SET LOCAL session_replication_role = origin")
             cursor.execute("UPDATE payments_databasemark SET server = 'another'")
         opening._is_open.read_anew()
+
+    def discard(self) -> None:
+        with connection.cursor() as cursor:
+            for table in self.columns:
+                cursor.execute(f"DROP TABLE restored_{table}")
 
 
 def anew(order: Checkout) -> Checkout:

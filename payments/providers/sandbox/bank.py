@@ -177,7 +177,9 @@ def refund(
         if charge.state != Charge.State.CAPTURED or amount > left - taken:
             reason = "charge_disputed" if taken else "nothing_to_refund"
             return journal.write(charge, "refund", key, Verdict.FAILED, reason=reason, amount=amount)
-        facts: dict[str, Any] = {"settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)}
+        facts: dict[str, Any] = {
+            "settles_at": clock.now() + timedelta(seconds=settings.SANDBOX_REFUND_SECONDS)
+        }
         facts |= {"refund": refund, "share": share}
         facts["fails_with"] = settling.CLOSED if charge.card.refund_fails else ""
         return journal.write(charge, "refund", key, Verdict.PENDING, amount=amount, **facts)

@@ -1,11 +1,15 @@
 """Time that passes when a test says so."""
 
+from collections.abc import Iterable
+from datetime import timedelta
+
 from django.db import connection
 from django.db.models import DateTimeField, Model
 
 from checkout.models import Checkout, PaymentRequest, Refund
 from payments.models import Discrepancy, Dispute, Inquiry, Operation, Payment, Reconciled
 from payments.providers.sandbox import models as bank
+from tests.restoring import Backup
 from webhooks.models import Delivery, Event
 
 AGEING = (
@@ -14,20 +18,30 @@ AGEING = (
 )
 
 
-def let_pass(seconds: float) -> None:
+def let_pass(seconds: float, backup: Backup | None = None) -> None:
     """Make all that the product and the bank know this much older: the database's clock cannot be put forward.
 
-    The history and the ledger are append-only and stay as they are.
+    A backup grows older with them. The history and the ledger are append-only and stay as they are.
     """
     with connection.cursor() as cursor:
         cursor.execute(_PASS, {"seconds": seconds})
+        if backup is not None:
+            cursor.execute(_PASS_OF_BACKUP, {"seconds": seconds})
+            backup.made_at -= timedelta(seconds=seconds)
 
 
-def _update(model: type[Model]) -> str:
+def _statement(models: Iterable[type[Model]], prefix: str = "") -> str:
+    """Return one statement for all: a walk lets time pass some hundred times."""
+    return f"WITH {', '.join(_update(model, prefix) for model in models)} SELECT"
+
+
+def _update(model: type[Model], prefix: str) -> str:
+    table = prefix + model._meta.db_table
     times = (field.column for field in model._meta.concrete_fields if isinstance(field, DateTimeField))
     earlier = (f"{name} = {name} - make_interval(secs => %(seconds)s)" for name in times)
-    return f"{model._meta.db_table}_ AS (UPDATE {model._meta.db_table} SET {', '.join(earlier)})"
+    return f"{table}_ AS (UPDATE {table} SET {', '.join(earlier)})"
 
 
-# One statement: a walk lets time pass some hundred times.
-_PASS = f"WITH {', '.join(_update(model) for model in AGEING)} SELECT"
+_PASS = _statement(AGEING)
+_OF_MONEY = (model for model in AGEING if model._meta.app_label in ("checkout", "payments"))
+_PASS_OF_BACKUP = _statement(_OF_MONEY, "restored_")

@@ -18,6 +18,7 @@ from checkout.models import Checkout, PaymentRequest
 from checkout.proof import proving
 from checkout.remedies import sending, settling_outside
 from checkout.remedies.asking import NotAllowed
+from checkout.restore import repairing
 from checkout.syncing import notifications
 from config.lib import clock
 from payments import opening
@@ -189,7 +190,22 @@ class Money(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([3, 70, 3700, 3700, DAY, DAY * 4]))
     def time_passes(self, seconds: int) -> None:
-        ageing.let_pass(seconds)
+        ageing.let_pass(seconds, self.backup)
+
+    @rule()
+    def backup_is_made(self) -> None:
+        if self.backup is None:
+            self.backup = restoring.Backup()
+
+    @rule()
+    def database_is_put_back(self) -> None:
+        """What has happened since the backup is lost here, and not at the bank."""
+        if self.backup is not None:
+            self.backup.restore()
+            self.backup.discard()
+            Fault.objects.all().delete()
+            repairing.repair(self.backup.made_at)
+            self.backup = None
 
     @rule()
     def links_end(self) -> None:
