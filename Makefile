@@ -28,7 +28,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom test test-full chaos model drill bench bench-webhooks screenshots messages monitoring runbook rules check lock tools packages
+.PHONY: help run install static env sbom test test-full chaos model mutants drill bench bench-webhooks screenshots messages monitoring runbook rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -52,6 +52,9 @@ chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=
 
 model: $(INSTALLED) ## Check the model of money after the capture, and tell how each broken variant loses money (ARGS=large)
 	@$(BIN)/python -m tests.model $(ARGS)
+
+mutants: $(INSTALLED) ## Change the money modules by a line each and see their tests fail; goes on where it stopped (ARGS="wants --at-most 50")
+	@$(BIN)/python -m tests.mutants $(ARGS)
 
 drill: export DRILL_SECONDS ?= 300
 drill: $(INSTALLED) ## Lose the database's machine under load, restore it and repair it (DRILL_SECONDS=60)

@@ -1,0 +1,1 @@
+"""Mutants of the money modules: small changes on which their tests must fail (`make mutants`)."""

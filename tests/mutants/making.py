@@ -1,0 +1,59 @@
+"""Makes the mutants of a module: one small change each, by cosmic-ray's operators."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator
+
+_SWAPPED = {
+    "Comparison": ("Eq_NotEq", "NotEq_Eq", "Lt_LtE", "LtE_Lt", "Gt_GtE", "GtE_Gt", "Is_IsNot", "IsNot_Is"),
+    "Binary": ("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul"),
+    "Unary": ("USub_UAdd", "Delete_Not"),
+}
+_NAMED = (
+    *("AddNot", "ReplaceAndWithOr", "ReplaceOrWithAnd", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue"),
+    *("ReplaceContinueWithBreak", "ZeroIterationForLoop", "NumberReplacer"),
+)
+OPERATORS = (
+    *(f"core/{name}" for name in _NAMED),
+    *(f"core/Replace{kind}Operator_{pair}" for kind, pairs in _SWAPPED.items() for pair in pairs),
+)
+
+
+class Mutant(NamedTuple):
+    """A changed module: which line it changes, from what to what, and its whole code."""
+
+    module: str
+    number: int
+    line: str
+    changed: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.number}: {self.line}  ->  {self.changed}"
+
+
+def mutants(module: str, code: str) -> Iterator[Mutant]:
+    """Yield each change of a module that no other operator makes too, in the order of its lines."""
+    seen = {code}
+    found = []
+    tree = get_ast(code)
+    for name in OPERATORS:
+        operator = get_operator(name)()
+        places = [place for node in ast_nodes(tree) for place in operator.mutation_positions(node)]
+        for occurrence in range(len(places)):
+            changed = mutate_code(code, operator, occurrence)
+            if changed is not None and changed not in seen:
+                seen.add(changed)
+                found.append(_mutant(module, code, changed))
+    yield from sorted(found, key=lambda mutant: mutant.number)
+
+
+def _mutant(module: str, code: str, changed: str) -> Mutant:
+    pairs = zip(code.splitlines(), changed.splitlines(), strict=False)
+    number, (line, other) = next(
+        (number, pair) for number, pair in enumerate(pairs, start=1) if pair[0] != pair[1]
+    )
+    return Mutant(module, number, line.strip(), other.strip(), changed)

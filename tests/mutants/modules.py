@@ -1,0 +1,24 @@
+"""The modules that are changed, each with the tests that must notice (paths below `tests`)."""
+
+MODULES: dict[str, tuple[str, ...]] = {
+    "payments/due.py": ("payments/test_due.py", "checkout/in_doubt", "checkout/test_doubt.py"),
+    "payments/planning.py": (
+        "payments/test_planning.py",
+        "checkout/in_doubt",
+        "checkout/remedies/test_sending.py",
+    ),
+    "payments/ledger.py": ("payments/test_ledger.py", "payments/test_operations.py", "checkout/settling"),
+    "payments/disputes.py": ("payments/test_disputes.py", "checkout/syncing", "checkout/settling"),
+    "checkout/doubt.py": ("checkout/test_doubt.py", "checkout/in_doubt", "checkout/test_outcomes.py"),
+    "checkout/outcomes.py": ("checkout/test_outcomes.py", "checkout/in_doubt", "checkout/syncing"),
+    "checkout/settling/cards.py": ("checkout/settling", "checkout/remedies"),
+    "checkout/settling/wants.py": (
+        "checkout/settling",
+        "checkout/remedies",
+        "checkout/in_doubt/test_keys.py",
+    ),
+    "checkout/settling/settle.py": ("checkout/settling", "checkout/remedies"),
+    "checkout/settling/closings.py": ("checkout/settling", "checkout/syncing"),
+    "checkout/syncing/refunds.py": ("checkout/syncing", "checkout/restore"),
+    "checkout/syncing/captures.py": ("checkout/syncing", "checkout/restore"),
+}
