@@ -176,6 +176,7 @@ class Checkout(PreparedModel):
     last_refund_at = models.DateTimeField(null=True, blank=True)
 
     locked_at: datetime  # of one that `locked` has returned
+    is_settled_later = False  # while only a part of the provider's books is recorded
 
     objects = CheckoutQuerySet.as_manager()
 

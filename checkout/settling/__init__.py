@@ -8,7 +8,7 @@ from checkout.settling.cards import (
     returned_on,
     with_untold,
 )
-from checkout.settling.settle import FINISH_OPERATIONS, settle
+from checkout.settling.settle import FINISH_OPERATIONS, settle, settled_later
 
 __all__ = [
     "FINISH_OPERATIONS",
@@ -18,5 +18,6 @@ __all__ = [
     "look",
     "returned_on",
     "settle",
+    "settled_later",
     "with_untold",
 ]

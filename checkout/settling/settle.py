@@ -3,7 +3,8 @@
 The table of targets stands in docs/money.md. Rules settle.targets, refund.same_cards, reimburse.lead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 from django.db.models import Q
@@ -29,7 +30,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
     Nothing is planned while a dispute is open on one of them. Must be called with the checkout locked. Safe to repeat.
     """
-    if checkout.status not in PAID:
+    if checkout.status not in PAID or checkout.is_settled_later:
         return
     accounts = cards.read(checkout)
     if disputes.is_open(checkout.pk):
@@ -41,6 +42,19 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
         _settle_captured(accounts, now, cause)
     closings.follow_returns(accounts, now)
     _report_excess(accounts)
+
+
+@contextmanager
+def settled_later(checkout: Checkout) -> Iterator[None]:
+    """Let `settle` do nothing in this block: half of the provider's books does not say what a card is owed.
+
+    The caller settles after it.
+    """
+    checkout.is_settled_later = True
+    try:
+        yield
+    finally:
+        checkout.is_settled_later = False
 
 
 def _settle_captured(accounts: Accounts, now: datetime, cause: Cause) -> None:

@@ -66,10 +66,11 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
 
 def follow(reading: Reading, books: Books) -> bool:
     """Record what is missing here, compare what is not, and settle the order; return whether anything has changed."""
-    changes = [captures.follow(reading, books.capture)]
-    changes += [refunds.follow(reading, told) for told in books.refunds]
-    changes += [disputes.follow(reading, told) for told in books.disputes]
-    changes.append(holds.follow(reading, books))
+    with settling.settled_later(reading.checkout):
+        changes = [captures.follow(reading, books.capture)]
+        changes += [refunds.follow(reading, told) for told in books.refunds]
+        changes += [disputes.follow(reading, told) for told in books.disputes]
+        changes.append(holds.follow(reading, books))
     captures.report_missing(reading, books)
     refunds.report_missing(reading, books.refunds)
     if any(changes):

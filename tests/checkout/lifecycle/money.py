@@ -1,4 +1,4 @@
-"""Money after the capture, driven at random at the sandbox bank.
+"""Money after the capture, driven at random at a provider.
 
 Mates pay, the merchant refunds, its staff refund in the bank's dashboard, payers dispute, banks decide and send refunds
 back, operators act, messages are repeated or lost, calls fail, days pass, and the database is put back.
@@ -7,7 +7,7 @@ back, operators act, messages are repeated or lost, calls fail, days pass, and t
 import sys
 from contextlib import suppress
 from datetime import timedelta
-from typing import TypeVar
+from uuid import UUID
 
 from django.db import connection, transaction
 from hypothesis import strategies as st
@@ -25,29 +25,13 @@ from payments import opening
 from payments.inquiring import reconciliation
 from payments.models import Booking, Discrepancy, Inquiry, Merchant, Operation
 from payments.provider import CardUse
-from payments.providers.sandbox import bank, client, fault_injection, settling
-from payments.providers.sandbox.models import BankNotification, Call, Charge, Fault
-from payments.providers.sandbox.models import Dispute as BankDispute
 from tests import factories, mates, restoring
 from tests.checkout.lifecycle import ageing, ways_out
+from tests.checkout.lifecycle.banks import Bank, pick
 from tests.factories import CAUSE
 
-T = TypeVar("T")
-VISA, FINNS, CLOSED, RETURNS = "4242424242424242", mates.FINNS, mates.ACCOUNT_CLOSED, "4000000000007726"
-CARDS = st.sampled_from([VISA, VISA, FINNS, CLOSED, RETURNS])
+CARDS = st.sampled_from(["good", "good", "other", "closed", "returns"])
 WHICH = st.integers(0, 9)
-FAULTS = st.sampled_from(
-    [
-        *(
-            ("refund", mode)
-            for mode in ("down", "error", "done_then_reset", "done_then_error", "replayed_500")
-        ),
-        *(("capture", mode) for mode in ("down", "done_then_reset", "error", "pending")),
-        *(("look_up", mode) for mode in ("down", "not_vouched")),
-        *(("movements", mode) for mode in ("down", "stale")),
-        ("refund", "refund_card_closed"),
-    ]
-)
 NEVER = (
     "captured_after_the_end",
     "card_got_too_much",
@@ -67,9 +51,9 @@ class Money(RuleBasedStateMachine):
     A rule that finds nothing to act on, or is refused, does nothing.
     """
 
-    def __init__(self, merchant: Merchant) -> None:
+    def __init__(self, merchant: Merchant, bank: Bank) -> None:
         super().__init__()
-        self.merchant = merchant
+        self.merchant, self.bank = merchant, bank
         self.savepoint = transaction.savepoint()
         self.refs = 0
         self.backup: restoring.Backup | None = None
@@ -85,21 +69,22 @@ class Money(RuleBasedStateMachine):
 
     @initialize(shares=st.sampled_from([[], [3000], [2000, 3000], [9000]]), card=CARDS)
     def begin(self, shares: list[int], card: str) -> None:
+        self.bank.begin()
         order = factories.checkout(self.merchant)
         mates.split(order, *shares)
-        token = bank.tokenise(subject=order.pk, number=card)
         lead = factories.CustomerFactory.create()
-        authorizations.authorize(order.pk, card=CardUse(token), lead=lead, cause=CAUSE)
+        authorizations.authorize(order.pk, card=self._card(card, order.pk), lead=lead, cause=CAUSE)
         captures.capture(self.merchant, order.pk, cause=CAUSE)
         self.order = order.pk
 
     @rule(which=WHICH, card=CARDS)
     def mate_pays(self, which: int, card: str) -> None:
         opened = PaymentRequest.objects.filter(checkout=self.order, status__in=["open", "paying"])
-        share = _pick(list(opened.order_by("pk")), which)
+        share = pick(list(opened.order_by("pk")), which)
         if share is not None:
+            used, mate = self._card(card, share.pk), factories.CustomerFactory.create()
             with suppress(sharing.ShareNotOpen, states.StateConflict, states.OperationInProgress):
-                mates.pay(share, card)
+                sharing.pay(share.pk, card=used, mate=mate, cause=CAUSE)
 
     @rule()
     def merchant_refunds(self) -> None:
@@ -109,56 +94,37 @@ class Money(RuleBasedStateMachine):
 
     @rule(which=WHICH, part=st.sampled_from([1, 2, 3]), is_pending=st.booleans())
     def staff_refund(self, which: int, part: int, is_pending: bool) -> None:
-        charge = _pick(_captured(), which)
-        if charge is not None:
-            amount = max(1, (charge.amount - charge.refunded_amount) // part)
-            facts = {"kind": "refund", "payment": charge.payment, "amount": amount}
-            client.ask("act_in_dashboard", is_pending=is_pending, **facts)
+        self.bank.refund(which, part, is_pending=is_pending)
 
     @rule(which=WHICH, fails=st.booleans())
     def refund_ends(self, which: int, fails: bool) -> None:
-        """A pending refund settles or fails; a settled one comes back."""
-        lines = Call.objects.filter(kind="refund", verdict__in=["pending", "succeeded"])
-        line = _pick(list(lines.select_related("charge").order_by("created_at", "pk")), which)
-        if line is not None:
-            settling.end_refund(
-                payment=line.charge.payment,
-                reference=str(line.key),
-                fails_with=settling.CLOSED if fails else "",
-            )
+        self.bank.end_refund(which, fails=fails)
 
     @rule(which=WHICH, part=st.sampled_from([1, 1, 2]), is_inquiry=st.booleans())
     def payer_disputes(self, which: int, part: int, is_inquiry: bool) -> None:
-        charge = _pick(_captured(), which)
-        if charge is not None:
-            facts = {"amount": charge.amount // part, "is_inquiry": is_inquiry}
-            client.ask("dispute", payment=charge.payment, **facts)
+        self.bank.dispute(which, part, is_inquiry=is_inquiry)
 
     @rule(which=WHICH, is_won=st.booleans())
     def bank_decides(self, which: int, is_won: bool) -> None:
-        """Decide an open dispute, or by an appeal one that was decided."""
-        rows = BankDispute.objects.select_related("charge").order_by("pk")
-        found = _pick(list(rows), which)
-        if found is not None:
-            client.ask("decide", payment=found.charge.payment, is_won=is_won, reference=str(found.pk))
+        self.bank.decide(which, is_won=is_won)
 
     @rule(which=WHICH)
     def operator_sends_again(self, which: int) -> None:
-        row = _pick(ways_out.refused_refunds(self.order), which)
+        row = pick(ways_out.refused_refunds(self.order), which)
         if row is not None:
             with suppress(NotAllowed):
                 sending.send_again(row.pk, cause=CAUSE)
 
     @rule(which=WHICH)
     def operator_settles_outside(self, which: int) -> None:
-        row = _pick(ways_out.refused_refunds(self.order), which)
+        row = pick(ways_out.refused_refunds(self.order), which)
         if row is not None:
             with suppress(NotAllowed):
                 settling_outside.settle_outside(row.pk, note="By bank transfer", cause=CAUSE)
 
     @rule(which=WHICH)
     def operator_takes_back(self, which: int) -> None:
-        row = _pick(list(Booking.objects.filter(kind="settled_outside").order_by("pk")), which)
+        row = pick(list(Booking.objects.filter(kind="settled_outside").order_by("pk")), which)
         if row is not None:
             with suppress(NotAllowed):
                 settling_outside.take_back(row.pk, note="It never arrived", cause=CAUSE)
@@ -166,10 +132,8 @@ class Money(RuleBasedStateMachine):
     @rule(times=st.integers(0, 2))
     def bank_tells(self, times: int) -> None:
         """What the bank has to tell is heard as often: not at all, once or twice."""
-        told = client.ask("tell", payments=ways_out.payments())
-        for notification in [*told] * times:
+        for notification in [*self.bank.tell()] * times:
             notifications.hear_message(notification)
-        BankNotification.objects.update(due_at=None)
 
     @rule()
     def inquiries_are_answered(self) -> None:
@@ -184,13 +148,14 @@ class Money(RuleBasedStateMachine):
     def pump_runs(self) -> None:
         tasks.finish_operations()
 
-    @rule(fault=FAULTS, times=st.integers(1, 2))
-    def bank_goes_wrong(self, fault: tuple[str, str], times: int) -> None:
-        fault_injection.set_fault(verb=fault[0], mode=fault[1], times=times)
+    @rule(which=st.integers(0, 99), times=st.integers(1, 2))
+    def bank_goes_wrong(self, which: int, times: int) -> None:
+        self.bank.go_wrong(self.bank.faults[which % len(self.bank.faults)], times)
 
     @rule(seconds=st.sampled_from([3, 70, 3700, 3700, DAY, DAY * 4]))
     def time_passes(self, seconds: int) -> None:
         ageing.let_pass(seconds, self.backup)
+        self.bank.pass_time(seconds)
 
     @rule()
     def backup_is_made(self) -> None:
@@ -203,7 +168,7 @@ class Money(RuleBasedStateMachine):
         if self.backup is not None:
             self.backup.restore()
             self.backup.discard()
-            Fault.objects.all().delete()
+            self.bank.go_right()
             repairing.repair(self.backup.made_at)
             self.backup = None
 
@@ -220,12 +185,10 @@ class Money(RuleBasedStateMachine):
 
     def _come_to_rest(self) -> None:
         """No more faults, and time: pumps and nights alone bring everything to its end, then banks decide disputes."""
-        Fault.objects.all().delete()
+        self.bank.go_right()
         self._let_it_end()
         self._check()
-        for dispute in BankDispute.objects.filter(status="open").select_related("charge").order_by("pk"):
-            is_won = bool(dispute.pk.int % 2)
-            client.ask("decide", payment=dispute.charge.payment, is_won=is_won, reference=str(dispute.pk))
+        self.bank.decide_all()
         self._let_it_end()
         self._check()
         checkout = Checkout.objects.select_related("merchant").get(pk=self.order)
@@ -234,8 +197,8 @@ class Money(RuleBasedStateMachine):
     def _let_it_end(self) -> None:
         for seconds in TO_REST:
             ageing.let_pass(seconds)
-            for line in Call.objects.filter(kind="refund", verdict="pending", settles_at=None):
-                settling.end_refund(payment=line.charge.payment, reference=str(line.key))
+            self.bank.pass_time(seconds)
+            self.bank.settle_all()
             reconciliation.run()
             Inquiry.objects.update(due_at=clock.now())
             tasks.answer_inquiries()
@@ -254,13 +217,8 @@ class Money(RuleBasedStateMachine):
         checkout = Checkout.objects.select_related("merchant").get(pk=self.order)
         under_way = Operation.objects.filter(ended_at=None)
         assert list(under_way) == []
-        assert ways_out.card_differences() == []
+        assert ways_out.card_differences(self.bank.bears()) == []
         assert ways_out.unexplained(checkout) == []
 
-
-def _captured() -> list[Charge]:
-    return list(Charge.objects.filter(state="captured").order_by("pk"))
-
-
-def _pick(found: list[T], which: int) -> T | None:
-    return found[which % len(found)] if found else None
+    def _card(self, card: str, subject: UUID) -> CardUse:
+        return CardUse(self.bank.token(card, subject), "https://pay.example/confirmed")

@@ -1,19 +1,26 @@
 """Money after the capture: whatever happens, in whatever order, each card ends as the bank's books have it."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
+from hypothesis import settings as how
 from hypothesis.stateful import run_state_machine_as_test
+from pytest_django.fixtures import Settings
 
 from checkout import tasks
+from payments import provider
 from payments.models import Merchant
+from tests.checkout.lifecycle.banks import Bank, SandboxBank, StripeBank
 from tests.checkout.lifecycle.money import Money
 from tests.checkout.lifecycle.test_lifecycle import LoudLog
+from tests.payments.providers.conformance.stripe import StripeDesk
+from tests.payments.stripe_peer import remote, shops
+from tests.payments.stripe_peer.remote import Remote
 
-Walk = Callable[[settings], None]
-ORDINARY = settings(
+Walk = Callable[[how], None]
+ORDINARY = how(
     max_examples=8,
     stateful_step_count=20,
     deadline=None,
@@ -23,15 +30,44 @@ ORDINARY = settings(
 )
 
 
+@pytest.fixture(scope="module")
+def running_peer() -> Iterator[Remote]:
+    with remote.running() as peer:
+        yield peer
+
+
 @pytest.fixture
-def walk(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Walk:
+def stripe(running_peer: Remote, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[StripeBank]:
+    with shops.listening() as shop:
+
+        def anew() -> StripeDesk:
+            running_peer.switch("clear")
+            desk = StripeDesk(settings, running_peer, shop)
+            monkeypatch.setattr(provider, "current", lambda: desk.provider)
+            return desk
+
+        yield StripeBank(anew)
+
+
+@pytest.fixture(params=["sandbox", "stripe"])
+def bank(request: pytest.FixtureRequest) -> Bank:
+    if request.param == "sandbox":
+        return SandboxBank()
+    made: StripeBank = request.getfixturevalue("stripe")
+    return made
+
+
+@pytest.fixture
+def walk(
+    acme: Merchant, bank: Bank, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Walk:
     """Let the money of as many orders walk as the settings say."""
     caplog.set_level(logging.CRITICAL, "payments")
     monkeypatch.setattr(tasks, "log", LoudLog())
 
     class Life(Money):
         def __init__(self) -> None:
-            super().__init__(acme)
+            super().__init__(acme, bank)
 
     return lambda chosen: run_state_machine_as_test(Life, settings=chosen)
 
@@ -44,4 +80,4 @@ class TestTheMoneyOfAnOrder:
 
     @pytest.mark.long
     def test_ends_on_the_right_cards_in_three_hundred_walks(self, walk: Walk) -> None:
-        walk(settings(ORDINARY, max_examples=300, stateful_step_count=40))
+        walk(how(ORDINARY, max_examples=300, stateful_step_count=40))

@@ -1,5 +1,6 @@
 """`sync` follows the books of one payment: as they are now, once, and never over what is known since."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,8 @@ from payments.inquiring import inquiries, reconciliation
 from payments.models import Discrepancy, Inquiry, Movement, Payment
 from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
+from payments.providers.sandbox import settling as bank_settling
+from payments.providers.sandbox.models import Call
 from tests import mates, outside
 from tests.factories import CAUSE
 from tests.outages import break_down
@@ -64,6 +67,29 @@ def test_what_was_recorded_after_they_were_asked_for_is_not_missing_there(
     captured.refresh_from_db()
     assert captured.status == "refunded" and Movement.objects.count() == 2
     assert not Discrepancy.objects.exists()
+
+
+def test_books_are_recorded_whole_before_they_are_judged(
+    captured: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Staff gave £60 back, which failed, and then again: one reading brings both, and never £120."""
+    monkeypatch.setattr(outside, "hear", lambda: None)
+    for _ in range(2):
+        reference = outside.refund_outside(captured.payment, 6000)
+        bank_settling.settle_due()
+        if not Call.objects.filter(reason=bank_settling.CLOSED).exists():
+            bank_settling.end_refund(
+                payment=captured.payment_id, reference=reference, fails_with=bank_settling.CLOSED
+            )
+    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    books = client.ask("movements", payment=captured.payment_id)
+    newest_first = replace(books, refunds=[*books.refunds][::-1])
+    monkeypatch.setitem(client.OTHERS, "movements", lambda **_: newest_first)
+    outside.ask_about(captured.payment)
+    assert mates.borne(captured) == {"4242": 3000}
+    assert sorted(Movement.objects.values_list("amount", flat=True)) == [-6000, -6000, 6000, 9000]
+    kinds = set(Discrepancy.objects.values_list("kind", flat=True))
+    assert kinds == {"outside_refund_failed"}
 
 
 def test_a_provider_that_is_silent_leaves_the_question_due(captured: Checkout) -> None:

@@ -143,6 +143,7 @@ def _version(peer: Peer, asked: Asked) -> None:
 _SWITCHES: dict[str, Callable[[Peer, Asked], Any]] = {
     "fault": _fault,
     "faults": lambda peer, asked: peer.faults,
+    "go_right": lambda peer, asked: peer.faults.clear(),
     "met": lambda peer, asked: peer.met,
     "clear": _clear,
     "advance": _advance,

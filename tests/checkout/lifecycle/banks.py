@@ -1,0 +1,295 @@
+"""The providers of the walks of money, as payers, staff and banks act there: the sandbox bank, and Stripe's peer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+from uuid import UUID
+
+import stripe
+
+from payments import safe_answers
+from payments.provider import Notification
+from payments.providers.sandbox import bank, client, fault_injection, settling
+from payments.providers.sandbox.models import BankNotification, Call, Charge, Dispute, Fault
+from payments.providers.stripe import metadata
+from tests import mates
+from tests.checkout.lifecycle import ways_out
+from tests.payments.providers.conformance.desk import Goes
+from tests.payments.providers.conformance.stripe import FAULTS, INTENT, PATHS, StripeDesk, times_of
+
+T = TypeVar("T")
+ONE_INTENT = f"{INTENT}/[^/]+"  # which books begin with; the walk itself reads lists
+
+
+def pick(found: Sequence[T], which: int) -> T | None:
+    """Return one of these, None if there is none."""
+    return found[which % len(found)] if found else None
+
+
+class Bank(Protocol):
+    """What happens at a provider without us. `which` picks one of what is there; without any, nothing happens."""
+
+    faults: Sequence[tuple[Any, ...]]
+
+    def begin(self) -> None:
+        """Forget the walk before."""
+
+    def token(self, card: str, subject: UUID) -> str:
+        """Return what the card page sends back for a card: good, other, closed (its refunds fail), or returns."""
+
+    def refund(self, which: int, part: int, *, is_pending: bool) -> None:
+        """Give one `part`th of what a captured card has left back, as staff do in the dashboard."""
+
+    def end_refund(self, which: int, *, fails: bool) -> None:
+        """Settle a pending refund or let it fail; let a settled one come back."""
+
+    def dispute(self, which: int, part: int, *, is_inquiry: bool) -> None:
+        """Dispute one `part`th of a captured card's payment."""
+
+    def decide(self, which: int, *, is_won: bool) -> None:
+        """Decide an open dispute, or by an appeal one that was decided."""
+
+    def decide_all(self) -> None:
+        """Decide every open dispute."""
+
+    def settle_all(self) -> None:
+        """Settle what would be pending for ever."""
+
+    def tell(self) -> Sequence[Notification]:
+        """Return the notifications that have not been sent yet."""
+
+    def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
+        """Let the next calls go wrong."""
+
+    def go_right(self) -> None:
+        """Let no more calls go wrong."""
+
+    def pass_time(self, seconds: int) -> None:
+        """Let time pass for what our own database does not have."""
+
+    def bears(self) -> Mapping[UUID, int]:
+        """Return what each captured card bears by the provider's own books, in minor units."""
+
+
+class SandboxBank:
+    """The sandbox bank, asked in this process."""
+
+    CARDS: Mapping[str, str] = {
+        "good": "4242424242424242",
+        "other": mates.FINNS,
+        "closed": mates.ACCOUNT_CLOSED,
+        "returns": "4000000000007726",
+    }
+    REFUND = (
+        *("down", "error", "done_then_reset", "done_then_error", "replayed_500"),
+        *("refund_card_closed", "not_accepted"),
+    )
+    faults = (
+        *(("refund", mode) for mode in REFUND),
+        *(("capture", mode) for mode in ("down", "done_then_reset", "error", "pending")),
+        *(("look_up", mode) for mode in ("down", "not_vouched")),
+        *(("movements", mode) for mode in ("down", "stale")),
+    )
+
+    def begin(self) -> None:
+        """The savepoint of a walk holds the bank's rows too."""
+
+    def token(self, card: str, subject: UUID) -> str:
+        return bank.tokenise(subject=subject, number=self.CARDS[card])
+
+    def refund(self, which: int, part: int, *, is_pending: bool) -> None:
+        charge = pick(_captured(), which)
+        if charge is not None:
+            amount = max(1, (charge.amount - charge.refunded_amount) // part)
+            facts = {"kind": "refund", "payment": charge.payment, "amount": amount}
+            client.ask("act_in_dashboard", is_pending=is_pending, **facts)
+
+    def end_refund(self, which: int, *, fails: bool) -> None:
+        lines = Call.objects.filter(kind="refund", verdict__in=["pending", "succeeded"])
+        line = pick(list(lines.select_related("charge").order_by("created_at", "pk")), which)
+        if line is not None:
+            _end(line, settling.CLOSED if fails else "")
+
+    def dispute(self, which: int, part: int, *, is_inquiry: bool) -> None:
+        charge = pick(_captured(), which)
+        if charge is not None:
+            facts = {"amount": charge.amount // part, "is_inquiry": is_inquiry}
+            client.ask("dispute", payment=charge.payment, **facts)
+
+    def decide(self, which: int, *, is_won: bool) -> None:
+        found = pick(list(Dispute.objects.select_related("charge").order_by("pk")), which)
+        if found is not None:
+            client.ask("decide", payment=found.charge.payment, is_won=is_won, reference=str(found.pk))
+
+    def decide_all(self) -> None:
+        for found in Dispute.objects.filter(status="open").select_related("charge").order_by("pk"):
+            is_won = bool(found.pk.int % 2)
+            client.ask("decide", payment=found.charge.payment, is_won=is_won, reference=str(found.pk))
+
+    def settle_all(self) -> None:
+        for line in Call.objects.filter(kind="refund", verdict="pending", settles_at=None):
+            _end(line)
+
+    def tell(self) -> Sequence[Notification]:
+        told: Sequence[Notification] = client.ask("tell", payments=ways_out.payments())
+        BankNotification.objects.update(due_at=None)
+        return told
+
+    def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
+        fault_injection.set_fault(verb=fault[0], mode=fault[1], times=times)
+
+    def go_right(self) -> None:
+        Fault.objects.all().delete()
+
+    def pass_time(self, seconds: int) -> None:
+        """The bank's rows grow older with ours."""
+
+    def bears(self) -> Mapping[UUID, int]:
+        found = {}
+        for charge in Charge.objects.all():
+            disputed = sum(row.amount for row in Dispute.objects.filter(charge=charge) if row.has_taken)
+            taken = charge.amount if charge.state == Charge.State.CAPTURED else 0
+            found[charge.payment] = taken - charge.refunded_amount - disputed
+        return found
+
+
+def _captured() -> list[Charge]:
+    return list(Charge.objects.filter(state="captured").order_by("pk"))
+
+
+def _end(line: Call, fails_with: str = "") -> None:
+    settling.end_refund(payment=line.charge.payment, reference=str(line.key), fails_with=fails_with)
+
+
+class StripeBank:
+    """Stripe's peer, another process, which is asked by HTTP."""
+
+    CARDS: Mapping[str, str] = {
+        "good": "pm_card_visa",
+        "other": "pm_card_mastercard",
+        "closed": "pm_card_refundFail",
+        "returns": "pm_card_refundFail",
+    }
+    faults = (
+        *(("refund", goes) for goes in Goes),
+        *(("capture", goes) for goes in Goes if goes != Goes.REPLAYED_ERROR),
+        *(("movements", goes) for goes in (Goes.SILENT, Goes.ERROR)),
+    )
+
+    def __init__(self, anew: Callable[[], StripeDesk]) -> None:
+        self._anew = anew
+
+    def begin(self) -> None:
+        self.desk = self._anew()
+
+    def token(self, card: str, subject: UUID) -> str:
+        return str(self.desk.peer.switch("confirmation_token", card=self.CARDS[card])["id"])
+
+    def refund(self, which: int, part: int, *, is_pending: bool) -> None:
+        charge = pick(self._charges(), which)
+        left = charge.amount_captured - charge.amount_refunded if charge else 0
+        if charge is None or left == 0 or charge.disputed:
+            return
+        if is_pending:
+            self.desk.peer.switch("pending_refund")
+        asked = {"charge": charge.id, "amount": max(1, left // part)}
+        faults = self.desk.peer.switch("faults")
+        self.go_right()  # the dashboard's own call does not go wrong
+        self.desk.dashboard.v1.refunds.create(asked)  # type: ignore[arg-type]
+        for fault in faults:
+            self.desk.peer.switch("fault", **fault)
+
+    def end_refund(self, which: int, *, fails: bool) -> None:
+        rows = [row for row in self._refunds() if row.status in ("pending", "succeeded")]
+        found = pick(rows, which)
+        if found is not None and (fails or found.status == "pending"):
+            status = "failed" if fails else "succeeded"
+            self.desk.peer.switch("end_refund", refund=found.id, status=status)
+
+    def dispute(self, which: int, part: int, *, is_inquiry: bool) -> None:
+        charge = pick(self._charges(), which)
+        if charge is not None and not charge.disputed:
+            reason = "warning" if is_inquiry else "fraudulent"
+            asked = {"charge": charge.id, "amount": charge.amount // part, "reason": reason}
+            self.desk.peer.switch("dispute", **asked)
+
+    def decide(self, which: int, *, is_won: bool) -> None:
+        found = pick(self._disputes(), which)
+        if found is not None:
+            self._decide(found, is_won=is_won)
+
+    def decide_all(self) -> None:
+        for number, found in enumerate(self._disputes()):
+            if found.status not in ("won", "lost"):
+                self._decide(found, is_won=bool(number % 2))
+        for found in self._disputes():  # what was an inquiry
+            if found.status == "needs_response":
+                self._decide(found, is_won=False)
+
+    def settle_all(self) -> None:
+        self.desk.peer.switch("settle_refunds")
+
+    def tell(self) -> Sequence[Notification]:
+        told: list[Notification] = []
+        for message in self.desk.messages():
+            told += safe_answers.notifications(self.desk.provider.parse_notifications(message))
+        return told
+
+    def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
+        verb, goes = fault
+        method, path = ("GET", ONE_INTENT) if verb == "movements" else PATHS[verb]
+        times *= times_of(method, goes)
+        self.desk.peer.switch("fault", method=method, path=path, times=times, **FAULTS[goes])
+
+    def go_right(self) -> None:
+        self.desk.peer.switch("go_right")
+
+    def pass_time(self, seconds: int) -> None:
+        self.desk.peer.switch("age_keys", seconds=seconds)
+
+    def bears(self) -> Mapping[UUID, int]:
+        paid = self._paid()
+        found = {payment: charge.amount_captured for payment, charge in paid.items()}
+        of_charge = {charge.id: payment for payment, charge in paid.items()}
+        for refund in self._refunds():
+            if refund.status == "succeeded":
+                found[of_charge[str(refund.charge)]] -= refund.amount
+        for dispute in self._disputes():
+            moved = sum(line.amount for line in dispute.balance_transactions)
+            found[of_charge[str(dispute.charge)]] += moved
+        return found
+
+    def _decide(self, dispute: stripe.Dispute, *, is_won: bool) -> None:
+        """Decide a dispute; an inquiry is closed, or becomes a dispute that takes the money."""
+        if dispute.status == "warning_closed":
+            return
+        is_inquiry = dispute.status.startswith("warning")
+        status = (
+            ("warning_closed" if is_won else "needs_response") if is_inquiry else "won" if is_won else "lost"
+        )
+        if status != dispute.status:
+            self.desk.peer.switch("decide", dispute=dispute.id, status=status)
+            if status == "needs_response":
+                self.desk.peer.switch("move_dispute", dispute=dispute.id, is_back=False)
+
+    def _paid(self) -> dict[UUID, stripe.Charge]:
+        """Return the captured charge of each payment, in the order of the payments."""
+        asked: Any = {"limit": 100, "expand": ["data.latest_charge"]}
+        rows = self.desk.dashboard.v1.payment_intents.list(asked).auto_paging_iter()
+        paid = [(metadata.read_id(row, metadata.PAYMENT), row.latest_charge) for row in rows]
+        found = [
+            (key, charge)
+            for key, charge in paid
+            if key and isinstance(charge, stripe.Charge) and charge.captured
+        ]
+        return dict(sorted(found))
+
+    def _charges(self) -> list[stripe.Charge]:
+        return list(self._paid().values())
+
+    def _refunds(self) -> list[stripe.Refund]:
+        rows = self.desk.dashboard.v1.refunds.list({"limit": 100}).auto_paging_iter()
+        return sorted(rows, key=lambda row: (row.created, row.amount, str(row.charge)))
+
+    def _disputes(self) -> list[stripe.Dispute]:
+        rows = self.desk.dashboard.v1.disputes.list({"limit": 100}).auto_paging_iter()
+        return sorted(rows, key=lambda row: (row.created, row.amount, str(row.charge)))
