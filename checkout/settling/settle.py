@@ -35,6 +35,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
     accounts = cards.read(checkout)
     if disputes.is_open(checkout.pk):
         _plan(accounts, [], now, cause)
+        closings.follow_returns(accounts, now)
         return
     if checkout.status != Status.CAPTURED:
         _settle_refund(accounts, now, cause)

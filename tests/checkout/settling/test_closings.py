@@ -49,6 +49,13 @@ class TestWhatIsSaid:
         assert shown.text == ("The card’s account is closed. Posted: £90.00 from the bank to you.")
         assert client.get(reverse("portal_timeline", args=[refunded.pk])).status_code == 200
 
+    @pytest.mark.rule("refund.returned")
+    def test_while_a_dispute_is_open_too(self, refunded: Checkout) -> None:
+        dispute(refunded.payment, 4000)
+        come_back()
+        assert Refund.objects.get().status == "failed"
+        assert Discrepancy.objects.filter(kind=kinds.REFUND_RETURNED.name, closed_at=None).exists()
+
     def test_to_nobody_who_can_do_nothing(self, refunded: Checkout) -> None:
         """The merchant cannot refund again: it is not asked to."""
         come_back()
