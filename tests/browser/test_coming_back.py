@@ -185,7 +185,7 @@ def test_a_person_who_leaves_is_signed_out_in_a_copy_of_their_browser_too(
 ) -> None:
     page, copy = open_page(), open_page()
     page.goto(order.url)
-    sign_in(page, "07700 900504")
+    sign_in(page, "07700 900508")
     heading(page, "Who’s in on this?")
     accessible(page)
     copy.context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ def test_a_person_who_leaves_is_signed_out_in_a_copy_of_their_browser_too(
     heading(page, "Your mobile number")
     copy.reload()
     heading(copy, "Your mobile number")
-    sign_in(page, "07700 900505")
+    sign_in(page, "07700 900509")
     page.click(".all-mine")
     expect(page.locator("#leave")).to_have_text("Not you?")
     pay(page, GOOD)
