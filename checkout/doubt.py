@@ -29,11 +29,11 @@ REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 def finish(operation: Operation, deadline: Deadline | None = None) -> None:
     """Send a claimed operation again or look it up, and record the outcome. Safe to repeat: the provider knows its id.
 
-    `deadline` was set before the claim: a process that slept past it sends nothing, as another may have taken over.
+    `deadline` was set before the claim: a process that slept past it sends no call, as another one can have taken over.
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     if operation.purpose == Operation.Purpose.OUTSIDE:
-        return  # others made it: the provider's books tell what becomes of it, and nothing of it is ever sent
+        return  # made by others: its result is in the provider's books, and it is never sent
     match operation.kind:
         case Kind.AUTHORIZE:
             _finish_authorization(operation, deadline)
@@ -136,7 +136,7 @@ def is_wanted(checkout: Checkout, capture: Operation) -> bool:
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
     """Record a capture that never arrived as failed, and begin the void that proves it.
 
-    Returns None if another process has settled the capture meanwhile, the provider has accepted it, or it is wanted.
+    Returns None if another process has settled the capture since, the provider has accepted it, or it is wanted.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)

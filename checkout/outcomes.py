@@ -36,9 +36,9 @@ class Recorded(NamedTuple):
 def record_outcome(
     checkout_uuid: UUID, operation_uuid: UUID, outcome: Outcome, *, lease: UUID | None
 ) -> Recorded:
-    """Lock the checkout again, read the operation anew, and record its outcome.
+    """Lock the checkout again, read the operation again, and record its outcome.
 
-    `lease` is the one under which the provider was asked. What another process has recorded meanwhile stays.
+    `lease` is the one under which the provider was asked. A result that another process has recorded since stays.
     Rule doubt.sleeper.
     """
     with transaction.atomic(durable=True):
@@ -82,7 +82,7 @@ def _follow(checkout: Checkout, operation: Operation, now: datetime) -> None:
 
 
 def _follow_late(operation: Operation, now: datetime) -> None:
-    """Report a call that was carried out although another key replaced it; release a hold that nobody waits for."""
+    """Report a call that was carried out although another key replaced it; release a hold that no order waits for."""
     if operation.reason == "new_key":
         reporting.report_operation(operation, kinds.SUCCEEDED_UNDER_AN_OLD_KEY)
     elif operation.has_ended_without_hold:
@@ -182,7 +182,7 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
 
 
 def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
-    """Report, once for each payment, a card that was charged although nothing waited for it any more."""
+    """Report, once for each payment, a card that was charged although no order waited for it any more."""
     reporting.report_operation(
         operation, kinds.CAPTURED_AFTER_THE_END, subject=operation.payment_id, status=checkout.status
     )
@@ -215,7 +215,7 @@ def _lapse(checkout: Checkout, now: datetime) -> None:
 
 
 def _release_again(refused: Operation, now: datetime) -> None:
-    """Plan a refused release again, ever later, until the hold has ended by itself (rule lapse.release)."""
+    """Plan a refused release again, at growing intervals, until banks have ended the hold (rule lapse.release)."""
     voids = refused.payment.operations.filter(kind=Kind.VOID)
     if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > HOLDS_LAST:
         return
@@ -261,7 +261,7 @@ def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Close what was reported of a refund that its card has got, and settle the order anew."""
+    """Close the reports about a refund that its card has got, and settle the order again."""
     if operation.ended_at is None:
         return
     if operation.state == State.SUCCEEDED:

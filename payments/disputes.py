@@ -42,13 +42,13 @@ _STANDING = Prepared(standing_on, UUID)
 
 
 def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any, Any]:
-    """Add `is_disputed` to rows: whether a dispute stands on the checkout that a column names."""
+    """Add `is_disputed` to rows: whether the checkout in the named column has an open or lost dispute."""
     found: QuerySet[Any, Any] = rows.annotate(is_disputed=Exists(standing_on(OuterRef(checkout))))
     return found
 
 
 def standing_of(row: Any) -> Dispute | None:
-    """Return it for a checkout; of one `with_disputed` that had none when it was read, nobody is asked."""
+    """Return it for a checkout. Of a row `with_disputed` that had none when it was read, no query is made."""
     return standing(row.pk) if getattr(row, "is_disputed", True) else None
 
 
@@ -73,14 +73,14 @@ def is_lost(checkout_uuid: UUID) -> bool:
 
 
 class Lost(NamedTuple):
-    """What lost disputes have given back to a payer, in minor units, and when the last of them was lost."""
+    """The amount that lost disputes have given back to a payer, in minor units, and when the last one was lost."""
 
     amount: int
     at: datetime
 
 
 def lost_by_payment(checkout_uuid: UUID) -> dict[UUID, Lost]:
-    """Return what lost disputes have given back of each payment of a checkout; no payment of which that is nothing."""
+    """Return the amount that lost disputes gave back of each payment of a checkout, without payments of amount 0."""
     lost = Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST)
     sums = lost.values_list("payment").annotate(sum=Sum("movements__amount"), last=Max("closed_at"))
     return {payment: Lost(-amount, at) for payment, amount, at in sums if amount}
@@ -89,8 +89,8 @@ def lost_by_payment(checkout_uuid: UUID) -> dict[UUID, Lost]:
 def record(payment: Payment, told: DisputeRecord, *, now: datetime) -> Recorded | None:
     """Record a dispute as the provider's books have it now, and each line of its balance that moved money, once.
 
-    None for one that has moved nothing, such as an inquiry. A dispute in another currency than the payment's counts,
-    and is reported: its amount is not known.
+    None for a dispute that has moved no money, such as an inquiry. A dispute in another currency than the payment's
+    counts and is reported, because its amount in our currency is unknown.
     """
     found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
     if found is None and not told.lines:

@@ -92,9 +92,9 @@ def claim(
 ) -> Sequence[Operation]:
     """Lease up to `limit` due operations in a short transaction of its own, and return them.
 
-    Planned ones become in flight, the first of a payment first, and none beside an open one, unless that is a refund:
-    one in doubt does not hold up the rest of what a card is owed. One that is in flight already is due because its
-    sender's lease ran out. `operation_uuid` and `kinds` narrow the choice. None is leased in
+    Planned operations become in flight, the first of a payment first. None begins while another operation of its
+    payment is open, except a refund: a refund in doubt does not hold up what else its card is owed. An operation in
+    flight is due because its sender's lease ran out. `operation_uuid` and `kinds` narrow the choice. None is leased in
     a database that was restored and not repaired.
     """
     if opening.is_closed():

@@ -34,7 +34,7 @@ def bearer(operation: Operation) -> Account:
 
 
 def lines(operation: Operation, state: str, reference: str) -> dict[str, Any]:
-    """Return the parameters of LINES for an operation that has come to `state`; whatever moves no money posts nothing.
+    """Return the parameters of LINES for an operation that is now in `state`. One that moves no money has no posting.
 
     `reference` is the provider's id of the fact.
     """

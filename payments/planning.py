@@ -23,7 +23,7 @@ KEY_MARGIN = timedelta(hours=1)  # the provider's clock is another one, and a ca
 
 @dataclass(frozen=True)
 class Details:
-    """What a planned operation is for: a refund part has `refund_uuid`, a reimbursement `share_uuid`.
+    """The purpose and amount of a planned operation: a refund part has `refund_uuid`, a reimbursement `share_uuid`.
 
     `amount` is in minor units, None for the payment's own. The operation is due from `at` on (None: now), and its
     time in doubt is counted from then. `resends` is the refund that came back, whose money it gives again.
@@ -67,7 +67,7 @@ def plan(
 
 
 def write(operation: Operation) -> None:
-    """Write a new operation, whatever its state."""
+    """Write a new operation in any state."""
     _insert(operation, [operation.pk], [operation.payment_id], amount=operation.amount)
     operation._state.adding, operation._state.db = False, DEFAULT_DB_ALIAS
 
@@ -93,27 +93,27 @@ JOIN payments_payment payment ON payment.id = new.payment_id
 
 
 def longest_key_use() -> timedelta:
-    """Return for how long after its first sending a key may be sent: later the provider might not recognize it."""
+    """Return how long after its first sending a key can be sent. Later, the provider might not recognize it."""
     return provider.current().key_life - KEY_MARGIN
 
 
 def calls_end_at(operation: Operation) -> datetime | None:
-    """Return from when on no call under the operation's key can be carried out any more; None if none was sent."""
+    """Return the time after which no call under the operation's key can be carried out; None if none was sent."""
     last = operation.last_sent_at
     return None if last is None else last + provider.current().key_life + KEY_MARGIN
 
 
 def calls_have_ended(operation: Operation, now: datetime) -> bool:
-    """Whether no call under the operation's key can be carried out any more, whatever became of it."""
+    """Whether no call under the operation's key can be carried out any more."""
     ended_at = calls_end_at(operation)
     return ended_at is None or ended_at <= now
 
 
 def is_answered_once(refused: Operation) -> bool:
-    """Whether a refusal answers one of several sendings: another one may still be carried out.
+    """Whether a refusal answers only one of several sendings, so that another one can still be carried out.
 
-    The provider stores a refusal under the key when it names the act in it. One without a name, such as that of a
-    request which it did not accept, says nothing about the call before it. Rule doubt.refusal.
+    A refusal that names the provider's refund is stored under the key. A refusal without a name, for example of a
+    request that was not accepted, does not answer the call before it. Rule doubt.refusal.
     """
     return refused.attempts > 1 and not refused.reference
 
@@ -128,7 +128,7 @@ def assume_sent(since: datetime, now: datetime) -> None:
 
 
 def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
-    """Plan a void of each payment that has none, or only failed ones; return whether any was planned."""
+    """Plan a void of each payment without one that succeeded or can succeed; return whether any was planned."""
     held = sorted(set(payments) - released(payments))
     if held:
         plan(held, Kind.VOID, now=now, cause=PUMP)
@@ -144,9 +144,9 @@ def released(payments: Sequence[UUID]) -> set[UUID]:
 def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
     """Replace an operation that never reached the provider by one under a new key, due from `at` on.
 
-    The new one takes the old one's place at once, so that nothing else begins on the payment. Each further key
-    waits twice as long, ten minutes at most. A refund only is planned, and is to be settled by the caller: its card may
-    be owed something else by now. Must be called with the checkout locked.
+    The new one replaces the old one at once, so that no other operation begins on the payment. Each further key waits
+    twice as long, ten minutes at most. A refund is only planned, and the caller settles the order, because the card can
+    be owed another amount by now. Must be called with the checkout locked.
     """
     times = keys_before(operation).count()
     later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now

@@ -1,1 +1,1 @@
-"""What operators do about money that is stuck: ask the provider first, prove the ledger after."""
+"""The verbs of operators for money that is stuck. Each asks the provider first and proves the ledger afterwards."""

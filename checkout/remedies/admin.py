@@ -97,7 +97,7 @@ def _said_of_operation(operation: Operation) -> str:
 
 
 class Remedies:
-    """What the actions share: who may run a remedy, and how its result is logged and shown."""
+    """Shared by the actions: who can run a remedy, and how its result is logged and shown."""
 
     def has_remedy_permission(self: Any, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("payments.change_operation"))

@@ -22,7 +22,7 @@ WORDS = {
 
 
 class NotAllowed(Exception):
-    """The remedy is refused and nothing was done; the message tells the operator why."""
+    """The remedy is refused, and no change was made. The message gives the operator the reason."""
 
 
 def sync(payment_uuid: UUID) -> None:

@@ -1,4 +1,4 @@
-"""What an operator may still give for a refund that failed or came back: read under the order's lock."""
+"""The amount that an operator can still give for a refund that failed or came back, read under the order's lock."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ UNDER_WAY = "It is under way just now. Look again in a minute."
 
 @dataclass(frozen=True)
 class Due:
-    """What is owed for a refund: `resends` if it came back, `planned` if it is to be sent by itself later."""
+    """The amount owed for a refund. `resends` is set if the refund came back; `planned` has the attempts due later."""
 
     amount: int
     key: Key
@@ -49,7 +49,7 @@ def too_early(ended_at: datetime) -> NotAllowed:
 
 
 def has_come_back(refund: Operation) -> bool:
-    """Whether a settled refund has failed since; of one `with_returns` nobody is asked."""
+    """Whether a settled refund has failed since. Of a row `with_returns`, no query is made."""
     if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
         return False
     known: bool | None = getattr(refund, "has_return", None)
@@ -64,7 +64,7 @@ def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
 
 
 def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
-    """Return what is owed to the card for a refund. Raises NotAllowed with the reason if that is nothing.
+    """Return what is owed to the card for a refund. Raises NotAllowed with the reason if no amount is owed.
 
     Must be called with the checkout locked.
     """

@@ -1,8 +1,8 @@
 """Repairs a database that was put back to an earlier moment: what the provider has moved since is recorded again.
 
-The service is closed meanwhile, and opens when the repair has ended (payments/opening.py). A repair that breaks off
-may be begun again: what it has written is known then. What was sent in the lost time is unknown: each operation that
-has not ended counts as sent until the repair (rule doubt.old_key).
+The service is closed until the repair has ended (payments/opening.py). A repair that breaks off can be started again
+and goes on from what it has written. The calls of the lost time are unknown, so each operation that has not ended
+counts as sent until the repair (rule doubt.old_key).
 Rules restore.repair, restore.unknown_orders, restore.open.
 """
 
@@ -27,7 +27,7 @@ MAX_ROUNDS = 10
 
 @dataclass
 class Repair:
-    """What a repair has done: how much was written again, and what is left for a person."""
+    """The result of a repair: how much was written again, and which payments are left for a person."""
 
     payments: int = 0
     synced: int = 0
@@ -41,8 +41,8 @@ class Repair:
 def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Repair:
     """Record again what the provider has moved after `since` and our books lack, then open the service.
 
-    `tell` is given a line for each round: one round may bring about what the next one can follow. What is not known to
-    belong to an order of ours is reported and never moved. Raises ProviderUnreachable: then the service stays closed.
+    `tell` gets a line for each round. There are several, because one round can write what the next one needs. A payment
+    of an unknown order is reported and never moved. Raises ProviderUnreachable; then the service stays closed.
     """
     done = Repair()
     with opening.repairing():

@@ -1,4 +1,4 @@
-"""What each card of an order is owed: compared with what it has borne, and planned as refunds."""
+"""Compares what each card of an order has borne with what it should bear, and plans refunds for the difference."""
 
 from checkout.settling.cards import (
     can_take,

@@ -1,4 +1,4 @@
-"""What each card of an order has borne, and each attempt to give some of it back, read in one place (rule money.borne).
+"""The accounts of an order: what each card has borne, and each attempt to give some of it back (rule money.borne).
 
 Amounts are in minor units of the order's currency.
 """
@@ -23,7 +23,7 @@ Purpose: TypeAlias = Operation.Purpose
 REFUSED = (State.FAILED, State.DECLINED)
 SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
 DISPUTED = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
-UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)  # what no status of an order or a share says
+UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)  # not visible in the statuses of order and shares
 IN_PLACE = ("withdrawn", "new_key")  # why an attempt ended that was never carried out
 
 
@@ -37,12 +37,12 @@ class Key(NamedTuple):
 
 @dataclass
 class Part:
-    """Every attempt at one part of a refund, or at one share's reimbursement, with what became of it."""
+    """The attempts at one part of a refund, or at one share's reimbursement, with their results."""
 
     attempts: list[Operation] = field(default_factory=list)
     refunded: int = 0
     returned: int = 0
-    settled: int = 0  # outside, in place of the card
+    settled: int = 0  # outside, instead of to the card
     settled_after_return: int = 0
     # Attempts that came back, or whose settlement outside was taken back.
     came_back: set[UUID] = field(default_factory=set)
@@ -51,17 +51,17 @@ class Part:
 
     @property
     def sent(self) -> int:
-        """What is under way to the card now."""
+        """The amount that is under way to the card now."""
         return sum(row.amount for row in self.attempts if row.state in SENT)
 
     @property
     def given(self) -> int:
-        """What the payer has got of it, by the card or otherwise."""
+        """The amount that the payer has got, by the card or outside."""
         return self.refunded - self.returned + self.settled
 
     @property
     def not_given_again(self) -> int:
-        """What came back and has neither been given again nor is under way."""
+        """The amount that came back, and that is neither under way nor given again."""
         again = sum(
             row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
         )
@@ -74,7 +74,7 @@ class Part:
 
     @property
     def calls_end_at(self) -> datetime | None:
-        """From when on no call can be carried out that a refusal of another one left open; None if there is none."""
+        """The time after which no earlier call of a refused attempt can be carried out; None without such a call."""
         rows = (row for row in self.attempts if row.state in REFUSED and planning.is_answered_once(row))
         return max(filter(None, map(planning.calls_end_at, rows)), default=None)
 
@@ -87,7 +87,7 @@ class Part:
 
 @dataclass
 class Card:
-    """What a captured card has borne, and what others and disputes have done to it."""
+    """A captured card: what it has borne, and what others and disputes have moved on it."""
 
     payment: Payment
     moved: int = 0  # all movements: what the provider has of it
@@ -103,11 +103,11 @@ class Card:
 
     @property
     def free(self) -> int:
-        """What it can still be given back."""
+        """The amount that the card can still take back."""
         return max(0, self.moved - self.sent)
 
     def owed(self, target: int) -> int:
-        """Return what it is owed by itself, as it should bear `target`; what came back waits for an operator."""
+        """Return the amount to send to the card if it should bear `target`, without what waits for an operator."""
         return min(self.borne - self.sent - target - self.outstanding, self.free)
 
 
@@ -149,12 +149,12 @@ class Accounts:
 
     @property
     def leads_target(self) -> int:
-        """What the lead's card is to bear of a captured order: its amount, less what mates pay and others gave back."""
+        """The lead card's target of a captured order: its amount, less what mates paid and what others gave back."""
         of_mates = sum(share.amount - self.closed(share, share.payment_id) for share in self.shares)
         return self.checkout.amount - of_mates - (self.lead.outside if self.lead else 0)
 
     def target(self, card: Card) -> int:
-        """Return what a card is to bear: nothing once the order is refunded."""
+        """Return the amount that a card should bear. It is 0 once the order is being refunded."""
         if self.checkout.status != Status.CAPTURED:
             return 0
         if card is self.lead:
@@ -166,7 +166,7 @@ class Accounts:
 
 
 def read(checkout: Checkout, *, is_locked: bool = True) -> Accounts:
-    """Read a checkout's accounts. Of a locked one the refunds are locked too: none that is planned begins meanwhile."""
+    """Read a checkout's accounts. If it is locked, its refunds are locked too, so that no planned one begins."""
     movements = list(Movement.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
     operations = _refunds(checkout.pk, is_locked=is_locked)
     bookings = list(Booking.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
@@ -197,7 +197,7 @@ def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentReq
 
 
 def key_of(operation: Operation) -> Key | None:
-    """Return which part an attempt is of; None for a refund of others that is in no other's place."""
+    """Return the part that an attempt belongs to; None for a refund by others that replaces none of our own."""
     first = operation.resends or operation
     if first.refund_uuid is None and first.share_uuid is None:
         return None
@@ -253,7 +253,7 @@ def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements
 
 
 def _add_outstanding(accounts: Accounts) -> None:
-    """Add what came back and is still owed: a lost dispute may have given it back since."""
+    """Add what came back and is still owed. A lost dispute can have given it back since."""
     for key, part in accounts.parts.items():
         card = accounts.cards.get(key.payment_uuid)
         if card is not None and part.came_back:
@@ -265,9 +265,9 @@ def _add_outstanding(accounts: Accounts) -> None:
 
 
 def look(checkout: Checkout) -> Accounts | None:
-    """Read a checkout's accounts for a page, without a lock; None where the statuses of order and shares say it all.
+    """Read a checkout's accounts for a page, without a lock; None if the statuses of order and shares are enough.
 
-    They do unless others gave something back, a refund came back, a dispute moved money, or something was booked.
+    The statuses do, unless others refunded, a refund came back, a dispute moved money, or there is a booking.
     """
     if checkout.status not in PAID:
         return None
@@ -276,7 +276,7 @@ def look(checkout: Checkout) -> Accounts | None:
 
 
 def with_untold(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
-    """Add `is_untold` to checkouts: whether `look` has more to read than their statuses say."""
+    """Add `is_untold` to checkouts: whether `look` has to read their accounts."""
     own = OuterRef("pk")
     moved = Exists(Movement.objects.filter(checkout_uuid=own, kind__in=UNTOLD))
     booked = Exists(Booking.objects.filter(checkout_uuid=own))
@@ -288,7 +288,7 @@ _UNTOLD = Prepared(lambda pk: with_untold(Checkout.objects.filter(pk=pk).only("p
 
 
 def is_given_back_outside(checkout_uuid: UUID) -> bool:
-    """Whether others have given something of an order back at the provider, or tried to: its links have ended."""
+    """Whether others have refunded some of an order at the provider, or tried to. Then its links have ended."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, purpose=Purpose.OUTSIDE)
     return rows.exists()
 
@@ -299,7 +299,7 @@ def is_anything_borne(checkout: Checkout, *, is_locked: bool = True) -> bool:
 
 
 def can_take(checkout: Checkout, amount: int) -> bool:
-    """Whether the lead's card of a locked checkout can still take so much, besides what it is owed already."""
+    """Whether the lead's card of a locked checkout can take this amount on top of what it is owed already."""
     accounts = read(checkout)
     lead = accounts.lead
     owed = sum(
@@ -309,7 +309,7 @@ def can_take(checkout: Checkout, amount: int) -> bool:
 
 
 def returned_on(payment: Payment, *, at_least: int) -> Operation | None:
-    """Return the oldest refund of a payment that came back and of which so much is still owed to its card."""
+    """Return the oldest refund of a payment that came back and of which at least this amount is still owed."""
     checkout = Checkout.objects.get(pk=payment.checkout_uuid)
     accounts = read(checkout)
     for key, part in accounts.parts.items():

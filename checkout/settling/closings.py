@@ -1,4 +1,4 @@
-"""What is owed to the lead no more, as a lost dispute gave it back; and what was made good since it came back."""
+"""Closings of what is owed to the lead after lost disputes, and the reports of refunds that came back."""
 
 from datetime import datetime
 from uuid import UUID
@@ -13,11 +13,11 @@ from payments.discrepancies import kinds, reporting
 from payments.models import Booking
 
 LOST = "A dispute that was lost has given it back."
-TAKEN_BACK = "The dispute was decided anew."
+TAKEN_BACK = "The dispute was decided again."
 
 
 def follow_decisions(accounts: Accounts, now: datetime) -> None:
-    """Close shares that lost disputes of mates took whole, and take closings back whose dispute was decided anew.
+    """Close shares that lost disputes of mates took completely, and reverse closings after an appeal was won.
 
     Rule dispute.lost.
     """
@@ -36,7 +36,7 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
 
 
 def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
-    """Let a share be paid, and no more than that, whose closing was taken back: the lead is to get it."""
+    """Move a share back to `paid` if its closing was reversed: the lead gets it again."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
     if has_ended and accounts.owed_to_lead(share) > part.sent + part.outstanding:
@@ -44,7 +44,7 @@ def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
 
 
 def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
-    """Close shares against what lost disputes gave the lead, and report what no card can take."""
+    """Close shares against what lost disputes gave the lead, and report the rest that no card can take."""
     lead = accounts.lead
     if lead is None:
         return
@@ -73,7 +73,7 @@ def _close(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, now: d
 
 
 def _reverse(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
-    """Take closings on a card back, the newest first, until they are no more than disputes took."""
+    """Reverse closings on a card, the newest first, until they are at most what disputes took."""
     reversed_ones = {row.reverses_id for row in accounts.bookings}
     standing = [
         row
@@ -87,7 +87,7 @@ def _reverse(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
 
 
 def end_reimbursed(accounts: Accounts, now: datetime) -> None:
-    """Mark each paid share as reimbursed of which nothing is owed to the lead any more."""
+    """Mark each paid share as reimbursed that is not owed to the lead any more."""
     for share in accounts.shares:
         if share.status == ShareStatus.PAID and accounts.owed_to_lead(share) <= 0:
             share.move(ShareStatus.REIMBURSED)
@@ -96,9 +96,9 @@ def end_reimbursed(accounts: Accounts, now: datetime) -> None:
 
 
 def follow_returns(accounts: Accounts, now: datetime) -> None:
-    """Report each refund that came back while its money is owed, and close that once the payer has it after all.
+    """Report each refund that came back while its amount is owed, and close the report once the payer has it.
 
-    Its refund of the order reads `failed` meanwhile. Rule refund.returned.
+    Until then, the refund of the order reads `failed`. Rule refund.returned.
     """
     returned = {key: part for key, part in accounts.parts.items() if part.came_back}
     for part in returned.values():
@@ -115,7 +115,7 @@ def follow_returns(accounts: Accounts, now: datetime) -> None:
 
 
 def _follow_returned(part: Part, now: datetime) -> None:
-    """Report the newest refunds that came back, as far as they are owed; close the others, unless sent again now."""
+    """Report the newest refunds that came back, up to the amount owed, and close the reports of the others."""
     left = part.outstanding
     back = [row for row in part.attempts if row.pk in part.came_back]
     for row in sorted(back, key=lambda row: row.created_at, reverse=True):

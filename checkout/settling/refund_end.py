@@ -1,4 +1,4 @@
-"""How a refund ends: settled when no card is owed anything, failed when nothing went back (rule refund.settled)."""
+"""The end of a refund: settled when no card is owed more, failed when no part reached a card (rule refund.settled)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetim
 
 
 def _succeed(accounts: Accounts, refund: Refund, now: datetime) -> None:
-    """Settle the refund, since each card has got what it bore; cancel open links."""
+    """Settle the refund, as each card has got what it bore, and cancel open links."""
     checkout = accounts.checkout
     back = [part for part in accounts.of_refund(refund.pk).values() if part.outstanding]
     refund.status, refund.settled_at = Refund.Status.SETTLED, now
@@ -47,7 +47,7 @@ def _succeed(accounts: Accounts, refund: Refund, now: datetime) -> None:
 
 
 def _end_shares(accounts: Accounts, now: datetime) -> None:
-    """Close what was still owed to the lead, as it went back to mates; end shares and links."""
+    """Close what was still owed to the lead, as the mates have it back, and end shares and links."""
     for share in accounts.shares:
         _, part = accounts.reimbursement(share)
         owed = accounts.owed_to_lead(share) - part.outstanding
@@ -64,7 +64,7 @@ def _end_shares(accounts: Accounts, now: datetime) -> None:
 
 
 def _fail(accounts: Accounts, refund: Refund, want: Want, now: datetime) -> None:
-    """Fail the refund, since nothing has gone back; paused links go on (rules refund.failed, share.pauses)."""
+    """Fail the refund, as no part reached a card, and resume paused links (rules refund.failed, share.pauses)."""
     last = want.part.last
     refund.status, refund.failure_reason = Refund.Status.FAILED, (last.reason if last else "") or "refused"
     refund.save(update_fields=["status", "failure_reason"])

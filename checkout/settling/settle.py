@@ -1,6 +1,6 @@
 """`settle` compares what each card of an order has borne with what it should bear, and plans what is owed to it.
 
-The table of targets stands in docs/money.md. Rules settle.targets, refund.same_cards, reimburse.lead.
+The table of targets is in docs/money.md. Rules settle.targets, refund.same_cards, reimburse.lead.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,9 +26,10 @@ State = Operation.State
 
 
 def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
-    """Plan what the cards of an order are owed, withdraw what they are not, and end a refund that is complete.
+    """Plan refunds of what the cards of an order are owed, withdraw other planned ones, and end a complete refund.
 
-    Nothing is planned while a dispute is open on one of them. Must be called with the checkout locked. Safe to repeat.
+    No refund is planned while a dispute is open on one of them. Safe to repeat. Must be called with the checkout
+    locked.
     """
     if checkout.status not in PAID or checkout.is_settled_later:
         return
@@ -47,9 +48,9 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
 @contextmanager
 def settled_later(checkout: Checkout) -> Iterator[None]:
-    """Let `settle` do nothing in this block: half of the provider's books does not say what a card is owed.
+    """Make `settle` do no work in this block, since part of the provider's books does not show what a card is owed.
 
-    The caller settles after it.
+    The caller settles afterwards.
     """
     checkout.is_settled_later = True
     try:
@@ -77,7 +78,7 @@ def _settle_refund(accounts: Accounts, now: datetime, cause: Cause) -> None:
 
 
 def _report_excess(accounts: Accounts) -> None:
-    """Report each card that bears less than it should by more than disputes took: it got too much."""
+    """Report each card that got too much: it bears less than its target by more than disputes took."""
     checkout = accounts.checkout
     for card in accounts.cards.values():
         excess = accounts.target(card) - card.disputed - card.borne + card.sent
@@ -107,7 +108,7 @@ def _plan(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Caus
 
 
 def _gives_again(accounts: Accounts, planned: Operation) -> bool:
-    """Whether an operator has planned it in place of a refund that came back, and that is still owed."""
+    """Whether an operator planned it to replace a refund that came back and is still owed."""
     if planned.resends_id is None or disputes.is_open(accounts.checkout.pk):
         return False
     return any(

@@ -1,4 +1,4 @@
-"""What the cards of an order are owed now: one reimbursement a share, or one part of a refund a card."""
+"""The amounts that the cards of an order are owed: one reimbursement per share, or one refund part per card."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Operation
 
-# How long after a failure it is tried again, and for how long; then an operator decides.
+# The gap before the next attempt after a failure, and how long attempts go on. Then an operator decides.
 REIMBURSED_AGAIN_AFTER = timedelta(days=1)
 REFUNDED_AGAIN_AFTER = timedelta(hours=1)
 TRIED_FOR = timedelta(days=3)
@@ -22,7 +22,7 @@ TRIED_FOR = timedelta(days=3)
 
 @dataclass(frozen=True)
 class Want:
-    """An amount that a card is owed, to be sent from `at` on; None: by an operator alone."""
+    """An amount that a card is owed, to be sent from `at` on. If `at` is None, only an operator sends it."""
 
     key: Key
     amount: int
@@ -30,7 +30,7 @@ class Want:
     part: Part
 
     def is_met_by(self, planned: Operation) -> bool:
-        """Whether a planned refund is what is wanted; of what an operator sends, also a smaller amount is."""
+        """Whether a planned refund fits. One that an operator planned fits with a smaller amount too."""
         same = Key(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
         fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)
         return same and planned.resends_id is None and fits
@@ -73,7 +73,7 @@ def due_at(paid_at: datetime) -> datetime:
 
 
 def refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[Want]:
-    """Return what each card is owed of a refund: all that it still bears (rule refund.same_cards).
+    """Return what each card is owed of a refund, which is all that the card still bears (rule refund.same_cards).
 
     A part that failed is tried again once another one has given something back; until then the whole refund may fail.
     """
@@ -98,7 +98,7 @@ def has_begun(accounts: Accounts, refund: Refund) -> bool:
 
 
 def is_being_paid(accounts: Accounts) -> bool:
-    """Whether a mate's card is being asked just now: what it brings goes back too (rule refund.waits)."""
+    """Whether a mate's card is being charged now. That payment is refunded too (rule refund.waits)."""
     paying = ShareStatus.PAYING
     return accounts.checkout.has_mates and accounts.checkout.payment_requests.filter(status=paying).exists()
 
@@ -108,9 +108,9 @@ def _is_refused(part: Part) -> bool:
 
 
 def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
-    """Return from when on a part is sent: `first`, or `gap` after a refusal; None once it was tried for long enough.
+    """Return when a part is sent: `first`, or `gap` after a refusal. None after three days of attempts.
 
-    Not while an earlier call of it may still be carried out.
+    It is not sent while an earlier call of it can still be carried out.
     """
     last = part.last
     if last is None or last.state not in REFUSED or last.ended_at is None:
@@ -128,7 +128,7 @@ def _report(want: Want, kind: DiscrepancyKind, subject: UUID) -> None:
 
 
 def rest_of(accounts: Accounts, share: PaymentRequest, wanted: list[Want]) -> int:
-    """Return how much of a share is owed to the lead that is neither under way, nor wanted, nor came back."""
+    """Return how much of a share is owed to the lead and is neither under way, nor wanted, nor returned."""
     key, part = accounts.reimbursement(share)
     planned = sum(want.amount for want in wanted if want.key == key)
     return accounts.owed_to_lead(share) - part.sent - part.outstanding - planned

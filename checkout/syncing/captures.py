@@ -1,4 +1,4 @@
-"""What the provider's books say of a payment's capture, followed here."""
+"""Follows what the provider's books have about a payment's capture."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _lost(reading: Reading) -> Operation:
 
 
 def _make_way(reading: Reading) -> None:
-    """Let a captured card count for its order or share again, whichever other card was live at the restored moment."""
+    """Make a captured card the live one of its order or share again, instead of the card that the restore made live."""
     payment = reading.payment
     other = open_operations.live_payment(payment.subject)
     if payment.abandoned_at is not None:
@@ -82,7 +82,7 @@ def _make_way(reading: Reading) -> None:
 
 
 def written(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
-    """Write an operation of ours that a restore has lost."""
+    """Write one of our operations that a restore has lost."""
     payment = reading.payment
     operation = Operation(
         payment=payment,

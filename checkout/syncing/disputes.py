@@ -1,4 +1,4 @@
-"""What the provider's books say of a payment's disputes, followed here: links pause, and end when one is lost."""
+"""Follows what the provider's books have about a payment's disputes. A lost dispute ends the links."""
 
 from __future__ import annotations
 

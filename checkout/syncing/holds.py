@@ -1,4 +1,4 @@
-"""What the provider's books say of a payment's hold: one that nobody wants is released."""
+"""Follows what the provider's books have about a payment's hold. One that no order waits for is released."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def follow(reading: Reading, books: Books) -> bool:
 
 
 def _let_go(reading: Reading, payment: Payment, books: Books) -> bool:
-    """Release a hold that a restore has lost: its two minutes are over, and nobody knows who was told of it."""
+    """Release a hold that a restore has lost: its two minutes are over, and the merchant may not have heard of it."""
     open_operations.abandon(payment, reading.now)
     if books.is_held:
         share_outcomes.release(payment, reading.now)

@@ -28,7 +28,7 @@ ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Ve
 @csrf_exempt
 @require_POST
 def take(request: HttpRequest) -> HttpResponse:
-    """Take a message of the provider: 204, also for a repeated one and for one that is about nothing of ours.
+    """Take a message of the provider: 204, also for a repeated one and for one about a payment that is not ours.
 
     400 for one that is not signed or not readable.
     """
@@ -38,7 +38,7 @@ def take(request: HttpRequest) -> HttpResponse:
         return _refused(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
         raise
-    except Exception as error:  # never a 500, whatever came: a person looks into it
+    except Exception as error:  # never a 500: a person looks into it
         log.warning("unreadable notification", error=type(error).__name__)
         return _refused(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
     for notification in told:

@@ -1,4 +1,4 @@
-"""What the provider's books say of a payment's refunds, whoever made them, followed here."""
+"""Follows what the provider's books have about a payment's refunds, ours and those of others."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ REFUSED = (State.FAILED, State.DECLINED)
 def follow(reading: Reading, told: RefundRecord) -> bool:
     """Follow one refund as it is now; return whether anything has changed.
 
-    One that others made is recorded as an operation of theirs, at the merchant's expense. What was settled and has
-    failed since is put back and reported. Rules sync.outside, refund.returned.
+    A refund by others is recorded as an operation with the purpose `outside`, at the merchant's expense. A settled
+    refund that has failed since is put back and reported. Rules sync.outside, refund.returned.
     """
     known = _operation(reading, told)
     operation = known or _adopted(reading, told)
@@ -46,7 +46,7 @@ def follow(reading: Reading, told: RefundRecord) -> bool:
 
 
 def _operation(reading: Reading, told: RefundRecord) -> Operation | None:
-    """Return our operation that a refund is, None for one of others.
+    """Return our operation for a refund, None for a refund by others.
 
     The provider's own id tells first. A second refund under the key of one that has an id already was carried out
     twice, or somebody else has named our operation in it: it is not ours, and is reported.
@@ -61,9 +61,9 @@ def _operation(reading: Reading, told: RefundRecord) -> Operation | None:
 
 
 def _adopted(reading: Reading, told: RefundRecord) -> Operation | None:
-    """Write a refund that no row of ours has: of others, or, in a restored database, our own that was lost.
+    """Write a refund that we have no row for: by others, or, in a restored database, one of our own that was lost.
 
-    None for one that moved nothing, or of money that was never taken.
+    None for one that moved no money, or of a payment that was never captured.
     """
     moved = told.has_returned or told.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     charged = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED)
@@ -83,7 +83,7 @@ def _adopted(reading: Reading, told: RefundRecord) -> Operation | None:
     )
     _say_what_for(reading, operation, told)
     if operation.purpose != Purpose.OUTSIDE:
-        operation.next_attempt_at = reading.now  # of theirs, only the books tell what becomes of it
+        operation.next_attempt_at = reading.now  # the result of one by others is only in the books
     planning.write(operation)
     if reading.is_restored and told.operation is not None and operation.purpose == Purpose.OUTSIDE:
         reporting.report_operation(operation, kinds.RESTORED_REFUND, checkout=str(reading.checkout.pk))
@@ -97,7 +97,7 @@ def _is_of_share(reading: Reading, told: RefundRecord) -> bool:
 
 
 def _say_what_for(reading: Reading, operation: Operation, told: RefundRecord) -> None:
-    """Give a lost refund of ours its id and its aim back, as the provider has kept them; any other is of others."""
+    """Give one of our lost refunds its id and purpose back from the metadata. Any other refund is by others."""
     is_known = told.operation is None or Operation.objects.filter(pk=told.operation).exists()
     has_aim = told.refund is not None or _is_of_share(reading, told)
     if not reading.is_restored or is_known or not has_aim:
@@ -119,7 +119,7 @@ def _end_links(reading: Reading) -> None:
 
 
 def _end(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
-    """Record how an operation stands or has ended; return whether that is new."""
+    """Record the state of an operation; return whether it is new."""
     verdict = Verdict.SUCCEEDED if told.has_returned else told.verdict
     outcome = Outcome(verdict, reference=told.reference, reason=told.reason, amount=told.amount)
     if operation.ended_at is None:

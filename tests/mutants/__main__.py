@@ -1,8 +1,8 @@
 """Run tests on mutants of the money modules: `python -m tests.mutants [part of a module's name] [--at-most N]`.
 
-A mutant is killed if the tests beside its module fail. Every other one must be listed in `equivalent.py`. What was
-killed is kept below .local/mutants, so that a run that is broken off goes on where it stopped, and one after new tests
-tries only those that were left. A change of the module begins it anew.
+A mutant is killed if the tests of its module fail. Each other mutant must be listed in `equivalent.py`. Killed mutants
+are recorded in .local/mutants, so that an interrupted run continues where it stopped, and a run after new tests tries
+only the survivors. A changed module starts from the beginning.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SECONDS = 300.0
 
 
 class Known:
-    """Which mutants of a module were killed before, while it was as it is now."""
+    """The mutants of the present version of a module that earlier runs killed."""
 
     def __init__(self, module: str, code: str) -> None:
         digest = hashlib.sha256(code.encode()).hexdigest()[:12]
@@ -46,7 +46,7 @@ def name_of(mutant: Mutant) -> str:
 
 
 def main() -> int:
-    """Return 1 if a mutant survived that is not listed, or one is listed that does not survive."""
+    """Return 1 if a mutant survived that is not listed, or a listed one was killed."""
     asked = _asked()
     KEPT.mkdir(parents=True, exist_ok=True)
     planned = [(module, ROOT.joinpath(module).read_text()) for module in MODULES if asked.part in module]
@@ -91,7 +91,7 @@ def _try_all(tried: Iterable[Mutant], known: dict[str, Known]) -> list[Mutant]:
 
 
 def _copied(copy: Path) -> Path:
-    """Copy the files of the repository: the tests of a mutant never see another one."""
+    """Copy the files of the repository, so that the tests of a mutant never see another mutant."""
     shutil.rmtree(copy, ignore_errors=True)
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
     for name in filter(None, listed.stdout.split("\0")):
@@ -101,7 +101,7 @@ def _copied(copy: Path) -> Path:
 
 
 def _fails(copy: Path, mutant: Mutant) -> bool:
-    """Whether the tests beside the module fail on a mutant, or do not end in time."""
+    """Whether the tests of the module fail on a mutant, or do not end in time."""
     tests = [f"tests/{path}" for path in MODULES[mutant.module]]
     command = [
         sys.executable,
@@ -131,7 +131,7 @@ def _fails(copy: Path, mutant: Mutant) -> bool:
 
 
 def _tell(found: list[Mutant], tried: list[Mutant], survived: list[Mutant]) -> int:
-    """Print what is wrong and return 1, or 0 if nothing is."""
+    """Print the counts and the faults; return 1 if there are faults, else 0."""
     listed = {(row.module, row.line, row.changed) for row in EQUIVALENT}
     unlisted = [mutant for mutant in survived if mutant[0:1] + mutant[2:4] not in listed]
     dead = [mutant for mutant in tried if mutant not in survived and mutant[0:1] + mutant[2:4] in listed]

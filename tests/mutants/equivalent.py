@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Equivalent(NamedTuple):
-    """A mutant that behaves like the module itself in everything that a test may ask of it."""
+    """A mutant whose behaviour no test can distinguish from the module."""
 
     module: str
     line: str

@@ -1,4 +1,4 @@
-"""The modules that are changed, each with the tests that must notice (paths below `tests`)."""
+"""The mutated modules, each with the tests that must fail (paths in `tests`)."""
 
 MODULES: dict[str, tuple[str, ...]] = {
     "payments/due.py": ("payments/test_due.py", "checkout/in_doubt", "checkout/test_doubt.py"),

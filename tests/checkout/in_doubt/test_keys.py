@@ -1,4 +1,4 @@
-"""Money goes out once, however late an earlier call is carried out: the two ages of an idempotency key."""
+"""The two ages of an idempotency key: a refund reaches the card once, even if an earlier call is carried out late."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -36,12 +36,12 @@ def reimbursement(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
 
 
 def carry_out_late(refund: Operation) -> None:
-    """Let the bank carry out the first call at last, whatever it answered then."""
+    """Let the bank carry out the first call late."""
     bank.refund(key=refund.pk, payment=refund.payment_id, amount=refund.amount)
 
 
 def given_back(refund: Operation) -> int:
-    """Return what the card has got back when everything has settled."""
+    """Return the amount that the card has got back once all refunds have settled."""
     for _ in range(4):
         pump()
     bank.look_up(key=refund.pk, payment=refund.payment_id, kind="refund")
@@ -53,7 +53,7 @@ def keys(refund: Operation) -> list[Operation]:
 
 
 def test_refund_that_waited_for_a_day_keeps_its_key_after_its_first_timeout(reimbursement: Operation) -> None:
-    """The time that it was planned says nothing about when it was sent."""
+    """The age of a key counts from its first sending, and not from the planning."""
     pass_time(reimbursement, hours=23, minutes=2)
     break_down("refund", "down")
     for _ in range(3):
@@ -129,7 +129,7 @@ def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
 
 @pytest.mark.rule("doubt.refusal")
 class TestRefusalThatNamesNoRefund:
-    """The provider has not accepted the request, and keeps nothing under its key."""
+    """The provider did not accept the request, and stores no answer under its key."""
 
     def test_leaves_an_earlier_call_open_until_its_key_has_ended(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()

@@ -26,7 +26,7 @@ def pick(found: Sequence[T], which: int) -> T | None:
 
 
 class Bank(Protocol):
-    """What happens at a provider without us. `which` picks one of what is there; without any, nothing happens."""
+    """The acts of others at a provider. `which` selects an object; if there is none, the act has no effect."""
 
     faults: Sequence[tuple[Any, ...]]
 
@@ -52,7 +52,7 @@ class Bank(Protocol):
         """Decide every open dispute."""
 
     def settle_all(self) -> None:
-        """Settle what would be pending for ever."""
+        """Settle the refunds that would stay pending."""
 
     def tell(self) -> Sequence[Notification]:
         """Return the notifications that have not been sent yet."""
@@ -64,7 +64,7 @@ class Bank(Protocol):
         """Let no more calls go wrong."""
 
     def pass_time(self, seconds: int) -> None:
-        """Let time pass for what our own database does not have."""
+        """Let time pass for records outside our database."""
 
     def bears(self) -> Mapping[UUID, int]:
         """Return what each captured card bears by the provider's own books, in minor units."""

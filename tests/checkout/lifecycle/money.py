@@ -46,9 +46,9 @@ ROUNDS = 12  # of what is due at one moment
 
 
 class Money(RuleBasedStateMachine):
-    """One order that is captured; each rule is something that happens to its money.
+    """A captured order. Each rule is an event that concerns its money.
 
-    A rule that finds nothing to act on, or is refused, does nothing.
+    A rule that finds no object to act on, or is refused, has no effect.
     """
 
     def __init__(self, merchant: Merchant, bank: Bank) -> None:
@@ -131,7 +131,7 @@ class Money(RuleBasedStateMachine):
 
     @rule(times=st.integers(0, 2))
     def bank_tells(self, times: int) -> None:
-        """What the bank has to tell is heard as often: not at all, once or twice."""
+        """The bank's notifications arrive: never, once or twice."""
         for notification in [*self.bank.tell()] * times:
             notifications.hear_message(notification)
 
@@ -164,7 +164,7 @@ class Money(RuleBasedStateMachine):
 
     @rule()
     def database_is_put_back(self) -> None:
-        """What has happened since the backup is lost here, and not at the bank."""
+        """Our records since the backup are lost; the bank keeps its own."""
         if self.backup is not None:
             self.backup.restore()
             self.backup.discard()
@@ -184,7 +184,7 @@ class Money(RuleBasedStateMachine):
         assert [row.kind for row in Discrepancy.objects.filter(kind__in=NEVER)] == []
 
     def _come_to_rest(self) -> None:
-        """No more faults, and time: pumps and nights alone bring everything to its end, then banks decide disputes."""
+        """Faults end and time passes, so that pumps and nights finish everything. Then banks decide the disputes."""
         self.bank.go_right()
         self._let_it_end()
         self._check()

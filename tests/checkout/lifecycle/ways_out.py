@@ -1,4 +1,4 @@
-"""What must be true of an order's money once nothing is left to be done: the oracles of the walks."""
+"""The oracles of the walks: what must be true of an order's money at rest."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -20,7 +20,7 @@ REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
 
 
 def card_differences(theirs: Mapping[UUID, int]) -> list[str]:
-    """Each card whose movements are not what the provider's books have."""
+    """Return each card whose movements differ from the provider's books."""
     ours = dict.fromkeys(theirs, 0)
     for payment, amount in Movement.objects.values_list("payment", "amount"):
         ours[payment] = ours.get(payment, 0) + amount
@@ -32,7 +32,7 @@ def card_differences(theirs: Mapping[UUID, int]) -> list[str]:
 
 
 def ways_out(checkout: Checkout) -> list[str]:
-    """Return what ends a checkout's money or may go on with it: that it is terminal, or the verbs that are allowed.
+    """Return "terminal", or the verbs that are allowed on a checkout.
 
     A refunded order is terminal once its cards have got everything; a captured one of which no card bears anything.
     """
@@ -55,7 +55,7 @@ def _verbs(checkout: Checkout) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def refused_refunds(checkout_uuid: UUID) -> list[Operation]:
-    """The refunds that failed or came back, which an operator may give in another way."""
+    """Return the refunds that failed or came back, which an operator can give in another way."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, kind="refund")
     back = set(
         Movement.objects.filter(checkout_uuid=checkout_uuid, kind="refund_returned").values_list(
@@ -77,7 +77,7 @@ def _is_allowed(verb: Callable[[], object]) -> bool:
 
 
 def unexplained(checkout: Checkout) -> list[str]:
-    """Each card that bears another amount than it should, and of which no open discrepancy tells.
+    """Return each card that bears another amount than its target without an open discrepancy about it.
 
     A negative difference up to what disputes took is the merchant's loss, and needs none.
     """
