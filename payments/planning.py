@@ -12,12 +12,15 @@ from django.db.models.functions import Coalesce, Greatest
 from uuid_utils.compat import uuid7
 
 from config.lib.process import tracing
-from payments import open_operations, provider
+from payments import due, open_operations, provider
 from payments.cause import PUMP, Cause
 from payments.models import Operation
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
+# `last_sent_at` is the end of a lease after the last sending. After a single one it differs from `first_sent_at` by the
+# lease and a few microseconds; a second one follows an answer of the provider at the earliest.
+ONE_SENDING = due.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # the provider's clock is another one, and a call can be slow
 
 
@@ -115,7 +118,10 @@ def is_answered_once(refused: Operation) -> bool:
     A refusal that names the provider's refund is stored under the key. A refusal without a name, for example of a
     request that was not accepted, does not answer the call before it. Rule doubt.refusal.
     """
-    return refused.attempts > 1 and not refused.reference
+    first, last = refused.first_sent_at, refused.last_sent_at
+    if refused.reference or first is None or last is None:
+        return False
+    return last - first > ONE_SENDING
 
 
 def assume_sent(since: datetime, now: datetime) -> None:

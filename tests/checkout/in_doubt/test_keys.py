@@ -159,6 +159,7 @@ class TestRefusalThatNamesNoRefund:
     def refuse_the_second_sending(self) -> None:
         break_down("refund", "down")
         pump()
+        pass_time(Operation.objects.get(state="unknown"), seconds=1)
         break_down("refund", "not_accepted")
         pump()
 
