@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.db.models import F
@@ -49,6 +50,33 @@ class TestTheLeadsShare:
         told.refresh_from_db()
         assert told.closed_at is not None and told.note == "The card has got it."
         assert PaymentRequest.objects.get(pk=share.pk).status == "reimbursed"
+
+
+class TestAPlannedRefund:
+    """Of 2000 that a card is owed."""
+
+    @pytest.mark.parametrize(
+        ("amount", "is_by_operator", "fits"),
+        [
+            (2000, False, True),
+            (1999, False, False),
+            (2001, False, False),
+            (1999, True, True),
+            (2001, True, False),
+        ],
+    )
+    def test_fits_what_is_wanted(self, amount: int, is_by_operator: bool, fits: bool) -> None:
+        payment, share = uuid4(), uuid4()
+        key, at = cards.Key(payment, None, share), None if is_by_operator else clock.now()
+        want = wants.Want(key, 2000, at, cards.Part())
+        assert want.is_met_by(Operation(payment_id=payment, share_uuid=share, amount=amount)) == fits
+
+    def test_of_another_share_or_again_is_another_one(self) -> None:
+        payment, share = uuid4(), uuid4()
+        want = wants.Want(cards.Key(payment, None, share), 2000, clock.now(), cards.Part())
+        for differs in ({"share_uuid": uuid4()}, {"payment_id": uuid4()}, {"resends_id": uuid4()}):
+            facts = {"payment_id": payment, "share_uuid": share, "amount": 2000} | differs
+            assert not want.is_met_by(Operation(**facts)), differs
 
 
 @pytest.mark.rule("refund.goes_on")
