@@ -199,9 +199,23 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
     """Send an operation again and return the outcome; for a refusal, what has been carried out all the same.
 
     An earlier call may have arrived, and its key be forgotten since, or somebody have acted there (rule doubt.refusal).
-    A refund, which could be carried out twice, is looked up first (rule doubt.refund).
     """
-    if operation.kind == Kind.REFUND and operation.first_sent_at is not None:
+    if operation.kind == Kind.REFUND:
+        return _refunded_again(operation, deadline)
+    outcome = operations.perform(operation, deadline=deadline)
+    if outcome.verdict not in REFUSED:
+        return outcome
+    seen = operations.look_up(operation, deadline=deadline)
+    return outcome if seen.verdict in (Verdict.NOT_FOUND, *REFUSED) else seen
+
+
+def _refunded_again(operation: Operation, deadline: Deadline) -> Outcome:
+    """Send a refund, and return the outcome. If it was sent before, it is looked up first (rule doubt.refund).
+
+    A refusal that names no refund answers one sending. If there was another one, it is like silence (rule
+    doubt.refusal).
+    """
+    if operation.first_sent_at is not None:
         seen = operations.look_up(operation, deadline=deadline)
         if seen.verdict != Verdict.NOT_FOUND:
             return seen
@@ -209,7 +223,10 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
     if outcome.verdict not in REFUSED:
         return outcome
     seen = operations.look_up(operation, deadline=deadline)
-    return outcome if seen.verdict in (Verdict.NOT_FOUND, *REFUSED) else seen
+    if seen.verdict != Verdict.NOT_FOUND:
+        return seen
+    is_open = planning.was_sent_again(operation) and not outcome.reference
+    return Outcome(Verdict.UNKNOWN, reason=outcome.reason) if is_open else outcome
 
 
 def may_be_renewed(operation: Operation) -> bool:

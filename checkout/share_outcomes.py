@@ -124,13 +124,13 @@ def end_refunded(payment: Payment, now: datetime) -> None:
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Open a share again that no card is paying any more; cancel it if a lost dispute has ended the links meanwhile.
+    """Open a share again that no card is paying any more, or cancel it if the order's links have ended since.
 
-    Rule dispute.lost.
+    A lost dispute has ended them, or a refund in the provider's dashboard. Rules dispute.lost, sync.links.
     """
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
-        if disputes.is_lost(checkout.pk):
+        if disputes.is_lost(checkout.pk) or settling.is_given_back_outside(checkout.pk):
             share.move(ShareStatus.CANCELLED, ended_at=now)
         settling.settle(checkout, now)
 

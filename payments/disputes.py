@@ -97,8 +97,8 @@ def record(payment: Payment, told: DisputeRecord, *, now: datetime) -> Recorded 
         return None
     before = found.status if found else None
     dispute = found or _new(payment, told, now)
-    _post_lines(dispute, told, now)
-    has_changed = before != told.status or dispute.respond_by != told.respond_by
+    has_moved = _post_lines(dispute, told, now)
+    has_changed = has_moved or before != told.status or dispute.respond_by != told.respond_by
     dispute.respond_by = told.respond_by
     if dispute.status != told.status:
         _decide(dispute, told.status, now)
@@ -127,14 +127,16 @@ def _new(payment: Payment, told: DisputeRecord, now: datetime) -> Dispute:
     return dispute
 
 
-def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> None:
+def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> bool:
+    """Record the lines that are new; return whether there were any."""
     if told.currency != dispute.payment.currency:
-        return
+        return False
     known = set(dispute.movements.values_list("reference", flat=True))
-    for line in sorted(told.lines, key=lambda line: line.at):
+    new = [line for line in told.lines if line.reference not in known]
+    for line in sorted(new, key=lambda line: line.at):
         kind = Movement.Kind.DISPUTE_REINSTATED if line.is_back else Movement.Kind.DISPUTE_WITHDRAWN
-        if line.reference not in known:
-            ledger.record(dispute.payment, kind, dispute.amount, line.reference, dispute, at=line.at, now=now)
+        ledger.record(dispute.payment, kind, dispute.amount, line.reference, dispute, at=line.at, now=now)
+    return bool(new)
 
 
 def _decide(dispute: Dispute, status: DisputeStatus, now: datetime) -> None:

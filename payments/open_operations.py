@@ -113,11 +113,6 @@ def was_open(row: Any) -> bool:
 _OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("payment"), UUID)
 
 
-def open_beside(operation: Operation) -> bool:
-    """Whether another operation is open on the same payment, so that this one must wait."""
-    return _open(payment=operation.payment_id).exclude(pk=operation.pk).exists()
-
-
 def abandon(payment: Payment, now: datetime) -> None:
     """Mark that nobody waits for a card any more, whatever still happens to it: another one may be tried.
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, Greatest
 from uuid_utils.compat import uuid7
 
 from config.lib.process import tracing
-from payments import due, open_operations, provider
+from payments import due, provider
 from payments.cause import PUMP, Cause
 from payments.models import Operation
 
@@ -112,16 +112,10 @@ def calls_have_ended(operation: Operation, now: datetime) -> bool:
     return ended_at is None or ended_at <= now
 
 
-def is_answered_once(refused: Operation) -> bool:
-    """Whether a refusal answers only one of several sendings, so that another one can still be carried out.
-
-    A refusal that names the provider's refund is stored under the key. A refusal without a name, for example of a
-    request that was not accepted, does not answer the call before it. Rule doubt.refusal.
-    """
-    first, last = refused.first_sent_at, refused.last_sent_at
-    if refused.reference or first is None or last is None:
-        return False
-    return last - first > ONE_SENDING
+def was_sent_again(operation: Operation) -> bool:
+    """Whether an operation was sent more than once."""
+    first, last = operation.first_sent_at, operation.last_sent_at
+    return first is not None and last is not None and last - first > ONE_SENDING
 
 
 def assume_sent(since: datetime, now: datetime) -> None:
@@ -150,13 +144,12 @@ def released(payments: Sequence[UUID]) -> set[UUID]:
 def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
     """Replace an operation that never reached the provider by one under a new key, due from `at` on.
 
-    The new one replaces the old one at once, so that no other operation begins on the payment. Each further key waits
-    twice as long, ten minutes at most. A refund is only planned, and the caller settles the order, because the card can
-    be owed another amount by now. Must be called with the checkout locked.
+    The new one replaces the old one at once, so that no other operation begins on the payment. A refund is only
+    planned, and the caller settles the order, because the card can be owed another amount by now. Each further key
+    waits twice as long, ten minutes at most. Must be called with the checkout locked.
     """
     times = keys_before(operation).count()
     later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now
-    must_wait = open_operations.open_beside(operation)
     leave_key(operation, now=now)
     copied = (
         *("payment_id", "kind", "purpose", "amount", "refund_uuid", "share_uuid", "resends_id"),
@@ -164,7 +157,7 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
     )
     renewed = Operation(
         **{name: getattr(operation, name) for name in copied},
-        state=State.PLANNED if must_wait or operation.kind == Kind.REFUND else State.IN_FLIGHT,
+        state=State.PLANNED if operation.kind == Kind.REFUND else State.IN_FLIGHT,
         next_attempt_at=max(at or now, later),
         created_at=now,
     )

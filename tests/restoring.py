@@ -37,7 +37,7 @@ class Backup:
             cursor.execute(_TABLES, [list(KEPT)])
             self.columns = dict(cursor.fetchall())
             for table in self.columns:
-                cursor.execute(f"CREATE TEMP TABLE restored_{table} AS SELECT * FROM {table}")
+                cursor.execute(f"CREATE UNLOGGED TABLE restored_{table} AS SELECT * FROM {table}")
 
     def restore(self) -> None:
         """Put the rows back, on what counts as another server: the service is closed."""

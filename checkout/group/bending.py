@@ -46,7 +46,7 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
         share, checkout = locked(share_uuid)
         now = clock.now()
         end_late(share, now)
-        if share.status in ASKED_AGAIN and _may_be_asked(checkout):
+        if share.status in ASKED_AGAIN and may_be_asked(checkout):
             token = secrets.token_urlsafe(TOKEN_BYTES)
             ends_at = max(share.expires_at or now, now + AT_LEAST)
             link = {"token": token, "token_digest": crypto.digest(token), "expires_at": ends_at}
@@ -63,7 +63,7 @@ def reconsider(share_uuid: UUID) -> PaymentRequest:
         share, checkout = locked(share_uuid)
         now = clock.now()
         end_late(share, now)
-        if may_reconsider(share, now) and _may_be_asked(checkout):
+        if may_reconsider(share, now) and may_be_asked(checkout):
             share.move(ShareStatus.OPEN, ended_at=None)
     return _open(share)
 
@@ -73,7 +73,7 @@ def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
     return share.status == ShareStatus.DECLINED and share.expires_at is not None and now < share.expires_at
 
 
-def _may_be_asked(checkout: Checkout) -> bool:
+def may_be_asked(checkout: Checkout) -> bool:
     """Whether mates pay for this order now: it is captured, not disputed, and nobody has given some of it back."""
     if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
         return False

@@ -1,16 +1,15 @@
 """The amount that an operator can still give for a refund that failed or came back, read under the order's lock."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from checkout.models import Checkout, Refund
+from checkout.models import Checkout
 from checkout.remedies.asking import NotAllowed
 from checkout.settling import cards, wants
-from checkout.settling.cards import Accounts, Key
-from checkout.states import Status
+from checkout.settling.cards import Key
 from payments import disputes, planning
 from payments.models import Movement, Operation
 
@@ -37,15 +36,6 @@ def check_refused(refund: Operation) -> None:
     is_refused = refund.state in (State.FAILED, State.DECLINED) or has_come_back(refund)
     if refund.kind != Operation.Kind.REFUND or not is_refused:
         raise NotAllowed("Only a refund that has failed, or came back, can be given in another way.")
-
-
-def too_early(ended_at: datetime) -> NotAllowed:
-    """Return the refusal of a remedy until `ended_at`, while a call that was sent before can be carried out."""
-    at = ended_at.astimezone(UTC) + timedelta(minutes=1)
-    return NotAllowed(
-        "A call that was sent before could still be carried out, and the money would go back twice. Do this after"
-        f" {at:%d %B %Y, %H:%M} UTC, if the provider then still says that it never arrived."
-    )
 
 
 def has_come_back(refund: Operation) -> bool:
@@ -78,21 +68,9 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
         raise NotAllowed("Others made it at the provider. Its card is owed nothing for it.")
     if part.sent:
         raise NotAllowed(UNDER_WAY)
-    if part.calls_end_at is not None and part.calls_end_at > now:
-        raise too_early(part.calls_end_at)
-    amount = part.outstanding or _wanted(accounts, key, now)
+    wanted = next((want.amount for want in wants.of(accounts, now) if want.key == key), 0)
+    amount = part.outstanding or wanted
     if amount <= 0:
         raise NotAllowed("The card is owed nothing for it any more.")
     resends = refund if part.outstanding else None
     return Due(amount, key, resends, [row for row in part.attempts if row.state == State.PLANNED])
-
-
-def _wanted(accounts: Accounts, key: Key, now: datetime) -> int:
-    checkout = accounts.checkout
-    wanted = []
-    if checkout.status == Status.CAPTURED:
-        wanted = wants.reimbursements(accounts, now)
-    elif checkout.status == Status.REFUNDING:
-        refund = checkout.refunds.get(status=Refund.Status.PENDING)
-        wanted = wants.refund_parts(accounts, refund, now)
-    return next((want.amount for want in wanted if want.key == key), 0)

@@ -1,6 +1,6 @@
 """The remedy that sends a refund or void again which failed or never arrived."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -115,4 +115,8 @@ def _check_new_key(operation: Operation) -> None:
     """Raise NotAllowed if a call under the present key could be carried out next to one under a new key."""
     ended_at = planning.calls_end_at(operation)
     if ended_at is not None and not doubt.may_be_renewed(operation):
-        raise owed.too_early(ended_at)
+        at = ended_at.astimezone(UTC) + timedelta(minutes=1)
+        raise NotAllowed(
+            "A call that was sent before could still be carried out, and the money would go back twice. Send it again"
+            f" after {at:%d %B %Y, %H:%M} UTC, if the provider then still says that it never arrived."
+        )

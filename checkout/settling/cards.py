@@ -5,7 +5,6 @@ Amounts are in minor units of the order's currency.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -14,7 +13,6 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import PAID, Status
 from config.lib.prepared import Prepared
-from payments import planning
 from payments.models import Booking, Movement, Operation, Payment
 
 Kind: TypeAlias = Movement.Kind
@@ -73,16 +71,14 @@ class Part:
         return any(row.resends_id and row.state in SENT for row in self.attempts)
 
     @property
-    def calls_end_at(self) -> datetime | None:
-        """The time after which no earlier call of a refused attempt can be carried out; None without such a call."""
-        rows = (row for row in self.attempts if row.state in REFUSED and planning.is_answered_once(row))
-        return max(filter(None, map(planning.calls_end_at, rows)), default=None)
+    def tried(self) -> list[Operation]:
+        """The attempts that were carried out, or are."""
+        return [row for row in self.attempts if row.state != State.PLANNED and row.reason not in IN_PLACE]
 
     @property
     def last(self) -> Operation | None:
         """The newest attempt that was carried out, or is."""
-        tried = (row for row in self.attempts if row.state != State.PLANNED and row.reason not in IN_PLACE)
-        return max(tried, key=lambda row: (row.created_at, row.pk), default=None)
+        return max(self.tried, key=lambda row: (row.created_at, row.pk), default=None)
 
 
 @dataclass

@@ -31,6 +31,7 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
         if card is None or card.disputed < share.amount or part.sent or part.given > 0 or owed <= 0:
             continue
         _close(accounts, card, share.pk, owed, now)
+        reporting.close_resolved(kinds.OWED_BEYOND_CARD, share.pk, note=LOST, now=now)
         if share.status == ShareStatus.PAID:
             share.move(ShareStatus.REFUNDED, ended_at=now)
 
@@ -45,20 +46,37 @@ def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
 
 def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
     """Close shares against what lost disputes gave the lead, and report the rest that no card can take."""
+    _cover(accounts, wanted, now)
+    for share in accounts.shares:
+        rest = rest_of(accounts, share, wanted)
+        if rest > 0 and accounts.lead is not None:
+            facts = {
+                "checkout": str(accounts.checkout.pk),
+                "amount": rest,
+                "disputed": accounts.lead.disputed,
+            }
+            merchant = accounts.checkout.merchant_id
+            reporting.report(kinds.OWED_BEYOND_CARD, share.pk, merchant=merchant, **facts)
+
+
+def follow_lead_disputes(accounts: Accounts, now: datetime) -> None:
+    """Close what a refunded order still owes the lead against lost disputes of the lead's card, or reverse that.
+
+    An amount is owed if a reimbursement came back after the refund.
+    """
+    if accounts.lead is not None:
+        _reverse(accounts, accounts.lead, accounts.lead.disputed, now)
+        _cover(accounts, [], now)
+
+
+def _cover(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
     lead = accounts.lead
     if lead is None:
         return
-    cover = lead.disputed - _closed_on(accounts, lead)
     for share in accounts.shares:
-        rest = rest_of(accounts, share, wanted)
-        closed = min(rest, cover)
+        closed = min(rest_of(accounts, share, wanted), lead.disputed - _closed_on(accounts, lead))
         if closed > 0:
             _close(accounts, lead, share.pk, closed, now)
-            cover, rest = cover - closed, rest - closed
-        if rest > 0:
-            facts = {"checkout": str(accounts.checkout.pk), "amount": rest, "disputed": lead.disputed}
-            merchant = accounts.checkout.merchant_id
-            reporting.report(kinds.OWED_BEYOND_CARD, share.pk, merchant=merchant, **facts)
 
 
 def _closed_on(accounts: Accounts, card: Card) -> int:
@@ -95,12 +113,17 @@ def end_reimbursed(accounts: Accounts, now: datetime) -> None:
                 reporting.close_resolved(kind, share.pk, note="The lead has got it.", now=now)
 
 
-def follow_returns(accounts: Accounts, now: datetime) -> None:
+def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = False) -> None:
     """Report each refund that came back while its amount is owed, and close the report once the payer has it.
 
-    Until then, the refund of the order reads `failed`. Rule refund.returned.
+    Until then, the refund of the order reads `failed`. While a dispute is open, it is not known whether the payer has
+    it. Rule refund.returned.
     """
-    returned = {key: part for key, part in accounts.parts.items() if part.came_back}
+    returned = {
+        key: part
+        for key, part in accounts.parts.items()
+        if part.came_back and (part.outstanding or not is_disputed)
+    }
     for part in returned.values():
         _follow_returned(part, now)
     for refund_uuid in {key.refund_uuid for key in returned if key.refund_uuid}:

@@ -47,20 +47,25 @@ def _succeed(accounts: Accounts, refund: Refund, now: datetime) -> None:
 
 
 def _end_shares(accounts: Accounts, now: datetime) -> None:
-    """Close what was still owed to the lead, as the mates have it back, and end shares and links."""
+    """End the shares and links of a refunded order."""
+    close_shares(accounts, now)
     for share in accounts.shares:
-        _, part = accounts.reimbursement(share)
-        owed = accounts.owed_to_lead(share) - part.outstanding
-        if owed > 0:
-            card = accounts.cards[share.payment_id] if share.payment_id else None
-            if card is not None:
-                bookings.close_owed(card.payment, share.pk, owed, note=REFUNDED, now=now, cause=PUMP)
         if share.status in SHARE_PAID:
             share.move(ShareStatus.REFUNDED, ended_at=now)
         for kind in (kinds.SHARE_NOT_REIMBURSED, kinds.OWED_BEYOND_CARD):
             reporting.close_resolved(kind, share.pk, note=REFUNDED, now=now)
     links = accounts.checkout.payment_requests.filter(status=ShareStatus.OPEN)
     links.update(status=ShareStatus.CANCELLED, ended_at=now, **NO_CLAIM)
+
+
+def close_shares(accounts: Accounts, now: datetime) -> None:
+    """Close what a refunded order still owes the lead for shares, as the mates have it back."""
+    for share in accounts.shares:
+        owed = wants.rest_of(accounts, share, [])
+        card = accounts.cards[share.payment_id] if share.payment_id else None
+        if owed > 0 and card is not None:
+            closed = bookings.close_owed(card.payment, share.pk, owed, note=REFUNDED, now=now, cause=PUMP)
+            accounts.bookings.append(closed)
 
 
 def _fail(accounts: Accounts, refund: Refund, want: Want, now: datetime) -> None:

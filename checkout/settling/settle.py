@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from django.db.models import Q
-
 from checkout.models import Checkout, Refund
 from checkout.settling import cards, closings, refund_end, wants
 from checkout.settling.cards import Accounts
@@ -36,10 +34,11 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
     accounts = cards.read(checkout)
     if disputes.is_open(checkout.pk):
         _plan(accounts, [], now, cause)
-        closings.follow_returns(accounts, now)
+        closings.follow_returns(accounts, now, is_disputed=True)
         return
-    if checkout.status != Status.CAPTURED:
-        _settle_refund(accounts, now, cause)
+    refund = wants.current_refund(accounts)
+    if refund is not None:
+        _settle_refund(accounts, refund, now, cause)
     if checkout.status == Status.CAPTURED:  # also if its refund has just failed
         _settle_captured(accounts, now, cause)
     closings.follow_returns(accounts, now)
@@ -67,14 +66,15 @@ def _settle_captured(accounts: Accounts, now: datetime, cause: Cause) -> None:
     closings.end_reimbursed(accounts, now)
 
 
-def _settle_refund(accounts: Accounts, now: datetime, cause: Cause) -> None:
-    refunds = accounts.checkout.refunds.filter(Q(status=Refund.Status.PENDING) | Q(settled_at__isnull=False))
-    refund = refunds.latest("created_at")
+def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cause) -> None:
     wanted = wants.refund_parts(accounts, refund, now)
     _plan(accounts, wanted, now, cause)
     is_pending = refund.status == Refund.Status.PENDING
     if is_pending and not any(want.is_open for want in wanted):
         refund_end.end(accounts, refund, wanted, now)
+    if accounts.checkout.status == Status.REFUNDED:
+        closings.follow_lead_disputes(accounts, now)
+        refund_end.close_shares(accounts, now)
 
 
 def _report_excess(accounts: Accounts) -> None:

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Q
 
 from checkout.models import PaymentRequest, Refund
 from checkout.settling.cards import REFUSED, Accounts, Key, Part
-from checkout.states import ShareStatus
+from checkout.states import ShareStatus, Status
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Operation
@@ -46,6 +47,20 @@ class Want:
         return self.at is not None or any(row.ended_at is None for row in self.part.attempts)
 
 
+def of(accounts: Accounts, now: datetime) -> list[Want]:
+    """Return what the cards of a captured, refunding or refunded order are owed."""
+    refund = current_refund(accounts)
+    return refund_parts(accounts, refund, now) if refund else reimbursements(accounts, now)
+
+
+def current_refund(accounts: Accounts) -> Refund | None:
+    """Return the refund of an order that is being refunded, or was; None for a captured order."""
+    if accounts.checkout.status == Status.CAPTURED:
+        return None
+    refunds = accounts.checkout.refunds
+    return refunds.filter(Q(status=Refund.Status.PENDING) | Q(settled_at__isnull=False)).latest("created_at")
+
+
 def reimbursements(accounts: Accounts, now: datetime) -> list[Want]:
     """Return what the lead's card is owed for the shares that mates have paid (rule reimburse.lead)."""
     return list(_reimbursements(accounts, now))
@@ -75,7 +90,7 @@ def due_at(paid_at: datetime) -> datetime:
 def refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[Want]:
     """Return what each card is owed of a refund, which is all that the card still bears (rule refund.same_cards).
 
-    A part that failed is tried again once another one has given something back; until then the whole refund may fail.
+    A part that failed is tried again once another one has succeeded. Until then the whole refund can fail.
     """
     found, has_given = [], refund.settled_at is not None or has_begun(accounts, refund)
     for card in accounts.cards.values():
@@ -108,17 +123,12 @@ def _is_refused(part: Part) -> bool:
 
 
 def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
-    """Return when a part is sent: `first`, or `gap` after a refusal. None after three days of attempts.
-
-    It is not sent while an earlier call of it can still be carried out.
-    """
+    """Return when a part is sent: `first`, or `gap` after a refusal. None after three days of attempts."""
     last = part.last
     if last is None or last.state not in REFUSED or last.ended_at is None:
         return first
-    began_at = min(row.created_at for row in part.attempts if row.attempts)
-    if now - began_at >= TRIED_FOR:
-        return None
-    return max(first, last.ended_at + gap, part.calls_end_at or first)
+    began_at = min(row.created_at for row in part.tried)
+    return max(first, last.ended_at + gap) if now - began_at < TRIED_FOR else None
 
 
 def _report(want: Want, kind: DiscrepancyKind, subject: UUID) -> None:

@@ -73,7 +73,7 @@ def _adopted(reading: Reading, told: RefundRecord) -> Operation | None:
         payment=reading.payment,
         kind=Kind.REFUND,
         amount=told.amount,
-        state=State.PENDING,  # which never holds up our own operations on the card
+        state=State.PENDING,
         reference=told.reference,
         attempts=1,
         first_sent_at=reading.checkout.created_at,

@@ -97,7 +97,7 @@ def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:
     """Return who still asks for a share after a no, and until when; None if nobody does."""
     share, checkout = target.share, target.checkout
     may = share is not None and bending.may_reconsider(share, clock.now())
-    if share is None or not may or checkout.status != Status.CAPTURED or disputes.standing(checkout.pk):
+    if share is None or not may or not bending.may_be_asked(checkout):
         return None
     return {
         "action": target.address("reconsider"),

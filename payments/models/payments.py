@@ -159,8 +159,7 @@ class Operation(PreparedModel):
         help_text="By the database's clock, which judges how long it is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
-    # It holds up other operations on its payment. One that is accepted and not confirmed does too, except a refund,
-    # beside which the next one may go on.
+    # It was sent and has no clear answer yet. It holds up other operations on its payment, except if both are refunds.
     is_open = _generated(
         Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
     )

@@ -119,11 +119,15 @@ def _fails(copy: Path, mutant: Mutant) -> bool:
     place = copy / mutant.module
     try:
         place.write_text(mutant.code)
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-        return (
-            subprocess.run(command, cwd=copy, env=env, timeout=SECONDS, check=False, **quiet).returncode != 0
+        ended = subprocess.run(
+            command,
+            cwd=copy,
+            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+            timeout=SECONDS,
+            check=False,
+            capture_output=True,
         )
+        return ended.returncode != 0
     except subprocess.TimeoutExpired:
         return True
     finally:

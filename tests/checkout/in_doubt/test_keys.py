@@ -5,14 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import captures, refunds, tasks
+from checkout import captures, refunds
 from checkout.models import Checkout
-from checkout.remedies import sending
+from checkout.remedies import settling_outside
 from checkout.remedies.asking import NotAllowed
 from checkout.restore import repairing
 from config.lib import clock
 from payments import planning
-from payments.inquiring import reconciliation
 from payments.models import Operation
 from payments.providers.sandbox import bank
 from payments.providers.sandbox.models import Call, Charge
@@ -133,21 +132,19 @@ class TestRefusalThatNamesNoRefund:
 
     def test_leaves_an_earlier_call_open_until_its_key_has_ended(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()
-        last_sent_at = keys(reimbursement)[0].last_sent_at
-        assert last_sent_at is not None
-        refused, again = keys(reimbursement)
-        assert (refused.state, again.state) == ("failed", "planned")
-        assert again.next_attempt_at == last_sent_at + timedelta(hours=25)
+        (kept,) = keys(reimbursement)
+        assert (kept.state, kept.reason) == ("unknown", "invalid_request")
+        with pytest.raises(NotAllowed, match=r"failed, or came back"):
+            settling_outside.settle_outside(reimbursement.pk, note="Cash", cause=CAUSE)
         carry_out_late(reimbursement)
-        reconciliation.run()
-        tasks.answer_inquiries()
         assert given_back(reimbursement) == 2000
-        assert sorted(refund.state for refund in keys(reimbursement)) == ["failed", "succeeded"]
+        assert [refund.state for refund in keys(reimbursement)] == ["succeeded"]
 
-    def test_is_given_in_no_other_way_meanwhile(self, reimbursement: Operation) -> None:
+    def test_gets_a_new_key_once_no_call_can_be_carried_out(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()
-        with pytest.raises(NotAllowed, match="could still be carried out"):
-            sending.send_again(reimbursement.pk, cause=CAUSE)
+        pass_time(reimbursement, hours=26)
+        assert given_back(reimbursement) == 2000
+        assert [refund.reason for refund in keys(reimbursement)] == ["new_key", ""]
 
     def test_is_tried_again_after_the_usual_gap_if_it_was_sent_once(self, reimbursement: Operation) -> None:
         break_down("refund", "not_accepted")

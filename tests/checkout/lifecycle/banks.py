@@ -83,7 +83,7 @@ class SandboxBank:
         *("down", "error", "done_then_reset", "done_then_error", "replayed_500"),
         *("refund_card_closed", "not_accepted"),
     )
-    faults = (
+    faults: Sequence[tuple[Any, ...]] = (
         *(("refund", mode) for mode in REFUND),
         *(("capture", mode) for mode in ("down", "done_then_reset", "error", "pending")),
         *(("look_up", mode) for mode in ("down", "not_vouched")),
@@ -169,7 +169,7 @@ class StripeBank:
         "closed": "pm_card_refundFail",
         "returns": "pm_card_refundFail",
     }
-    faults = (
+    faults: Sequence[tuple[Any, ...]] = (
         *(("refund", goes) for goes in Goes),
         *(("capture", goes) for goes in Goes if goes != Goes.REPLAYED_ERROR),
         *(("movements", goes) for goes in (Goes.SILENT, Goes.ERROR)),

@@ -1,6 +1,7 @@
 """Each card gets what it is owed, once: whatever mates, merchants, staff, banks and operators do, in any order."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -175,6 +176,52 @@ class TestADispute:
         shared.refresh_from_db()
         assert (shared.status, planned()) == ("refunded", [])
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.rule("dispute.lost")
+    def test_that_the_lead_won_after_all_was_refunded_and_came_back_closes_what_is_owed(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        outside.reimburse(unpaid, pay)
+        assert refund(unpaid).status == "refunded"
+        outside.come_back()
+        assert outside.balances(unpaid)["lead"] == -3000
+        found = outside.dispute(unpaid.payment)
+        outside.decide(found, is_won=False)
+        assert outside.balances(unpaid) == {}
+        assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
+        outside.decide(found, is_won=True)
+        assert outside.balances(unpaid)["lead"] == -3000
+
+    @pytest.mark.rule("dispute.booked")
+    def test_whose_money_moves_after_its_decision_is_heard_settles_the_order_then(
+        self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The books have the decision first, and the line that gives the money back later."""
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        found = outside.dispute(captured.payment)
+        client.ask("decide", payment=captured.payment_id, is_won=True)
+        books = client.ask("movements", payment=captured.payment_id)
+        early = replace(books, disputes=[replace(books.disputes[0], lines=books.disputes[0].lines[:1])])
+        with monkeypatch.context() as before:
+            before.setitem(client.OTHERS, "movements", lambda **_: early)
+            outside.ask_about(captured.payment)
+        found.refresh_from_db()
+        assert (found.status, planned()) == ("won", [])
+        outside.ask_about(captured.payment)
+        assert planned() == [("4242", 9000)]
+
+    @pytest.mark.rule("dispute.lost")
+    def test_that_the_lead_won_and_lost_again_on_appeal_after_the_refund_owes_the_lead_no_share(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        unpaid.refresh_from_db()
+        found = outside.dispute(unpaid.payment)
+        outside.decide(found, is_won=False)
+        assert refund(unpaid).status == "refunded"
+        outside.decide(found, is_won=True)
+        settle_all(unpaid)
+        assert outside.balances(unpaid) == {}
+        assert not Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None).exists()
 
     @pytest.mark.rule("dispute.lost")
     def test_lost_while_a_refund_is_under_way_lets_it_end(self, captured: Checkout) -> None:

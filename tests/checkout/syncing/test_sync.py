@@ -74,6 +74,7 @@ def test_books_are_recorded_whole_before_they_are_judged(
 ) -> None:
     """Staff gave £60 back, which failed, and then again: one reading brings both, and never £120."""
     monkeypatch.setattr(outside, "hear", lambda: None)
+    assert captured.payment_id is not None
     for _ in range(2):
         reference = outside.refund_outside(captured.payment, 6000)
         bank_settling.settle_due()
