@@ -28,6 +28,19 @@ from django.db.models import F
 from payments.models import Operation
 Operation.objects.filter(payment__checkout_uuid="{}").update(created_at=F("created_at") - timedelta(minutes=20))
 """
+GIVE_UP = """
+from time import sleep
+from checkout.remedies import giving_up
+from checkout.remedies.asking import NotAllowed
+from payments.cause import PUMP
+from payments.models import Operation
+for _ in range(40):
+    for found in Operation.objects.filter(kind="authorize", state="unknown"):
+        try:
+            giving_up.give_up(found.pk, note="It never arrived.", cause=PUMP)
+        except NotAllowed:  # the pump is asking about it just now
+            sleep(0.5)
+"""
 MARK = """
 from payments.models import DatabaseMark
 DatabaseMark.objects.update(server={})
@@ -141,6 +154,12 @@ def leave_in_doubt(world: World) -> None:
     world.service.command("shell", "--command", AGE_OPERATIONS.format(uuid))
 
 
+def give_up(world: World) -> None:
+    """Mend the bank, and give the operation up as an operator does: else it stays in doubt for a day."""
+    mend_the_bank(world)
+    world.service.command("shell", "--command", GIVE_UP)
+
+
 def forge_a_notification(world: World) -> None:
     requests.post(f"{world.merchant.base_url}/provider/notifications", json={"id": "x"}, timeout=10)
 
@@ -191,7 +210,7 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
     "nobody tells": (nobody_tells, {"HoldsUnheard"}, whole_again),
     "endpoint fails": (untaken(500), {"HoldsUnheard"}, take_webhooks),
     "endpoint refuses": (untaken(400), {"HoldsUnheard"}, take_webhooks),
-    "an operation that stays in doubt": (leave_in_doubt, {"OutcomeUnknown"}, mend_the_bank),
+    "an operation that stays in doubt": (leave_in_doubt, {"OutcomeUnknown"}, give_up),
     "a forged notification": (forge_a_notification, {"Discrepancies"}, close_discrepancies),
     "a partition missing": (lose_a_partition, {"PartitionsMissing"}, make_partitions),
     "a night without reconciliation": (miss_a_night, {"ReconciliationLate"}, reconcile),
