@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import settling
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments import open_operations, operations, planning
@@ -85,8 +84,7 @@ def leave_old_keys(payment_uuid: UUID) -> int:
         outcome = operations.look_up(operation)
         if outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched:
             with transaction.atomic(durable=True):
-                checkout = Checkout.objects.locked(operation.payment.checkout_uuid)
+                Checkout.objects.locked(operation.payment.checkout_uuid)
                 planning.leave_key(operation, now=clock.now())
-                settling.settle(checkout, clock.now())
             count += 1
     return count

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from checkout.models import Change
+from django.db import transaction
+
+from checkout import settling
+from checkout.models import Change, Checkout
 from checkout.restore import rebuilding
 from checkout.syncing import sync
 from config.lib import clock
@@ -31,6 +34,7 @@ class Repair:
 
     payments: int = 0
     synced: int = 0
+    moved: set[UUID] = field(default_factory=set)
     unknown: set[UUID] = field(default_factory=set)
 
     @property
@@ -53,6 +57,7 @@ def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Rep
             tell(f"Round {number}: {done.written - before} written again.")
             if done.written == before:
                 break
+        _settle(done.moved)
         reconciliation.run(since)
         planning.assume_sent(since, clock.now())
     opening.open_again()
@@ -72,10 +77,20 @@ def _round(since: datetime, done: Repair) -> None:
         _write_payment(told, done)
         moved.add(told.payment)
     moved.update(safe_answers.payments(bank.changed(since)))
+    done.moved |= moved
     for kind in (Payment.Kind.ORDER, Payment.Kind.SHARE):
         for payment_uuid in _of_kind(moved, kind):
             done.synced += sync.sync(payment_uuid, is_restored=True)
             done.synced += rebuilding.leave_old_keys(payment_uuid)
+
+
+def _settle(moved: Iterable[UUID]) -> None:
+    """Settle the orders of these payments, now that the books of all their cards are recorded."""
+    orders = Payment.objects.filter(pk__in=list(moved)).values_list("checkout_uuid", flat=True)
+    for checkout_uuid in sorted(set(orders)):
+        with transaction.atomic(durable=True):
+            checkout = Checkout.objects.locked(checkout_uuid)
+            settling.settle(checkout, clock.now())
 
 
 def _of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID]:

@@ -75,5 +75,6 @@ def follow(reading: Reading, books: Books) -> bool:
     refunds.report_missing(reading, books.refunds)
     if any(changes):
         pauses.give_back(reading.checkout, reading.now)
-        settling.settle(reading.checkout, reading.now)
+        if not reading.is_restored:  # else once the books of all its cards are recorded
+            settling.settle(reading.checkout, reading.now)
     return any(changes)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import HealthCheck
+from hypothesis import HealthCheck, Phase
 from hypothesis import settings as how
 from hypothesis.stateful import run_state_machine_as_test
 from pytest_django.fixtures import Settings
@@ -26,6 +26,7 @@ ORDINARY = how(
     deadline=None,
     derandomize=False,
     print_blob=True,
+    phases=[Phase.generate],  # to shrink a walk takes hours
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

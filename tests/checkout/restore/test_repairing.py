@@ -296,3 +296,20 @@ class TestTheCommand:
         assert opening.is_closed() and anew(held).status == "authorized"
         self.run()
         assert anew(held).status == "captured"
+
+
+@pytest.mark.rule("restore.repair")
+def test_share_that_was_paid_and_reimbursed_in_the_lost_time_is_no_surplus(
+    unpaid: Checkout, pay: Callable[..., Checkout]
+) -> None:
+    """The lead's card is read first, and has got a share that nobody seems to have paid by then."""
+    (share,) = mates.split(unpaid, 3000)
+    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    backup, began = Backup(), clock.now()
+    mates.pay(share)
+    assert mates.settled(share) == "reimbursed"
+    backup.restore()
+    repaired(began)
+    share.refresh_from_db()
+    assert share.status == "reimbursed"
+    assert not Discrepancy.objects.filter(kind="card_got_too_much").exists()
