@@ -12,7 +12,8 @@ from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending, settling_outside
 from config.lib import clock
 from payments.models import Booking, Discrepancy, Movement, Operation, Payment
-from payments.providers.sandbox import client
+from payments.providers.sandbox import client, fault_injection
+from payments.providers.sandbox import settling as bank_settling
 from payments.providers.sandbox.models import Call
 from tests import mates, outside
 from tests.factories import CAUSE
@@ -192,6 +193,17 @@ class TestADispute:
         outside.decide(found, is_won=True)
         assert outside.balances(unpaid)["lead"] == -3000
 
+    @pytest.mark.rule("dispute.lost")
+    def test_that_a_mate_won_closes_the_report_that_no_card_can_take_the_share(
+        self, unpaid: Checkout, shared: PaymentRequest
+    ) -> None:
+        unpaid.refresh_from_db()
+        outside.refund_outside(unpaid.payment, 9000)
+        reports = Discrepancy.objects.filter(kind="owed_beyond_card", closed_at=None)
+        assert reports.count() == 1
+        outside.decide(outside.dispute(shared.payment), is_won=False)
+        assert not reports.exists()
+
     @pytest.mark.rule("dispute.booked")
     def test_whose_money_moves_after_its_decision_is_heard_settles_the_order_then(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
@@ -248,6 +260,25 @@ class TestADispute:
         outside.hear()
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         assert planned() == [("4242", 7000)]
+
+
+class TestARefundedOrder:
+    @pytest.mark.rule("doubt.old_key")
+    def test_whose_dashboard_refund_failed_lets_an_operator_give_what_the_card_refuses(
+        self, captured: Checkout
+    ) -> None:
+        assert captured.payment_id is not None
+        reference = outside.refund_outside(captured.payment, 4000)
+        assert refund(captured).status == "refunded"
+        fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
+        bank_settling.end_refund(
+            payment=captured.payment_id, reference=reference, fails_with=bank_settling.CLOSED
+        )
+        outside.hear()
+        mates.pump(captured.pk)
+        refused = Operation.objects.get(kind="refund", state="failed", amount=4000)
+        settling_outside.settle_outside(refused.pk, note="By bank transfer", cause=CAUSE)
+        assert outside.balances(captured) == {"provider": 4000, "outside": -4000}
 
 
 class TestARefundThatCameBack:

@@ -79,6 +79,14 @@ class TestAPlannedRefund:
             assert not want.is_met_by(Operation(**facts)), differs
 
 
+def test_refund_whose_sending_a_restore_has_lost_is_tried_again_after_the_usual_gap() -> None:
+    """The books have refused it, and the restored row has never been sent."""
+    ended_at = clock.now()
+    refused = Operation(state="failed", reason="refused", attempts=0, created_at=ended_at, ended_at=ended_at)
+    at = wants._at(cards.Part([refused]), ended_at, timedelta(hours=1), ended_at)
+    assert at == ended_at + timedelta(hours=1)
+
+
 @pytest.mark.rule("refund.goes_on")
 class TestAPartThatTheCardCannotTake:
     def parts(self, refund: Refund) -> list[Operation]:
