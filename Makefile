@@ -114,7 +114,7 @@ check: export STRIPE_SECRET_KEY := sk_live_nobody
 check: export STRIPE_PUBLISHABLE_KEY := pk_live_nobody
 check: export STRIPE_WEBHOOK_SECRET := whsec_nobody
 check: export SMS_SENDER := adapter.of.production.Sender
-check: $(INSTALLED) $(LINTERS_INSTALLED) ## Format, lint, types, floors, rules against tests, migrations, production settings, the API's document
+check: $(INSTALLED) $(LINTERS_INSTALLED) ## Format, lint, types, layers, rules against tests, migrations, production settings, the API's document
 	@! git grep -nE '^(<{7}|>{7}) ' # left over from a merge
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -1,1 +1,1 @@
-"""The order: states, capture and refund, mates' shares, operations in doubt until they end, and the merchant API."""
+"""The order: states, capture, refund, mates' shares, operations in doubt, and the merchant API."""

@@ -1,4 +1,7 @@
-"""The admin of orders: checkouts, which can be cancelled, items, history, refunds, shares, API calls, customers."""
+"""Admin of orders: checkouts, items, history, refunds, shares, API calls and customers.
+
+Operators can cancel a checkout here.
+"""
 
 from typing import Any
 
@@ -40,7 +43,7 @@ UNPAID = "It ends unpaid, and nothing is held."
 
 
 def _of_one(checkout: Checkout) -> dict[str, Any]:
-    """Return the words of the question about cancelling this one order."""
+    """Return the words of the question whether to cancel this one order."""
     words, told = {"button": "Yes, cancel it"}, TOLD.format(checkout.merchant)
     if checkout.status == Status.CREATED:
         words["text"] = f"{UNPAID} {told}"
@@ -75,11 +78,12 @@ admin.site.register(Booking, remedies_admin.RemediedBookingAdmin)
 admin.site.register(Discrepancy, remedies_admin.FoundDiscrepancyAdmin)
 
 EMPTY = (None, "")
-TIMES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # as the page says
+TIMES = {"created_at": "made", "authorized_at": "held", "capture_before": "hold ends"}  # labels of the page
+# The statuses that have other words on their badges.
 AS_BADGES = {
     Status.CREATED: "Not paid yet",
     Status.AUTHORIZED: "Held",
-}  # states that their badges call otherwise
+}
 BUSY = "a card operation is open. Try again in a moment."
 REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
@@ -90,7 +94,10 @@ REFUSALS = {
 
 
 class Trouble(admin.SimpleListFilter):
-    """The filter by what an order's state does not say: in doubt among all, the others among the newest."""
+    """Filter for problems that an order's state does not show.
+
+    Orders in doubt are found among all orders. The others are found among the newest.
+    """
 
     title = "needs a look"
     parameter_name = "trouble"
@@ -106,7 +113,7 @@ class Trouble(admin.SimpleListFilter):
 
 
 def _state(status: str) -> str:
-    """Return an order's state as its badge reads."""
+    """Return the words of an order's state on its badge."""
     return AS_BADGES.get(Status(status), str(Status(status).label))
 
 
@@ -123,7 +130,7 @@ def _disputed() -> QuerySet[Any, Any]:
 
 
 def _refund_failed() -> QuerySet[Any, Any]:
-    """Return the orders with a failed refund that no later one has made good."""
+    """Return the orders with a failed refund and no later one that is pending or settled."""
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     newest = Refund.objects.order_by("-pk").values("pk")[: lists.LOOKED_THROUGH]
     rows = Refund.objects.filter(~Exists(tried_again), pk__in=newest, status=Refund.Status.FAILED)
@@ -132,7 +139,7 @@ def _refund_failed() -> QuerySet[Any, Any]:
 
 @admin.register(Checkout)
 class CheckoutAdmin(MoneyAdmin):
-    """An order with all that belongs to it on its page."""
+    """Admin of checkouts. The page of each one shows everything that belongs to it."""
 
     actions = ("cancel",)
     list_display = ("merchant_order_id", "merchant", "status", "amount", "created_at", "id")
@@ -142,17 +149,18 @@ class CheckoutAdmin(MoneyAdmin):
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
-    unindexed = ("payment", "lead")  # a payment's page names its order by the uuid, a person's by `Lead`
+    # A payment's page names its order by the uuid, and `Lead` leads to the orders of a person.
+    unindexed = ("payment", "lead")
     amounts = ("amount", "refunded_amount")
     panels = (("checkout.change", "checkout"),)
     counts_records = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Read each with the time at which it was read, so that a page tells its age."""
+        """Return the rows with the time at which they were read, so that a page can show its age."""
         return reading.with_read_at(settling.with_untold(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
-        """Return what it has: a field that is empty is left out of its page."""
+        """Return the fields of the page, without those that are empty."""
         empty = (
             {field.name for field in self.opts.fields if field.value_from_object(obj) in EMPTY}
             if obj
@@ -195,7 +203,7 @@ class CheckoutAdmin(MoneyAdmin):
 
 
 def _cancel(checkout: Checkout, cause: Cause) -> str:
-    """Cancel a checkout; return why it was not, "" when it was."""
+    """Cancel a checkout; return the reason if it was not cancelled, else ""."""
     try:
         ended = cancellations.cancel(checkout.merchant, checkout.pk, cause=cause)
     except cancellations.NotCancellable as refusal:
@@ -262,7 +270,7 @@ class RefundAdmin(MoneyAdmin):
 
 
 class AnswerFilter(admin.SimpleListFilter):
-    """The filter by how a call was answered, among the newest."""
+    """Filter by the kind of answer, among the newest calls."""
 
     title = f"answer, among the newest {lists.LOOKED_THROUGH:,}"
     parameter_name = "answer"
@@ -281,7 +289,7 @@ class AnswerFilter(admin.SimpleListFilter):
 
 @admin.register(ApiCall)
 class ApiCallAdmin(ReadOnlyAdmin):
-    """What was called, and with which status it was answered."""
+    """Admin of API calls, with the status of each answer."""
 
     list_display = ("created_at", "merchant", "method", "path", "status", "error_code", "param", "request_id")
     list_filter = (AnswerFilter,)
@@ -292,7 +300,7 @@ class ApiCallAdmin(ReadOnlyAdmin):
 
 @admin.register(IdempotencyKey)
 class IdempotencyKeyAdmin(ReadOnlyAdmin):
-    """Which keys of the last day are taken; the answer itself is the merchant's."""
+    """Admin of the last day's idempotency keys. It hides the answers, which belong to the merchant."""
 
     list_display = ("created_at", "merchant", "key", "checkout_uuid", "status")
     search_fields = ("id", "key")
@@ -304,17 +312,17 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
 
 @admin.register(ProofRun)
 class ProofRunAdmin(ReadOnlyAdmin):
-    """How far each proof of everything came, and what it found."""
+    """Admin of the proofs of all checkouts: how far each one came, and what it found."""
 
     list_display = ("begun_at", "ended_at", "checkout_count", "breach_count", "is_scheduled")
 
 
 @admin.register(Customer)
 class CustomerAdmin(ReadOnlyAdmin):
-    """Shows only the last digits of a phone number."""
+    """Admin of customers. It shows only the last digits of a phone number."""
 
     list_display = ("id", "__str__", "created_at")
-    search_fields = ("id",)  # by a number they are found in the operators' search, which is written down
+    search_fields = ("id",)  # the operators' search finds them by number, and logs the search
     secret = ("phone", "name")
     also = ("__str__",)
 
@@ -327,7 +335,7 @@ class MerchantCustomerAdmin(ReadOnlyAdmin):
 
 @admin.register(GroupLink)
 class GroupLinkAdmin(ReadOnlyAdmin):
-    """Never shows the link: anybody who has it may take a share."""
+    """Admin of group links. It never shows the link, because anyone who has it may take a share."""
 
     list_display = ("checkout", "created_at")
     search_fields = ("checkout",)
@@ -349,7 +357,7 @@ class LeadToldAdmin(ReadOnlyAdmin):
 
 @admin.register(Prefill)
 class PrefillAdmin(ReadOnlyAdmin):
-    """Shows only the last digits of a phone number."""
+    """Admin of prefills. It shows only the last digits of a phone number."""
 
     list_display = ("checkout", "__str__", "locale")
     search_fields = ("checkout",)
@@ -359,7 +367,7 @@ class PrefillAdmin(ReadOnlyAdmin):
 
 @admin.register(PaymentRequest)
 class PaymentRequestAdmin(MoneyAdmin):
-    """Never shows the link: anybody who has it may pay."""
+    """Admin of shares. It never shows the link, because anyone who has it may pay."""
 
     list_display = ("id", "position", "checkout", "amount", "status", "expires_at", "paid_at")
     list_filter = ("status",)

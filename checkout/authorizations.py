@@ -1,6 +1,6 @@
-"""Authorizing: hold the checkout's amount on the lead's card.
+"""Authorization: the service holds the checkout's amount on the lead's card.
 
-Three phases: commit the intent, call with no transaction open, lock again and record the outcome.
+It has three phases: commit the intent, call with no transaction open, lock again and record the outcome.
 """
 
 from collections.abc import Callable
@@ -26,16 +26,16 @@ State: TypeAlias = Operation.State
 
 
 class NotPayable(StateConflict):
-    """The checkout is paid, expired or cancelled already."""
+    """The checkout is already paid, expired or cancelled."""
 
 
 class NotTheLead(Exception):
-    """Somebody else has signed in since, and is the lead now (rule pay.lead)."""
+    """Another person has signed in since, and is the lead now (rule pay.lead)."""
 
 
 @dataclass(frozen=True)
 class Paid:
-    """What became of an attempt to pay; NEEDS_ACTION names the page on which the payer confirms."""
+    """Result of an attempt to pay. With NEEDS_ACTION, the payer confirms on the page `action_url`."""
 
     verdict: Verdict
     reason: str = ""
@@ -53,12 +53,13 @@ def authorize(
 ) -> Paid:
     """Hold the checkout's amount on the card: `created` becomes `authorized`.
 
-    The page's `language` is kept of a lead who shares the cost, to whom texts may go later (rule lead.language).
+    If the lead shares the cost, the page's `language` is stored, because texts can be sent to the lead later
+    (rule lead.language).
 
-    An earlier card whose challenge is open, or whose bank has been silent for a minute, is given up for this
-    one. `admit` is called in the transaction that begins the operation; what it raises ends that. Raises NotPayable,
-    NotTheLead, OperationInProgress, switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy.
-    Rules pay.held, pay.one_hold, pay.another_card.
+    An earlier card is given up for this one if its challenge is open, or if its bank has not answered for a
+    minute. `admit` is called in the transaction that begins the operation. An exception from it ends that
+    transaction. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
+    switches.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -79,7 +80,7 @@ def authorize(
 
 
 def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> None:
-    """Write who pays, and in which language if texts may go to them later, where that is new."""
+    """Write who pays and, for a lead who shares the cost, the language. Write only what is new."""
     facts: dict[str, Any] = {}
     if lead is not None and checkout.lead_id is None:
         facts["lead"] = lead
@@ -90,9 +91,10 @@ def _note_payer(checkout: Checkout, lead: Customer | None, language: str) -> Non
 
 
 def hold(begin: Callable[[Slot], Operation]) -> Paid:
-    """Hold money on a card: commit the intent, which is `begin` and takes the slot; call; lock again and record.
+    """Hold money on a card, in three phases.
 
-    Raises bulkhead.Busy, and what `begin` raises.
+    `begin` takes the slot and commits the intent. After the call, the checkout is locked again and the
+    outcome recorded. Raises bulkhead.Busy, and what `begin` raises.
     """
     deadline = Deadline.after(operations.PATIENCE)
     with bulkheads.PAYERS.slot() as slot:
@@ -108,7 +110,7 @@ def hold(begin: Callable[[Slot], Operation]) -> Paid:
 
 
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
-    """Whether the checkout is unpaid, after letting it expire if it is late.
+    """Return whether the checkout is unpaid. A late one expires first.
 
     Raises NotTheLead, OperationInProgress, switches.MerchantSuspended, switches.AllStopped.
     """
@@ -129,9 +131,9 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
 def new_payment(
     checkout: Checkout, card: CardUse, kind: Payment.Kind, *, of: Checkout | PaymentRequest
 ) -> Payment:
-    """Write the payment by this card of the whole checkout, however it is split, or of a mate's share.
+    """Write the payment by this card of the whole checkout or of a mate's share.
 
-    Rule split.full_hold.
+    The lead's card pays the whole checkout, even if the cost is split. Rule split.full_hold.
     """
     return Payment.objects.create(
         merchant_id=checkout.merchant_id,

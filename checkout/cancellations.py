@@ -1,4 +1,4 @@
-"""Cancelling: the merchant releases a hold, or ends an unpaid checkout. Nobody outside is waited for."""
+"""Cancellation of a hold or of an unpaid checkout by its merchant. It does not wait for the provider."""
 
 from datetime import datetime
 from uuid import UUID
@@ -14,20 +14,20 @@ from payments.models import Merchant
 
 
 class NotCancellable(StateConflict):
-    """A paid checkout is refunded instead; an expired one has ended (rule cancel.refused)."""
+    """The checkout is paid, and can only be refunded, or it has expired (rule cancel.refused)."""
 
 
 def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Cause) -> Checkout:
-    """Release the hold, or end an unpaid checkout: it becomes `voided`; a voided one is returned as it is.
+    """Release the hold, or end an unpaid checkout: it becomes `voided`.
 
-    Raises Checkout.DoesNotExist, NotCancellable, OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.repeat,
-    cancel.refused.
+    A voided checkout is returned unchanged. Raises Checkout.DoesNotExist, NotCancellable,
+    OperationInProgress. Rules cancel.held, cancel.unpaid, cancel.repeat, cancel.refused.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = checkout.locked_at
         expiry.expire_if_due(checkout, now)
-        can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # else no waiting helps
+        can_end = checkout.status in (Status.CREATED, Status.AUTHORIZED)  # otherwise waiting cannot help
         if can_end and open_operations.open_operation(checkout.pk) is not None:
             raise OperationInProgress
         if can_end:
@@ -38,7 +38,7 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
 
 
 def _void(checkout: Checkout, note: str, now: datetime, cause: Cause) -> None:
-    """Void a locked checkout, held or unpaid, for its merchant."""
+    """Void a locked checkout, held or unpaid, on its merchant's request."""
     was_held = checkout.status == Status.AUTHORIZED
     reason = VoidReason.MERCHANT_CANCEL
     checkout.move(Status.VOIDED, cause, now, voided_at=now, void_reason=reason, cancel_note=note)

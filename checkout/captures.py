@@ -1,6 +1,6 @@
-"""Capturing: the merchant takes the money that is held.
+"""Capture: the merchant takes the money that is held.
 
-Three phases: commit the intent, call with no transaction open, lock again and record the outcome.
+It has three phases: commit the intent, call with no transaction open, lock again and record the outcome.
 """
 
 import time
@@ -21,10 +21,10 @@ from payments.models import Merchant, Operation
 from payments.provider import Outcome, Verdict
 
 CAPTURE_SECONDS = 8.0  # for the whole call: a merchant makes it while answering a webhook, within 15 s
-LOCK_SECONDS = 3.0  # how long a statement waits for a row at most (lock_timeout)
-RECORD_SECONDS = 3.2  # of CAPTURE_SECONDS, kept for the second lock and the recording
+LOCK_SECONDS = 3.0  # maximum wait of a statement for a row (lock_timeout)
+RECORD_SECONDS = 3.2  # part of CAPTURE_SECONDS for the second lock and the recording
 JOIN_SECONDS = 2.0
-ASK_AGAIN_SECONDS = 0.3  # between look-ups of a capture that is accepted and not confirmed
+ASK_AGAIN_SECONDS = 0.3  # between look-ups of a capture that is accepted but not confirmed
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
@@ -42,7 +42,7 @@ class PartialCaptureNotSupported(Exception):
 
 
 class ProviderRefused(Exception):
-    """The provider clearly said no, for `reason` where it named one; nothing has changed.
+    """The provider refused the capture, and no state has changed. `reason` is empty if it named none.
 
     Rule capture.provider_refused.
     """
@@ -53,14 +53,14 @@ class ProviderRefused(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """The provider gave no clear answer in time. The pump finds out; asking again is safe."""
+    """The provider gave no clear answer in time. The pump finds the outcome, and a repeated call is safe."""
 
 
 def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = None, cause: Cause) -> Checkout:
-    """Take the held money: `authorized` becomes `captured`; a captured checkout is returned as it is.
+    """Take the held money: `authorized` becomes `captured`. A captured checkout is returned unchanged.
 
-    The deadline is judged by the database's clock under the row's lock. A capture that finds another one
-    open waits two seconds for it. The call ends within eight seconds. Raises Checkout.DoesNotExist,
+    The database's clock decides about the deadline, read under the row's lock. A capture that finds another
+    one open waits two seconds for it. The call ends within eight seconds. Raises Checkout.DoesNotExist,
     NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused, OutcomeUnknown,
     switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy. Rules capture.takes, capture.repeat,
     capture.deadline, capture.join.
@@ -73,7 +73,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     with bulkheads.CAPTURES.slot() as slot:
         while True:
             try:
-                # The wait for a slot leaves time for both locks before the deadline.
+                # The wait for a slot leaves enough time before the deadline for both locks.
                 checkout, operation = slot.begin(begin, deadline.sooner(2 * LOCK_SECONDS))
                 break
             except _CaptureOpen as joined:
@@ -94,15 +94,17 @@ def _captured(recorded: outcomes.Recorded) -> Checkout:
         raise ProviderRefused(recorded.operation.reason)
     if recorded.checkout.status != Status.AUTHORIZED:
         raise NotCapturable(recorded.checkout.status)
-    # what another process has recorded meanwhile is no answer to this call: the capture may go on under another key
+    # A result that another process has recorded does not answer this call, because the capture can continue
+    # under another key.
     raise OutcomeUnknown
 
 
 def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
     """Send a capture and return its outcome.
 
-    If the answer is lost, or speaks of another capture, look it up once; if it is accepted and not confirmed, look it
-    up until it is, or the deadline has come. Rules doubt.pending, capture.in_time.
+    If the answer is lost, or is about another capture, it is looked up once. If the capture is accepted but
+    not confirmed, it is looked up until it is confirmed or the deadline comes. Rules doubt.pending,
+    capture.in_time.
     """
     outcome = operations.perform(operation, deadline=deadline)
     if operations.is_captured_already(outcome):
@@ -116,7 +118,7 @@ def _ask_for_money(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def _looked_up(capture: Operation, said: Outcome, deadline: Deadline) -> Outcome:
-    """Return the outcome of a look-up if it is clear, else the earlier one."""
+    """Return the outcome of a look-up if it is clear, else `said`, the earlier outcome."""
     seen = operations.look_up_capture(capture, deadline=deadline)
     is_clear = seen.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND)
     return seen if is_clear else said
@@ -132,7 +134,7 @@ class _CaptureOpen(Exception):
 def _begin_capture(
     merchant: Merchant, checkout_uuid: UUID, amount: int | None, cause: Cause, slot: Slot
 ) -> tuple[Checkout, Operation | None]:
-    """Commit the intent; return the checkout and its capture, None if the checkout is captured already."""
+    """Commit the intent; return the checkout and its capture, or None for a captured checkout."""
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         now = checkout.locked_at
@@ -140,7 +142,7 @@ def _begin_capture(
             raise PartialCaptureNotSupported(checkout.amount)
         if checkout.status == Status.CAPTURED:
             return checkout, None
-        expiry.expire_if_due(checkout, now)  # before `live` is read: it may give up a silent card
+        expiry.expire_if_due(checkout, now)  # before `live` is read, because it can give up a silent card
         live = open_operations.live_payment(checkout.pk)
         if live is not None and live.open_uuid is not None and live.open_kind == Kind.CAPTURE:
             raise _CaptureOpen(live.open_uuid)
@@ -154,9 +156,10 @@ def _begin_capture(
 
 
 def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
-    """Return when the operation has ended. Raises OperationInProgress if that takes too long.
+    """Wait until the operation has ended. Raises OperationInProgress if that takes too long.
 
-    Only one call of a process waits for an operation; for others it is raised at once. Rule capture.join.
+    Only one call per process waits for an operation. Any other call raises the error at once. Rule
+    capture.join.
     """
     with bulkheads.JOINING.place(operation_uuid) as is_ours:
         while is_ours and patience.left():

@@ -1,4 +1,4 @@
-"""Creating a checkout with its items and its first line of history."""
+"""Creation of a checkout with its items and the first line of its history."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ class InvalidAmountArithmetic(Exception):
 
 @dataclass(frozen=True)
 class Order:
-    """A creation request whose fields are checked already; amounts in minor units."""
+    """Creation request with fields that are checked already. Amounts are in minor units."""
 
     merchant_order_id: str
     total_amount: int
@@ -42,15 +42,15 @@ class Order:
 
 
 def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
-    """Write a new checkout with its items and first line of history.
+    """Write a new checkout with its items and the first line of its history.
 
-    Raises switches.MerchantSuspended, switches.AllStopped, InvalidAmountArithmetic.
-    Rules create.answer, create.arithmetic, create.order_repeats, expiry.hour.
+    Raises switches.MerchantSuspended, switches.AllStopped, InvalidAmountArithmetic. Rules create.answer,
+    create.arithmetic, create.order_repeats, expiry.hour.
     """
     switches.check(merchant)
     check_total(order.items, order.total_amount)
     checkout = _unsaved(merchant, order)
-    with transaction.atomic(savepoint=False):  # whatever fails here ends the caller's transaction too
+    with transaction.atomic(savepoint=False):  # an error in this block also ends the caller's transaction
         with connection.cursor() as cursor:
             cursor.execute(_CREATE, _parameters(checkout, order, cause))
             checkout.created_at, checkout.payable_until = cursor.fetchone()
@@ -79,7 +79,7 @@ _GIVEN = (
     *("id", "merchant_id", "merchant_order_id", "amount", "currency", "return_url", "cancel_url"),
     "expires_at",
 )
-# One statement: each of its rows through the ORM would be one more.
+# One statement, because the ORM would need one for each row.
 _CREATE = """
 WITH made AS (
     INSERT INTO checkout_checkout (id, merchant_id, merchant_order_id, status, amount, currency, metadata, return_url,
@@ -115,14 +115,17 @@ def _unsaved(merchant: Merchant, order: Order) -> Checkout:
 
 
 def _lifetime(merchant: Merchant) -> timedelta:
-    """Return how long an unpaid checkout can be paid: the merchant's setting, else the service's."""
+    """Return how long an unpaid checkout can be paid: the merchant's setting, or else the service's."""
     if merchant.unpaid_minutes is None:
         return settings.UNPAID_CHECKOUT_LIFETIME
     return timedelta(minutes=merchant.unpaid_minutes)
 
 
 def wrong_sign(unit_price: int, category: str) -> str | None:
-    """Return in a sentence what is wrong with a price's sign, or None: only discounts subtract (rule create.signs)."""
+    """Return a sentence that says what is wrong with a price's sign, or None.
+
+    Only a discount has a negative price (rule create.signs).
+    """
     if category == SUBTRACTING and unit_price >= 0:
         return "Must be negative on a discount."
     if category != SUBTRACTING and unit_price < 0:
@@ -131,7 +134,10 @@ def wrong_sign(unit_price: int, category: str) -> str | None:
 
 
 def check_total(lines: list[dict[str, Any]], total_amount: int) -> None:
-    """Raise InvalidAmountArithmetic unless quantity × unit price of all lines is the total. Rule create.arithmetic."""
+    """Raise InvalidAmountArithmetic unless the sum of quantity × unit price of all lines is the total.
+
+    Rule create.arithmetic.
+    """
     expected = sum(line["quantity"] * line["unit_price"] for line in lines)
     if expected != total_amount:
         raise InvalidAmountArithmetic(expected, total_amount)

@@ -1,4 +1,4 @@
-"""Operations in doubt, and all others that are due: each is sent again or looked up until it has ended.
+"""Operations that are due, also those in doubt: each is sent again or looked up until it has ended.
 
 Rules doubt.unknown, doubt.crash, doubt.authorize.
 """
@@ -19,17 +19,17 @@ from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
-ONCE = (Kind.CAPTURE, Kind.VOID)  # a payment is captured or released once, whichever key comes first
-ATTEMPTS_PER_KEY = (
-    4  # of a capture or void: the provider may repeat a stored error for as long as its key lives
-)
+ONCE = (Kind.CAPTURE, Kind.VOID)  # a payment is captured or released only once, even under two keys
+# Of a capture or void. The provider might repeat a stored error for as long as it remembers the key.
+ATTEMPTS_PER_KEY = 4
 REFUSED = (Verdict.FAILED, Verdict.DECLINED)
 
 
 def finish(operation: Operation, deadline: Deadline | None = None) -> None:
-    """Send a claimed operation again or look it up, and record the outcome. Safe to repeat: the provider knows its id.
+    """Send a claimed operation again or look it up, and record the outcome.
 
-    `deadline` was set before the claim: a process that slept past it sends no call, as another one can have taken over.
+    It is safe to repeat, because the provider knows the operation's id. `deadline` was set before the claim.
+    A process that slept past it sends no call, because another process can have taken over.
     """
     deadline = deadline or Deadline.after(operations.PATIENCE)
     if operation.purpose == Operation.Purpose.OUTSIDE:
@@ -46,7 +46,7 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
 
 
 def finish_now(subject: UUID) -> None:
-    """Finish the open operation of a checkout or share now, since the payer is back from their bank."""
+    """Finish the open operation of a checkout or share now, because the payer is back from their bank."""
     found = open_operations.open_operation(subject)
     with bulkheads.PAYERS.slot() as slot:
         if found is not None and slot.is_taken():
@@ -55,7 +55,10 @@ def finish_now(subject: UUID) -> None:
 
 
 def finish_all_of(checkout_uuid: UUID) -> None:
-    """Finish the due operations of a checkout now, each claimed in its turn: a lease lasts for one call only."""
+    """Finish the due operations of a checkout now.
+
+    Each one is claimed just before it is finished, because a lease lasts for one call only.
+    """
     for operation_uuid in due.on(checkout_uuid):
         _finish_one(operation_uuid)
 
@@ -67,7 +70,7 @@ def _finish_one(operation_uuid: UUID) -> None:
 
 
 def _claimed(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
-    """Return the checkout's id, the operation's, and its lease: what a function that locks may take."""
+    """Return the ids of checkout and operation, and the lease, for a function that locks the checkout."""
     return operation.payment.checkout_uuid, operation.pk, operation.lease_token
 
 
@@ -78,7 +81,10 @@ def _record(operation: Operation, outcome: Outcome | None) -> None:
 
 
 def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
-    """Look up an authorization; end a challenge after ten minutes, and stop waiting for a bank that does not answer."""
+    """Look up an authorization and record the outcome.
+
+    A challenge ends after ten minutes. If the bank does not answer, the payer no longer has to wait for it.
+    """
     age, is_waited_for = clock.now() - operation.created_at, operation.payment.abandoned_at is None
     outcome = _ask_authorization(operation, age, deadline)
     checkout_uuid, said = operation.payment.checkout_uuid, outcome.verdict
@@ -90,9 +96,10 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
 
 
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
-    """Look up an authorization; if it never arrived and the payer still waits, send it again under the same id.
+    """Look up an authorization. If it never arrived and the payer still waits, send it again.
 
-    Later it is not sent. After a day it has failed, if the provider vouches that it never arrived.
+    It is sent under the same id. Later it is not sent. After a day it counts as failed, if the provider
+    vouches that it never arrived.
     """
     outcome = operations.look_up(operation, deadline=deadline)
     if outcome.verdict != Verdict.NOT_FOUND:
@@ -105,7 +112,7 @@ def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline)
 
 
 def _finish_capture(operation: Operation, deadline: Deadline) -> None:
-    """Send a capture again while it is wanted; later look it up, and fence it by a void if it never arrived.
+    """Send a capture again while it is wanted. Later look it up, and fence it by a void if it never arrived.
 
     Rules doubt.capture_before, doubt.capture_after.
     """
@@ -124,9 +131,10 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
 
 
 def is_wanted(checkout: Checkout, capture: Operation) -> bool:
-    """Whether a capture may still be sent: an order's until its deadline, a share's while the order is captured.
+    """Return whether the service may still send a capture.
 
-    And as long as no card of the order is disputed (rule dispute.waits).
+    It may send an order's capture until its deadline. It may send a share's capture while the order is
+    captured and no dispute on the order's cards is open or lost (rule dispute.waits).
     """
     if capture.payment.kind == Payment.Kind.ORDER:
         return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
@@ -136,7 +144,8 @@ def is_wanted(checkout: Checkout, capture: Operation) -> bool:
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:
     """Record a capture that never arrived as failed, and begin the void that proves it.
 
-    Returns None if another process has settled the capture since, the provider has accepted it, or it is wanted.
+    Returns None if another process has settled the capture since, if the provider has accepted it, or if it
+    is wanted.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -152,7 +161,7 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
 
 
 def _finish_void(operation: Operation, deadline: Deadline) -> None:
-    """Send a void again; if it is a fence and refused, what became of the capture decides the outcome."""
+    """Send a void again. If a fence is refused, the outcome of the capture decides."""
     outcome = _sent_again(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if outcome is None or outcome.verdict not in REFUSED or not outcomes.is_fence(checkout, operation):
@@ -164,7 +173,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     was_captured = operations.is_captured_already(outcome)
     if seen.verdict == Verdict.SUCCEEDED or (was_captured and seen.verdict == Verdict.NOT_FOUND):
         _record(operation, Outcome(Verdict.FAILED, reason="already_captured"))
-    elif was_captured:  # but it is not known whether our amount was
+    elif was_captured:  # but it is unknown whether our amount was captured
         _record(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
         is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
@@ -172,7 +181,7 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
 
 
 def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
-    """Whether the provider vouches that no capture arrived, and none can be carried out any more."""
+    """Return whether the provider vouches that no capture arrived, and none can be carried out any more."""
     is_absent = seen.verdict == Verdict.NOT_FOUND and seen.is_vouched
     return is_absent and capture is not None and planning.calls_have_ended(capture, clock.now())
 
@@ -180,8 +189,8 @@ def _is_vouched(seen: Outcome, capture: Operation | None) -> bool:
 def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     """Send an operation again under its key, or look it up if it must not be sent; return the outcome.
 
-    Returns None if the operation was renewed under a new key, since the provider vouches that it never arrived.
-    Rule doubt.old_key.
+    Returns None if the operation was renewed under a new key, because the provider vouches that it never
+    arrived. Rule doubt.old_key.
     """
     is_stuck = operation.kind in ONCE and operation.attempts > ATTEMPTS_PER_KEY
     if may_be_sent(operation) and not is_stuck:
@@ -196,9 +205,10 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
 
 
 def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
-    """Send an operation again and return the outcome; for a refusal, what has been carried out all the same.
+    """Send an operation again and return the outcome. After a refusal, look it up.
 
-    An earlier call may have arrived, and its key be forgotten since, or somebody have acted there (rule doubt.refusal).
+    An earlier call can have been carried out, even if the provider has forgotten its key. Someone else can
+    also have acted at the provider. The look-up shows both, and its outcome then counts (rule doubt.refusal).
     """
     if operation.kind == Kind.REFUND:
         return _refunded_again(operation, deadline)
@@ -210,10 +220,10 @@ def _performed_again(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def _refunded_again(operation: Operation, deadline: Deadline) -> Outcome:
-    """Send a refund, and return the outcome. If it was sent before, it is looked up first (rule doubt.refund).
+    """Send a refund and return the outcome. A refund that was sent before is looked up first.
 
-    A refusal that names no refund answers one sending. If there was another one, it is like silence (rule
-    doubt.refusal).
+    A refusal that names no refund answers one sending only. If there was another sending, the refusal counts
+    as silence. Rules doubt.refund, doubt.refusal.
     """
     if operation.first_sent_at is not None:
         seen = operations.look_up(operation, deadline=deadline)
@@ -230,22 +240,29 @@ def _refunded_again(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def may_be_renewed(operation: Operation) -> bool:
-    """Whether an operation that never arrived may be sent under a new key.
+    """Return whether the service may send an operation that never arrived under a new key.
 
-    A refund could be carried out under both keys: it waits until no call under the old one can be carried out.
+    A refund could be carried out under both keys. Therefore it waits until no call under the old key can be
+    carried out.
     """
     return operation.kind in ONCE or planning.calls_have_ended(operation, clock.now())
 
 
 def may_be_sent(operation: Operation) -> bool:
-    """Whether an operation may be sent under its key: it is not accepted, and the provider still knows the key."""
+    """Return whether the service may send an operation under its key.
+
+    The provider must not have accepted it yet, and must still know the key.
+    """
     first = operation.first_sent_at
     is_fresh = first is None or clock.now() - first < planning.longest_key_use()
     return is_fresh and operation.state != State.PENDING
 
 
 def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> bool:
-    """Renew an operation under a new key; return False if another process has taken it over or it is not wanted."""
+    """Renew an operation under a new key; return whether it was renewed.
+
+    It is not renewed if another process has taken it over, or if it is no longer wanted.
+    """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation = operations.current(operation_uuid)
@@ -258,9 +275,9 @@ def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> b
 
 
 def renew(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Renew an operation that never arrived under a new key: of a refund, what its card is still owed.
+    """Renew an operation that never arrived under a new key.
 
-    Must be called with the checkout locked.
+    For a refund, `settle` plans what the card is still owed. Must be called with the checkout locked.
     """
     planning.renew(operation, now=now)
     if operation.kind == Kind.REFUND:

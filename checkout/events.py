@@ -1,4 +1,4 @@
-"""The events that a checkout emits to its merchant (rules event.authorized, event.voided)."""
+"""Events that a checkout emits to its merchant (rules event.authorized, event.voided)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ def authorized(checkout: Checkout, at: datetime) -> None:
 
 
 def _person(merchant_uuid: UUID, customer_uuid: UUID) -> UUID:
-    """Return the id by which a merchant knows a person, made when it is first needed."""
+    """Return the id under which a merchant knows a person. It is made when it is first needed."""
     row = MerchantCustomer(merchant_id=merchant_uuid, customer_id=customer_uuid)
     person: MerchantCustomer = _PERSON.get_or_insert(merchant_uuid, customer_uuid, row=row)
     return person.pk
@@ -48,7 +48,7 @@ _PERSON = Prepared(
 
 
 def voided(checkouts: Sequence[Checkout]) -> None:
-    """Emit `checkout.voided` for each checkout, and supersede what still says that it is held."""
+    """Emit `checkout.voided` for each checkout, and supersede the events that say that it is held."""
     ends = {checkout.pk: checkout.voided_at for checkout in checkouts if checkout.voided_at}
     outbox.supersede_all(ends)
     told = _told(checkouts)
@@ -67,9 +67,10 @@ def voided(checkouts: Sequence[Checkout]) -> None:
 
 
 def _told(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
-    """Return when the last event of each checkout is said to have happened, where that may lie after its deadline.
+    """Return the time of the last event of each checkout whose deadline can be before that event.
 
-    Only where time can be advanced: a hold that has lapsed by it lapsed before its card was held. Rule sandbox.advance.
+    This is possible only where time can be advanced. The deadline of a hold can then be before the moment at
+    which its card was held. Rule sandbox.advance.
     """
     lapsed = [checkout.pk for checkout in checkouts if checkout.void_reason == VoidReason.AUTH_EXPIRED]
     return outbox.last_told(lapsed) if settings.SANDBOX and lapsed else {}

@@ -1,4 +1,4 @@
-"""Deadlines: a held checkout lapses, an unpaid one expires (rules lapse.void, expiry.end)."""
+"""Deadlines of checkouts: a held one lapses, an unpaid one expires (rules lapse.void, expiry.end)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -20,16 +20,16 @@ from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
 PAGE = 200  # the longest page of a list
-JUST_NOW = timedelta(seconds=1)  # a tick: what ended earlier than that the run before it has seen
+JUST_NOW = timedelta(seconds=1)  # one tick: the previous run has seen each hold that ended earlier
 Kind = Operation.Kind
 
 
 def expire_if_due(checkout: Checkout, now: datetime) -> bool:
-    """Lapse or expire a checkout whose deadline has passed, unless a card operation is open; return whether it moved.
+    """Lapse or expire a late checkout, unless a card operation is open; return whether it moved.
 
-    Verbs and reads call this first. An authorization that can be given up, since the bank has been silent
-    for a minute, does not keep an unpaid checkout alive. Must be called with the checkout locked.
-    Rules lapse.whoever, expiry.open_operation.
+    Verbs and reads call this first. An authorization whose bank has not answered for a minute can be given
+    up. It does not keep an unpaid checkout alive. Must be called with the checkout locked. Rules
+    lapse.whoever, expiry.open_operation.
     """
     if not (checkout.has_lapsed(now) or checkout.has_expired(now)):
         return False
@@ -41,7 +41,7 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
 
 
 def expire_one_if_due(checkout_uuid: UUID) -> None:
-    """Lock a checkout and call `expire_if_due` on it; in a closed database it is read as it stands."""
+    """Lock a checkout and call `expire_if_due` on it. In a closed database, leave it as it is."""
     if opening.is_closed():
         return
     with transaction.atomic(durable=True):
@@ -49,9 +49,10 @@ def expire_one_if_due(checkout_uuid: UUID) -> None:
 
 
 def expire_late_of(merchant: Merchant) -> None:
-    """Lapse or expire what is late of a merchant's, as `expire_one_if_due` does, one page of it at most.
+    """Lapse or expire the late checkouts of a merchant, at most one page of them.
 
-    For a list that what ends by it comes into: no row that matches already would lead there.
+    A list calls this if a checkout can come into the list by lapsing or expiring. The rows that match the
+    list already do not lead to such a checkout.
     """
     for late in _LATE_OF.all(merchant.pk):
         expire_one_if_due(late.pk)
@@ -68,24 +69,28 @@ _LATE_OF = Prepared(_late_of, UUID)
 
 
 def not_held_up(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Leave out what an open card operation holds up; one about which a bank is silent for a minute may not."""
+    """Leave out checkouts that an open card operation holds up.
+
+    An authorization whose bank has not answered for a minute does not count, because it can be given up.
+    """
     silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
     return rows.exclude(Exists(open_operations.open_on(OuterRef("pk")).exclude(silent)))
 
 
 def oldest(status: Status) -> datetime | None:
-    """Return the oldest deadline in this status that has passed and not been acted on, None if there is none.
+    """Return the oldest passed deadline in this status that was not acted on yet, or None.
 
-    Checkouts with an open card operation are left out: they wait for that.
+    Checkouts with an open card operation are left out, because they wait for it.
     """
     late = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
     return late.values_list(states.DEADLINES[status], flat=True).first()
 
 
 def seconds_to_next_lapse() -> float | None:
-    """Return in how many seconds the next hold ends, by the database's clock; None where none is held.
+    """Return the seconds until the next hold ends, by the database's clock; None if no card is held.
 
-    Below 0 if it ended JUST_NOW, so after the last batch had looked, and no card operation holds it up.
+    The value is below 0 if the hold ended within JUST_NOW, which is after the last batch looked. Holds with
+    an open card operation are left out.
     """
     held = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__gt=Now() - JUST_NOW)
     free = held.exclude(Exists(open_operations.open_on(OuterRef("pk")))).order_by("capture_before")
@@ -101,8 +106,8 @@ def expire_due(status: Status, limit: int) -> int:
     with transaction.atomic(durable=True):
         late = {checkout.pk: checkout for checkout in _late(status, limit).all()}
         if not late:
-            return 0  # as nearly always: no further query is built
-        # The statement that locked them may not have seen an operation that began while it ran.
+            return 0  # the usual case: no further query is built
+        # The statement that locked the rows can have missed an operation that began while it ran.
         for operation in open_operations.open_on_any(late):
             late.pop(operation.payment.subject, None)
         if late:
@@ -122,7 +127,7 @@ _ENDING = ("status", "merchant", "merchant_order_id", "payment", "people", *stat
 
 
 def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
-    """Void held checkouts, or expire unpaid ones, each as of its own deadline."""
+    """Void held checkouts, or expire unpaid ones, each as of its deadline."""
     deadline = Own(states.DEADLINES[Status(status)])
     if status == Status.AUTHORIZED:
         Checkout.objects.move(
@@ -135,7 +140,10 @@ def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
 
 
 def release(checkouts: Sequence[Checkout], now: datetime, cause: Cause) -> None:
-    """Plan a void of each checkout's hold, which the pump repeats until it is confirmed, and tell the merchants."""
+    """Plan a void of each checkout's hold, and emit the event that notifies its merchant.
+
+    The pump repeats the void until it is confirmed.
+    """
     payments = [checkout.payment_id for checkout in checkouts if checkout.payment_id]
     planning.plan(payments, Kind.VOID, now=now, cause=cause)
     wakeup.after_commit(settling.FINISH_OPERATIONS)

@@ -1,6 +1,6 @@
-"""Giving up a card: its bank is silent, or its payer has not confirmed or uses another card.
+"""Giving up a card: its bank does not answer, or its payer has not confirmed or uses another card.
 
-A hold that is found on it later is released. Rules pay.another_card, pay.challenge.
+If a hold is found on the card later, it is released. Rules pay.another_card, pay.challenge.
 """
 
 from datetime import datetime, timedelta
@@ -15,20 +15,21 @@ from payments import due, open_operations, operations
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 
-CHALLENGE = timedelta(minutes=10)  # to answer the bank in
-GIVEN_UP_AFTER = timedelta(hours=1)  # an authorization that the provider says nothing clear about
+CHALLENGE = timedelta(minutes=10)  # time for the payer to answer the bank
+GIVEN_UP_AFTER = timedelta(hours=1)  # without a clear answer from the provider about an authorization
 Kind, State = Operation.Kind, Operation.State
 
 
 def may_use_another_card(operation: Operation, now: datetime) -> bool:
-    """Whether the payer need not wait any longer for this authorization."""
+    """Return whether the payer may use another card instead of waiting for this authorization."""
     return operation.state == State.NEEDS_ACTION or now - operation.created_at >= due.PATIENT_FOR
 
 
 def use_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: UUID | None = None) -> None:
-    """Give up the open authorization of a checkout, or of the share that is `subject`, if another card may be used.
+    """Give up the open authorization of a checkout or a share, if the payer may use another card.
 
-    For a `lead` who leads the checkout no more nothing is given up: it is somebody else's card. Rule pay.lead.
+    `subject` is the share, or None for the checkout. If `lead` does not lead the checkout any more, no card
+    is given up, because the card is another person's. Rule pay.lead.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -42,8 +43,8 @@ def use_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: 
 def make_way(checkout: Checkout, operation: Operation, now: datetime) -> bool:
     """Give up an authorization so that another card can be used; return whether it is given up.
 
-    A challenge is given up at once, any other as in `abandon_if_silent`. Must be called with the checkout locked, and
-    both rows read under the lock.
+    A challenge is given up at once, and any other authorization as in `abandon_if_silent`. Must be called
+    with the checkout locked. Both rows must be read under the lock.
     """
     if operation.state == State.NEEDS_ACTION:
         _end_challenge(checkout, operation, "another_card", now)
@@ -52,10 +53,11 @@ def make_way(checkout: Checkout, operation: Operation, now: datetime) -> bool:
 
 
 def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -> bool:
-    """Give up an authorization after a minute without an answer, a challenge after ten; return whether it is given up.
+    """Give up an authorization that has waited too long; return whether it is given up.
 
-    A hold that is found later is voided. Must be called with the checkout locked, and both rows read under the lock.
-    Rule pay.another_card.
+    The limit is one minute without an answer, and ten minutes for a challenge. A hold that is found later is
+    voided. Must be called with the checkout locked. Both rows must be read under the lock. Rule
+    pay.another_card.
     """
     if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
         return False
@@ -71,9 +73,10 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
 def give_up_if_due(
     checkout_uuid: UUID, operation_uuid: UUID, said: Verdict, *, age: timedelta, is_waited_for: bool
 ) -> bool:
-    """Give up an authorization of that age if, by what the provider has said, its payer need not wait any longer.
+    """Give up an authorization if its payer need not wait any longer; return whether this has ended it.
 
-    Return whether that has ended it: a challenge that nobody has answered. Rules pay.challenge, pay.another_card.
+    This depends on its age and on `said`, the provider's verdict. Only a challenge that was not answered in
+    time is ended. Rules pay.challenge, pay.another_card.
     """
     if said == Verdict.NEEDS_ACTION and age > CHALLENGE:
         _challenge_expired(checkout_uuid, operation_uuid)
@@ -85,9 +88,9 @@ def give_up_if_due(
 
 
 def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
-    """Give up an authorization that the bank does not know after a minute, or says nothing clear of for an hour.
+    """Give up an authorization that the bank does not know after a minute, or leaves unclear for an hour.
 
-    The payer may pay again; a hold that arrives later is released.
+    The payer can pay again. A hold that arrives later is released.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -99,7 +102,10 @@ def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
 
 
 def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
-    """End an authorization that the payer has not confirmed within ten minutes, unless it has ended meanwhile."""
+    """End an authorization that the payer has not confirmed within ten minutes.
+
+    If it has already ended, it stays as it is.
+    """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
         operation = operations.current(operation_uuid)
@@ -109,10 +115,10 @@ def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
 
 
 def _end_challenge(checkout: Checkout, operation: Operation, reason: str, now: datetime) -> bool:
-    """End an authorization that the payer has not confirmed; if they still do, the hold is released.
+    """End an authorization that the payer has not confirmed; return whether this has ended it.
 
-    Return whether that has ended it. Must be called with the checkout locked, and both rows read under the lock.
-    Rule pay.challenge.
+    If the payer still confirms it, the hold is released. Must be called with the checkout locked. Both rows
+    must be read under the lock. Rule pay.challenge.
     """
     if not operations.record(operation, Outcome(Verdict.FAILED, reason=reason), now=now, lease=None):
         return False

@@ -1,4 +1,4 @@
-"""The third phase of a call: the checkout is locked again, the outcome recorded, and the order follows it."""
+"""Third phase of a call: lock the checkout again, record the outcome, and let the order follow it."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -19,14 +19,14 @@ from payments.provider import Outcome, Verdict
 from webhooks import outbox
 
 Kind, State = Operation.Kind, Operation.State
-AGAIN_AFTER = timedelta(seconds=10)  # for a release that was refused, then ever longer
+AGAIN_AFTER = timedelta(seconds=10)  # before a refused release is sent again; later gaps are longer
 AGAIN_AT_LATEST = timedelta(hours=6)
-HOLDS_LAST = timedelta(days=8)  # banks release a hold by themselves after a week
-TOLD_AFTER = 3  # refusals: one or two may be the provider's passing trouble
+HOLDS_LAST = timedelta(days=8)  # banks release a hold automatically after a week
+TOLD_AFTER = 3  # refusals before a report: one or two can be a passing fault of the provider
 
 
 class Recorded(NamedTuple):
-    """An operation and its checkout, after an outcome was recorded; `is_kept` says whether it was this one."""
+    """Operation and checkout after an outcome was recorded. `is_kept` says whether it was this outcome."""
 
     operation: Operation
     checkout: Checkout
@@ -38,8 +38,8 @@ def record_outcome(
 ) -> Recorded:
     """Lock the checkout again, read the operation again, and record its outcome.
 
-    `lease` is the one under which the provider was asked. A result that another process has recorded since stays.
-    Rule doubt.sleeper.
+    `lease` is the lease under which the provider was asked. If another process has recorded a result since,
+    that result stays. Rule doubt.sleeper.
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
@@ -59,9 +59,9 @@ def record_outcome(
 def conclude(
     checkout: Checkout, operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None = None
 ) -> bool:
-    """Record an operation's outcome and let the order follow; return whether anything was recorded.
+    """Record an operation's outcome and let the order follow; return whether an outcome was recorded.
 
-    Must be called with the checkout locked, and both rows read under the lock.
+    Must be called with the checkout locked. Both rows must be read under the lock.
     """
     if not operations.record(operation, _judged(checkout, operation, outcome), now=now, lease=lease):
         return False
@@ -82,7 +82,10 @@ def _follow(checkout: Checkout, operation: Operation, now: datetime) -> None:
 
 
 def _follow_late(operation: Operation, now: datetime) -> None:
-    """Report a call that was carried out although another key replaced it; release a hold that no order waits for."""
+    """Handle a call that succeeded although its operation has already ended.
+
+    If another key had replaced it, the call is reported. A hold that no order waits for is released.
+    """
     if operation.reason == "new_key":
         reporting.report_operation(operation, kinds.SUCCEEDED_UNDER_AN_OLD_KEY)
     elif operation.has_ended_without_hold:
@@ -90,7 +93,10 @@ def _follow_late(operation: Operation, now: datetime) -> None:
 
 
 def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the outcome, UNKNOWN for a fence that was refused: only success or `already_captured` proves anything."""
+    """Return the outcome, or UNKNOWN for a fence that was refused.
+
+    Only success or `already_captured` at a fence proves whether a capture happened.
+    """
     refused = outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason != "already_captured"
     if refused and is_fence(checkout, operation):
         return Outcome(Verdict.UNKNOWN, reason=outcome.reason)
@@ -98,7 +104,10 @@ def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outco
 
 
 def is_fence(checkout: Checkout, operation: Operation) -> bool:
-    """Whether it is a fence: the void of money still to be taken, which proves whether a capture happened."""
+    """Return whether the operation is a fence: a void that proves whether a capture happened.
+
+    It is the void of money that is still to be captured.
+    """
     if operation.kind != Kind.VOID:
         return False
     if operation.payment.kind == Payment.Kind.SHARE:
@@ -107,7 +116,8 @@ def is_fence(checkout: Checkout, operation: Operation) -> bool:
 
 
 def _record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    # a payment that is registered there can be confirmed again, by the payer's browser, as long as it is not ended
+    # A payment that exists at the provider can be confirmed again by the payer's browser until it is ended
+    # there.
     may_hold_yet = operation.reason == operations.HELD_FOR_LESS or bool(operation.payment.provider_reference)
     if operation.has_ended_without_hold and may_hold_yet:
         share_outcomes.release(operation.payment, now)
@@ -116,13 +126,14 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
 
 
 def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Move the order to `authorized` after its hold; release the hold if the order no longer waits for this card.
+    """Move the order to `authorized` after its hold, or release the hold of an unwanted card.
 
-    Its two minutes begin now, also where the hold was found only later. Rule doubt.authorize.
+    The order's two minutes begin now, even if the hold was found only later. The card is unwanted if the
+    order no longer waits for it. Rule doubt.authorize.
     """
     if operation.state != State.SUCCEEDED or checkout.payment_id == operation.payment_id:
         return
-    # the payer may have gone on with another card while the bank was asked
+    # the payer can have changed to another card while the bank was asked
     if checkout.status != Status.CREATED or operation.payment.abandoned_at is not None:
         share_outcomes.release(operation.payment, now)
         return
@@ -145,7 +156,7 @@ def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
 def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
-        due.no_later_than(operation, deadline)  # then it must be found out whether the hold was taken
+        due.no_later_than(operation, deadline)  # at the deadline, find out whether the hold was taken
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:
@@ -189,7 +200,7 @@ def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
 
 
 def recover(checkout: Checkout, operation: Operation, reference: str, now: datetime) -> None:
-    """Record that a capture or refund which counted as failed has happened, and let the order follow.
+    """Record that a capture or refund that counted as failed has happened, and let the order follow.
 
     Must be called with the checkout locked.
     """
@@ -203,9 +214,9 @@ def recover(checkout: Checkout, operation: Operation, reference: str, now: datet
 
 
 def _lapse(checkout: Checkout, now: datetime) -> None:
-    """Void a held order as of its deadline, since its hold was not captured in time.
+    """Void a held order as of its deadline, because its hold was not captured in time.
 
-    Before its deadline, a released hold can only come from a cancel that a restore has lost.
+    If the deadline has not passed yet, the hold was released by a cancel that a restore has lost.
     """
     at = min(checkout.capture_before or now, now)
     reason = VoidReason.AUTH_EXPIRED if checkout.has_lapsed(now) else VoidReason.MERCHANT_CANCEL
@@ -215,7 +226,10 @@ def _lapse(checkout: Checkout, now: datetime) -> None:
 
 
 def _release_again(refused: Operation, now: datetime) -> None:
-    """Plan a refused release again, at growing intervals, until banks have ended the hold (rule lapse.release)."""
+    """Plan a refused release again, at growing intervals, until banks have ended the hold.
+
+    Rule lapse.release.
+    """
     voids = refused.payment.operations.filter(kind=Kind.VOID)
     if voids.filter(ended_at=None).exists() or now - refused.payment.created_at > HOLDS_LAST:
         return
@@ -229,9 +243,9 @@ def _release_again(refused: Operation, now: datetime) -> None:
 
 
 def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven: bool) -> None:
-    """Renew, under a new key, a fence that was refused for another reason than that the money was taken.
+    """Renew a refused fence under a new key, unless the refusal says that the money was captured.
 
-    With `is_proven`, the provider's word that no capture happened, the hold is given up at once all the same.
+    If `is_proven` is true, the provider has said that no capture happened, and the hold is given up at once.
     After HOLDS_LAST the fence is not renewed, and the hold is given up too.
     """
     with transaction.atomic(durable=True):
@@ -253,7 +267,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
 
 
 def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Give up a hold that was not and will not be captured, without waiting for its release."""
+    """Give up a hold that was not captured and will not be, without waiting for its release."""
     if payment.kind == Payment.Kind.SHARE:
         share_outcomes.let_go(checkout, payment, now)
     else:
@@ -261,7 +275,7 @@ def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
 
 
 def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Close the reports about a refund that its card has got, and settle the order again."""
+    """Close the reports about a refund that has reached its card, and settle the order again."""
     if operation.ended_at is None:
         return
     if operation.state == State.SUCCEEDED:

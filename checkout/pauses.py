@@ -1,4 +1,7 @@
-"""Pauses of pay links: while their order is being refunded, or a card of it is disputed (rule share.pauses)."""
+"""Pauses of pay links, while their order is being refunded or one of its cards is disputed.
+
+Rule share.pauses.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,9 +16,10 @@ from payments.models import Dispute
 
 
 def give_back(checkout: Checkout, now: datetime) -> None:
-    """Let open links end later by the pause that ends now, if one does; the lead is told of that end too.
+    """Extend the open links of an order by the pause that ends now, if one does.
 
-    Must be called with the checkout locked, when nothing else pauses it.
+    The lead is notified of the new end too. Must be called with the checkout locked, when no other pause is
+    left.
     """
     if checkout.status != Status.CAPTURED or not checkout.has_mates or disputes.is_open(checkout.pk):
         return
@@ -27,9 +31,10 @@ def give_back(checkout: Checkout, now: datetime) -> None:
 
 
 def began_at(checkout: Checkout, now: datetime) -> datetime:
-    """Return since when an order's links were paused without a break up to now; ask when nothing pauses them any more.
+    """Return the start of the pause of an order's links that has lasted without a break up to now.
 
-    A dispute may begin before another, or a refund, has ended: the time that they share is one pause.
+    Must be called when the links are no longer paused. A dispute can begin before another dispute, or a
+    refund, has ended. Pauses that overlap count as one pause.
     """
     since = now
     for begun, ended in sorted(_ended(checkout), key=itemgetter(1), reverse=True):
@@ -40,10 +45,10 @@ def began_at(checkout: Checkout, now: datetime) -> datetime:
 
 
 def _ended(checkout: Checkout) -> Iterator[tuple[datetime, datetime]]:
-    """Yield from when to when each refund that is over, and each decided dispute, has paused the order's links."""
+    """Yield the start and the end of each pause by a finished refund or a decided dispute."""
     decided = Dispute.objects.filter(checkout_uuid=checkout.pk).annotate(ended=F("closed_at"))
     yield from decided.exclude(ended=None).values_list("created_at", "ended")
-    # a refund that fails keeps no time of its end, the order's history does
+    # A failed refund does not store the time of its end, but the order's history does.
     ends = Change.objects.filter(checkout=OuterRef("checkout"), origin=Status.REFUNDING)
     ends = ends.filter(created_at__gte=OuterRef("created_at")).order_by("created_at")
     refunds = checkout.refunds.annotate(ended=Subquery(ends.values("created_at")[:1]))

@@ -1,4 +1,4 @@
-"""Reading checkouts as they are now: one that is late lapses or expires first (rule lapse.whoever)."""
+"""Reads of checkouts as they are now: a late one lapses or expires first (rule lapse.whoever)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -21,12 +21,12 @@ SOON = timedelta(seconds=30)
 
 
 def with_read_at(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
-    """Add `read_at` to each row, the database's time of the query, which `one` and `read_at` need."""
+    """Add `read_at` to each row: the database's time of the query. `one` and `read_at` need it."""
     return rows.annotate(read_at=Now())
 
 
 def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
-    """Return a checkout of a query `with_read_at`; if it is late, let it lapse or expire first and read it again.
+    """Return a checkout of a query `with_read_at`. A late one lapses or expires first and is read again.
 
     The query's first parameter is the checkout's id. Raises Checkout.DoesNotExist.
     """
@@ -38,15 +38,16 @@ def one(rows: Prepared[Checkout], checkout_uuid: UUID, *more: UUID) -> Checkout:
 
 
 def read_at(checkout: Any) -> datetime:
-    """Return the database's time at which a checkout of a query `with_read_at` was read."""
+    """Return the database's time at which a query `with_read_at` read the checkout."""
     return cast("datetime", checkout.read_at)
 
 
 def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> list[str]:
-    """Return what the merchant may do now with a checkout of a query `with_read_at`, and nothing that is refused.
+    """Return the actions that the merchant may take now on a checkout of a query `with_read_at`.
 
-    While a card operation is open, of `open_kind`, and past a deadline that has ended nothing yet, that is nothing;
-    if a dispute rules it out, no refund; while the merchant is stopped, no capture. Rule read.actions.
+    An action that would be refused is left out. The list is empty while a card operation is open, of
+    `open_kind`, and after a deadline that has not been acted on yet. There is no refund if a dispute rules it
+    out, and no capture while the merchant is stopped. Rule read.actions.
     """
     now = read_at(checkout)
     if open_kind or checkout.has_lapsed(now) or checkout.has_expired(now):
@@ -60,7 +61,7 @@ def actions(checkout: Checkout, *, open_kind: str | None, is_disputed: bool) -> 
 
 
 def shares(checkout: Checkout) -> list[PaymentRequest]:
-    """Return the mates' shares of an order, by position; only what is split has any."""
+    """Return the mates' shares of an order, by position. Only a split order has shares."""
     return _SHARES.all(checkout.pk) if checkout.has_mates else []
 
 
@@ -68,7 +69,7 @@ _SHARES = Prepared(lambda pk: PaymentRequest.objects.filter(checkout=pk).order_b
 
 
 class Borne(NamedTuple):
-    """What becomes of a split order's amount, in minor units: `yours`, `out` and `paid` come to all of it."""
+    """Parts of a split order's amount, in minor units. `yours`, `out` and `paid` sum to the amount."""
 
     yours: int
     out: int
@@ -76,14 +77,14 @@ class Borne(NamedTuple):
 
     @property
     def bears(self) -> int:
-        """What the lead bears now: all that no mate has paid."""
+        """Amount that the lead bears now: all that no mate has paid."""
         return self.yours + self.out
 
 
 def borne(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Borne:
     """Return what the lead bears for good, what mates are still asked for, and what they have paid.
 
-    What was paid counts whether it is back on the lead's card already or not. Rule share.borne.
+    A paid share counts as paid whether or not it has reached the lead's card. Rule share.borne.
     """
     out = sum(share.amount for share in shares if share.status in SHARE_ASKED)
     paid = sum(share.amount for share in shares if share.status in SHARE_PAID)
@@ -91,7 +92,10 @@ def borne(checkout: Checkout, shares: Sequence[PaymentRequest]) -> Borne:
 
 
 def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]:
-    """Return the found rows, read `with_read_at`; late ones lapse or expire first, and stay if they still match."""
+    """Return the found rows, which were read `with_read_at`.
+
+    Late ones lapse or expire first, and stay only if they still match.
+    """
     late = [row.pk for row in found if row.has_lapsed(read_at(row)) or row.has_expired(read_at(row))]
     if not late:
         return list(found)
@@ -105,7 +109,10 @@ def fresh(rows: QuerySet[Checkout], found: Sequence[Checkout]) -> list[Checkout]
 
 
 def needs_its_capture(merchant: Merchant, checkout_uuid: UUID) -> bool:
-    """Whether the checkout is held, and nobody has begun to capture it or its hold ends within 30 seconds."""
+    """Return whether the checkout is held and its capture is urgent.
+
+    A capture is urgent if no capture has begun yet, or if the hold ends within 30 seconds.
+    """
     held = Checkout.objects.filter(pk=checkout_uuid, merchant=merchant, status=Status.AUTHORIZED)
     begun = Operation.objects.filter(payment__subject=OuterRef("pk"), kind=Operation.Kind.CAPTURE)
     return held.filter(Q(capture_before__lte=clock.now() + SOON) | ~Exists(begun)).exists()

@@ -1,4 +1,4 @@
-"""Refunds: everything is given back, accepted at once and settled by the provider later."""
+"""Refunds of whole orders: the service accepts them at once, and the provider settles them later."""
 
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -15,7 +15,10 @@ from payments.models import Dispute, Merchant
 
 
 class NotRefundable(StateConflict):
-    """It is not captured, a dispute is open, or lost ones took it all (rules refund.refused, dispute.no_refund)."""
+    """The checkout cannot be refunded (rules refund.refused, dispute.no_refund).
+
+    It is not captured, a dispute is open, or lost disputes took the whole amount.
+    """
 
     def __init__(self, status: str, dispute: Dispute | None = None) -> None:
         super().__init__(status)
@@ -35,7 +38,7 @@ class PartialRefundNotSupported(Exception):
 
 
 class Accepted(NamedTuple):
-    """The refund under this reference, and whether this call made it."""
+    """The refund under this reference. `is_new` says whether this call created it."""
 
     refund: Refund
     is_new: bool
@@ -50,10 +53,11 @@ def accept(
     amount: int | None = None,
     cause: Cause,
 ) -> Accepted:
-    """Accept a refund of everything: `captured` becomes `refunding`. A repeated ref returns the refund that there is.
+    """Accept a refund of the whole order: `captured` becomes `refunding`.
 
-    Raises Checkout.DoesNotExist, NotRefundable, RefundRefConflict, PartialRefundNotSupported,
-    OperationInProgress. Rules refund.accepted, refund.ref, refund.refused.
+    A repeated ref returns the existing refund. Raises Checkout.DoesNotExist, NotRefundable,
+    RefundRefConflict, PartialRefundNotSupported, OperationInProgress. Rules refund.accepted, refund.ref,
+    refund.refused.
     """
     try:
         with transaction.atomic(durable=True):
@@ -68,13 +72,16 @@ def accept(
     except IntegrityError as error:
         if "a_refund_ref_is_used_once_per_merchant" not in str(error):
             raise
-        # Another checkout, under another lock, has used the reference at the same moment.
+        # Under its own lock, another checkout has used the reference at the same moment.
         raise RefundRefConflict from error
-    raise NotRefundable(checkout.status)  # it was late: what its time has ended is kept
+    raise NotRefundable(checkout.status)  # it was late: its lapse or expiry is committed
 
 
 def _existing(checkout: Checkout, ref: str) -> Refund | None:
-    """Return the checkout's refund under a reference. Raises RefundRefConflict if it is another checkout's."""
+    """Return the checkout's refund under a reference, or None.
+
+    Raises RefundRefConflict if the refund belongs to another checkout.
+    """
     refund = _OF_REF.first(checkout.merchant_id, ref) or _adopted(checkout, ref)
     if refund is not None and refund.checkout_id != checkout.pk:
         raise RefundRefConflict
@@ -86,22 +93,26 @@ _OF_REF = Prepared(
 )
 
 
-# The reference of a refund whose own was lost, by its id: no merchant can have named one so.
+# The reference of a restored refund whose own reference was lost. It contains the refund's id, so that no
+# merchant can have chosen it.
 RESTORED = "restored_{}"
 
 
 def restore(checkout: Checkout, refund_uuid: UUID) -> None:
-    """Begin a refund anew that was lost when the database was restored: the provider has kept its id.
+    """Begin a refund again that a restore of the database has lost. The provider has kept its id.
 
-    The first call that repeats it gives it its reference back. Nothing is planned before all that was lost is found.
-    Must be called with the checkout locked.
+    The first call that repeats the refund gives it its reference back. No operation is planned until
+    everything that was lost is found. Must be called with the checkout locked.
     """
     if checkout.status == Status.CAPTURED:
         _write(checkout, "", None, PUMP, refund_uuid)
 
 
 def _adopted(checkout: Checkout, ref: str) -> Refund | None:
-    """Return the restored refund, under the reference with which its merchant repeats it (rule restore.refund)."""
+    """Give the restored refund the reference under which its merchant repeats it, and return it, or None.
+
+    Rule restore.refund.
+    """
     if checkout.status not in (Status.REFUNDING, Status.REFUNDED):
         return None
     for refund in checkout.refunds.all():
@@ -137,7 +148,10 @@ def _write(
 
 
 def _check_refundable(checkout: Checkout) -> None:
-    """Raise NotRefundable or OperationInProgress unless a refund can begin now (rule refund.open_operation)."""
+    """Raise NotRefundable or OperationInProgress unless a refund can begin now.
+
+    Rule refund.open_operation.
+    """
     undecided = checkout.status in (Status.CREATED, Status.AUTHORIZED, Status.CAPTURED)
     live: Any = _LIVE_PAYMENT.first(checkout.pk) if undecided else None
     if live is not None and live.open_kind:
@@ -150,7 +164,10 @@ def _check_refundable(checkout: Checkout) -> None:
 
 
 def obstacle(checkout: Checkout, *, is_locked: bool = False) -> Dispute | None:
-    """Return the dispute that rules out a refund: an open one, or a lost one if no card bears anything any more."""
+    """Return the dispute that rules out a refund, or None.
+
+    An open dispute rules it out. A lost one rules it out if no card bears an amount any more.
+    """
     dispute = disputes.standing(checkout.pk)
     if dispute is None or dispute.status == Dispute.Status.OPEN:
         return dispute

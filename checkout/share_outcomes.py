@@ -1,6 +1,7 @@
-"""What becomes of mates' shares: links open and end with the order, outcomes at mates' cards change their status.
+"""Effects of the order and of card outcomes on mates' shares.
 
-Every function must be called with the checkout locked.
+Links open and end with the order, and outcomes at mates' cards change the status of shares. Every function
+must be called with the checkout locked.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ Kind, State = Operation.Kind, Operation.State
 
 
 def open_links(checkout: Checkout, at: datetime) -> None:
-    """Open the links of an order that is captured: every mate may pay now."""
+    """Open the links of a captured order, so that every mate can pay."""
     if checkout.has_mates:
         drafts = checkout.payment_requests.filter(status=ShareStatus.DRAFT)
         ends_at = at + settings.PAY_LINK_LIFETIME
@@ -40,7 +41,10 @@ def end_drafts(checkouts: Sequence[Checkout], at: datetime) -> None:
 
 
 def record_authorization(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Plan the capture of a held share that is still wanted, else its release; without a hold, open the share again."""
+    """Plan the capture of a held share, or its release if the share is no longer wanted.
+
+    If the card was not held, the share opens again.
+    """
     share = _share(operation.payment)
     if operation.ended_at is None:
         return
@@ -57,7 +61,10 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
 
 
 def is_fenced(payment: Payment) -> bool:
-    """Whether a void of this mate's payment is a fence: it proves whether a capture that seemed lost has happened."""
+    """Return whether a void of this mate's payment is a fence.
+
+    A fence proves whether a capture that seemed lost has happened.
+    """
     lost = payment.operations.filter(kind=Kind.CAPTURE, state=State.FAILED, reason="never_arrived")
     return _share(payment).status == ShareStatus.PAYING and lost.exists()
 
@@ -67,8 +74,8 @@ def _is_decided(payment: Payment) -> bool:
 
 
 def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
-    """Return why the held money must not be taken, "" if it may be."""
-    # the mate may have gone on with another card while the bank was asked
+    """Return why the held money must not be captured, "" if it can be captured."""
+    # the mate can have changed to another card while the bank was asked
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
     if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
@@ -79,7 +86,10 @@ def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> st
 
 
 def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    """Mark a captured share as paid and settle the order; release one whose capture failed, and open it again."""
+    """Mark a captured share as paid and settle the order.
+
+    If the capture failed, the hold is released and the share opens again.
+    """
     share = _share(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:
         return
@@ -98,13 +108,13 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
 
 
 def _tell_if_all_have_paid(checkout: Checkout, now: datetime) -> None:
-    """Have the lead told when every share that is asked for is paid (rule lead.told)."""
+    """Queue the message to the lead once every share that is asked for is paid (rule lead.told)."""
     if not checkout.payment_requests.exclude(status__in=[*SHARE_PAID, ShareStatus.CANCELLED]).exists():
         LeadTold.put(checkout, LeadTold.Kind.ALL_PAID, now)
 
 
 def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Give up a mate's hold: plan its release, and let another card be tried at once."""
+    """Give up a mate's hold: plan its release, and let the mate try another card at once."""
     open_operations.abandon(payment, now)
     release(payment, now)
     free(checkout, _share(payment), now)
@@ -124,9 +134,10 @@ def end_refunded(payment: Payment, now: datetime) -> None:
 
 
 def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
-    """Open a share again that no card is paying any more, or cancel it if the order's links have ended since.
+    """Open a share again that no card is paying any more. If the order's links have ended since, cancel it.
 
-    A lost dispute has ended them, or a refund in the provider's dashboard. Rules dispute.lost, sync.links.
+    A lost dispute ends the links, and a refund in the provider's dashboard does too. Rules dispute.lost,
+    sync.links.
     """
     if share.status == ShareStatus.PAYING and open_operations.live_payment(share.pk) is None:
         share.move(ShareStatus.OPEN)
@@ -136,7 +147,10 @@ def free(checkout: Checkout, share: PaymentRequest, now: datetime) -> None:
 
 
 def begin_again(share_uuid: UUID, now: datetime) -> None:
-    """Let a share be paid again whose payment a restore has lost, whatever it had come to at the restored moment."""
+    """Move a share to `paying` because a restore has lost its payment.
+
+    A share that was declined or cancelled at the restored moment is opened first.
+    """
     share = PaymentRequest.objects.get(pk=share_uuid)
     if share.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED):
         ends_at = share.expires_at or now + settings.PAY_LINK_LIFETIME
@@ -146,12 +160,12 @@ def begin_again(share_uuid: UUID, now: datetime) -> None:
 
 
 def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
-    """Open the share again that a payment was for, as `free` does, since its card was given up."""
+    """Open the share of a payment again as `free` does, because its card was given up."""
     free(checkout, _share(payment), now)
 
 
 def release(payment: Payment, now: datetime) -> None:
-    """Plan a void of a payment that is no longer wanted, unless it has one that has not failed."""
+    """Plan a void of a payment that is no longer wanted, unless it has a void that has not failed."""
     if planning.plan_release([payment.pk], now=now):
         wakeup.after_commit(FINISH_OPERATIONS)
 

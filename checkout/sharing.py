@@ -1,4 +1,4 @@
-"""Who pays: the lead, the split, and each mate's share until it is paid or ended (rules pay.lead, split.shares)."""
+"""The lead, the split, and each mate's share until it is paid or ended (rules pay.lead, split.shares)."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -20,11 +20,14 @@ from payments.models import Operation, Payment
 from payments.provider import AmountRule, CardUse
 
 TOKEN_BYTES = 16
-KEPT = "kept"  # for whoever has taken the share by the group's link
+KEPT = "kept"  # for the person who took the share through the group link
 
 
 class ShareNotOpen(Exception):
-    """The share cannot be paid, taken, declined or cancelled now; `status` says why, `kept` that it is for another."""
+    """The share cannot be paid, taken, declined or cancelled now.
+
+    `status` gives the reason. It is `kept` if the share is kept for another person.
+    """
 
     def __init__(self, status: str) -> None:
         super().__init__(f"The share is {status}.")
@@ -32,11 +35,11 @@ class ShareNotOpen(Exception):
 
 
 class OwnShare(Exception):
-    """The lead cannot pay a mate's share: it would go back to their own card (rule share.not_the_lead)."""
+    """The lead cannot pay a mate's share, which would return to the lead's card (rule share.not_the_lead)."""
 
 
 class Share(NamedTuple):
-    """What a mate is to pay, in minor units, with the name and number that the lead has given."""
+    """Amount in minor units that a mate is to pay, with the name and number that the lead gave."""
 
     amount: int
     name: str = ""
@@ -44,9 +47,10 @@ class Share(NamedTuple):
 
 
 def join(checkout_uuid: UUID, customer: Customer) -> None:
-    """Make this person the lead; a change of lead ends the split. An earlier lead is told on their page.
+    """Make this person the lead. A change of lead ends the split.
 
-    Raises NotPayable, OperationInProgress.
+    The page of an earlier lead says that someone else is now the lead. Raises NotPayable,
+    OperationInProgress.
     """
     with transaction.atomic(durable=True):
         checkout = _changeable(checkout_uuid)
@@ -57,10 +61,11 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
 def split_equally(
     checkout_uuid: UUID, people: int, *, names: Sequence[str] = (), lead: UUID | None = None
 ) -> None:
-    """Split the cost equally between `people`, the lead counted (1: no split). The lead bears the remainder.
+    """Split the cost equally between `people`, including the lead. The lead bears the remainder.
 
-    `names` are the first mates', "" for who has none; `lead` is who asks for it. Raises ValueError, NotTheLead,
-    NotPayable, OperationInProgress.
+    For 1 person there is no split. `names` are the names of the first mates, "" for a mate without a name.
+    `lead` is the person who asks for the split. Raises ValueError, NotTheLead, NotPayable,
+    OperationInProgress.
     """
     with transaction.atomic(durable=True):
         checkout = _changeable_by(lead, checkout_uuid)
@@ -71,9 +76,10 @@ def split_equally(
 
 
 def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
-    """Split the cost by an amount for each mate; the lead, who asks for it, bears what is left.
+    """Split the cost by an amount for each mate. The lead bears the rest.
 
-    Raises split_amounts.DoesNotAddUp, ValueError, NotTheLead, NotPayable, OperationInProgress. Rule split.shares.
+    `lead` is the person who asks for the split. Raises split_amounts.DoesNotAddUp, ValueError, NotTheLead,
+    NotPayable, OperationInProgress. Rule split.shares.
     """
     with transaction.atomic(durable=True):
         checkout = _changeable_by(lead, checkout_uuid)
@@ -82,17 +88,23 @@ def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = N
 
 
 def amount_rule(checkout: Checkout) -> AmountRule:
-    """Return which amounts a mate can be asked for: those that a card can be charged. Rule split.minimum."""
+    """Return the rule for the amounts that a mate can be asked for.
+
+    A mate can be asked only for an amount that a card can be charged. Rule split.minimum.
+    """
     return safe_answers.amount_rule(checkout.currency)
 
 
 def max_people(checkout: Checkout) -> int:
-    """Return how many can share a checkout equally."""
+    """Return the largest number of people who can share a checkout equally."""
     return split_amounts.max_people(checkout.amount, minimum=amount_rule(checkout).minimum)
 
 
 def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
-    """Write how many share the cost, and end the split that there was; only what is split has shares."""
+    """Write how many people share the cost, and delete the shares of an earlier split.
+
+    Only a split order has shares.
+    """
     was_split = checkout.has_mates
     write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
     write(people=people, **facts)
@@ -109,7 +121,7 @@ def _write(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> Non
         return
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
     group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
-    group_link.insert_unless_there()  # one of an earlier split stays
+    group_link.insert_unless_there()  # the link of an earlier split stays
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(
         PaymentRequest(
@@ -124,7 +136,7 @@ def _write(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> Non
 
 
 def _changeable(checkout_uuid: UUID) -> Checkout:
-    """Lock and return a checkout of which it may still change who pays: no card operation is open.
+    """Lock and return a checkout whose payers can still change, because no card operation is open.
 
     Raises NotPayable, OperationInProgress. Rule split.until_card.
     """
@@ -137,7 +149,10 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
 
 
 def _changeable_by(lead: UUID | None, checkout_uuid: UUID) -> Checkout:
-    """Return it likewise, for who leads it still: raises NotTheLead if somebody else has signed in since."""
+    """Lock and return the checkout as `_changeable` does.
+
+    Raises NotTheLead if another person is the lead now.
+    """
     checkout = _changeable(checkout_uuid)
     if checkout.is_led_by_another(lead):
         raise NotTheLead
@@ -153,11 +168,12 @@ def pay(
     claim: str = "",
     admit: Callable[[], None] = lambda: None,
 ) -> Paid:
-    """Hold the share's amount on a mate's card; the pump captures it if it is still wanted (rule share.taken).
+    """Hold the share's amount on a mate's card. The pump captures it if it is still wanted.
 
-    A share that somebody has taken is paid by their `claim` alone (rule group.pays). An earlier card that this one
-    replaces is given up, and `admit` called, as in `authorizations.authorize`. Raises PaymentRequest.DoesNotExist,
-    ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy.
+    If a person has taken the share, only their `claim` can pay it (rule group.pays). An earlier card is given
+    up for this one, and `admit` is called, as in `authorizations.authorize`. Raises
+    PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
+    switches.AllStopped, bulkhead.Busy. Rule share.taken.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -178,10 +194,10 @@ def pay(
 
 
 def _payable(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime, claim: str) -> str:
-    """Return `open` if the share can be paid now, else why not; give up an earlier card that has waited too long.
+    """Return `open` if the share can be paid now, else the reason why it cannot.
 
-    Raises OwnShare, OperationInProgress, switches.MerchantSuspended, switches.AllStopped. Rules share.one_card,
-    group.pays.
+    An earlier card that has waited too long is given up. Raises OwnShare, OperationInProgress,
+    switches.MerchantSuspended, switches.AllStopped. Rules share.one_card, group.pays.
     """
     checkout = share.checkout
     end_late(share, now)
@@ -208,17 +224,26 @@ def _payable(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime
 
 
 def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
-    """Decline a share for its mate, or for whoever has taken it: the lead bears it. Raises ShareNotOpen."""
+    """Decline a share for its mate, or for the person who has taken it. The lead bears it.
+
+    Raises ShareNotOpen.
+    """
     return _end(share_uuid, ShareStatus.DECLINED, of=(ShareStatus.OPEN,), claim=claim)
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
-    """Cancel a share for the lead, who bears it instead, also after the mate's no. Raises ShareNotOpen."""
+    """Cancel a share for the lead, who bears it instead. A declined share can be cancelled too.
+
+    Raises ShareNotOpen.
+    """
     return _end(share_uuid, ShareStatus.CANCELLED, of=(ShareStatus.OPEN, ShareStatus.DECLINED))
 
 
 def _end(share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = "") -> PaymentRequest:
-    """End a share of these statuses; one that ended in the same way is returned as it is (rule share.ended_once)."""
+    """End a share that has one of the statuses `of`.
+
+    A share that has already ended in the same way is returned unchanged (rule share.ended_once).
+    """
     with transaction.atomic(durable=True):
         share, checkout = locked(share_uuid)
         now = clock.now()
@@ -242,9 +267,10 @@ def expire(share_uuid: UUID) -> None:
 
 
 def end_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
-    """Expire those of an order's shares whose time has passed; return whether any was late.
+    """Expire the shares of an order whose time has passed; return whether there were any.
 
-    Nothing is locked while none is, nor while a refund or a dispute lets all stand. Rules share.ends, share.pauses.
+    If no share is late, or if a refund or a dispute pauses the links, it takes no lock and returns False.
+    Rules share.ends, share.pauses.
     """
     late = [share.pk for share in shares if _is_late(share, now)]
     if not late or checkout.status != Status.CAPTURED or disputes.is_open(checkout.pk):
@@ -277,7 +303,10 @@ def end_late(share: PaymentRequest, now: datetime) -> None:
 
 
 def locked(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
-    """Lock a share's checkout and return both, read under the lock. Raises PaymentRequest.DoesNotExist."""
+    """Lock a share's checkout and return both, read under the lock.
+
+    Raises PaymentRequest.DoesNotExist.
+    """
     of_share = PaymentRequest.objects.only("checkout_id").get(pk=share_uuid)
     checkout = Checkout.objects.locked(of_share.checkout_id)
     share = PaymentRequest.objects.get(pk=share_uuid)

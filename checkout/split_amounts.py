@@ -1,4 +1,7 @@
-"""How a cost is split, in minor units: shares always sum to it (rule split.shares). Pure."""
+"""Split of a cost into shares, in minor units. The shares always sum to the cost.
+
+All functions are pure. Rule split.shares.
+"""
 
 from collections.abc import Sequence
 
@@ -6,7 +9,7 @@ MAX_PEOPLE = 20
 
 
 class DoesNotAddUp(ValueError):
-    """The mates' shares come to more than the cost; `excess` is by how much, in minor units."""
+    """The mates' shares exceed the cost. `excess` is the difference in minor units."""
 
     def __init__(self, excess: int) -> None:
         super().__init__(f"The shares come to {excess} more than the amount.")
@@ -14,9 +17,10 @@ class DoesNotAddUp(ValueError):
 
 
 def equally(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
-    """Return (the lead's share, each mate's share) of `amount` minor units between `people`, in multiples of `step`.
+    """Return the lead's share and each mate's share of `amount` minor units.
 
-    The remainder goes to the lead, so that the shares always sum to the amount. Raises ValueError.
+    `people` includes the lead. Each mate's share is a multiple of `step`. The lead's share includes the
+    remainder, so the shares always sum to the amount. Raises ValueError.
     """
     if not 1 <= people <= MAX_PEOPLE:
         raise ValueError(f"Between 1 and {MAX_PEOPLE} people can share.")
@@ -25,7 +29,10 @@ def equally(amount: int, people: int, *, step: int = 1) -> tuple[int, int]:
 
 
 def left_for_lead(amount: int, shares: Sequence[int]) -> int:
-    """Return what the mates' own amounts, 1 or more, leave for the lead: 0 or more. Raises DoesNotAddUp, ValueError."""
+    """Return the part of `amount` that is left for the lead: 0 or more.
+
+    `shares` are the mates' own amounts, each 1 or more. Raises DoesNotAddUp, ValueError.
+    """
     if len(shares) >= MAX_PEOPLE or any(share < 1 for share in shares):
         raise ValueError(f"At most {MAX_PEOPLE - 1} mates, each with 1 minor unit or more.")
     if sum(shares) > amount:
@@ -34,5 +41,8 @@ def left_for_lead(amount: int, shares: Sequence[int]) -> int:
 
 
 def max_people(amount: int, *, minimum: int = 1) -> int:
-    """Return how many can share equally so that everybody pays `minimum` or more: a multiple of the step, as well."""
+    """Return the largest number of people who can share equally so that each pays `minimum` or more.
+
+    `minimum` must be a multiple of the step.
+    """
     return min(MAX_PEOPLE, max(1, amount // minimum))

@@ -1,10 +1,10 @@
-"""The states of a checkout and of a share, and the only moves between them (rule money.states)."""
+"""The states of a checkout and of a share, and the table of allowed moves (rule money.states)."""
 
 from django.db import models
 
 
 class Status(models.TextChoices):
-    """The status of a checkout. `expired` is the end of an unpaid one (rule expiry.end)."""
+    """Status of a checkout. Only an unpaid checkout becomes `expired` (rule expiry.end)."""
 
     CREATED = "created"
     AUTHORIZED = "authorized"
@@ -16,13 +16,13 @@ class Status(models.TextChoices):
 
 
 class VoidReason(models.TextChoices):
-    """Why a checkout was voided."""
+    """Reason why a checkout was voided."""
 
     MERCHANT_CANCEL = "merchant_cancel"
     AUTH_EXPIRED = "auth_expired"
 
 
-# (from, to): what causes the move. A trigger in the database allows exactly these pairs.
+# (from, to): the cause of the move. A trigger in the database allows exactly these pairs.
 ALLOWED: dict[tuple[Status, Status], str] = {
     (Status.CREATED, Status.AUTHORIZED): "the customer's card is held",
     (Status.CREATED, Status.VOIDED): "the merchant cancels before payment",
@@ -34,13 +34,13 @@ ALLOWED: dict[tuple[Status, Status], str] = {
     (Status.REFUNDING, Status.CAPTURED): "the provider fails the refund",
 }
 
-# The statuses in which money has been taken.
+# Statuses of a checkout whose money was captured.
 PAID = (Status.CAPTURED, Status.REFUNDING, Status.REFUNDED)
 
-# The column that holds the deadline of a status, after which time ends it.
+# The column that holds the deadline of a status. When the deadline passes, the status ends.
 DEADLINES: dict[Status, str] = {Status.AUTHORIZED: "capture_before", Status.CREATED: "payable_until"}
 
-# What a merchant may do in each status.
+# The actions that each status allows to the merchant.
 ACTIONS: dict[Status, list[str]] = {
     Status.CREATED: ["cancel"],
     Status.AUTHORIZED: ["capture", "cancel"],
@@ -49,7 +49,7 @@ ACTIONS: dict[Status, list[str]] = {
 
 
 class ShareStatus(models.TextChoices):
-    """The status of a mate's share (rules share.opens, share.ends)."""
+    """Status of a mate's share (rules share.opens, share.ends)."""
 
     DRAFT = "draft"
     OPEN = "open"
@@ -62,7 +62,7 @@ class ShareStatus(models.TextChoices):
     REFUNDED = "refunded"
 
 
-# (from, to): what causes the move. A trigger in the database allows exactly these pairs.
+# (from, to): the cause of the move. A trigger in the database allows exactly these pairs.
 SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.DRAFT, ShareStatus.OPEN): "the merchant captures",
     (ShareStatus.DRAFT, ShareStatus.CANCELLED): "the order ends without a capture",
@@ -82,19 +82,19 @@ SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.REFUNDED, ShareStatus.PAID): "the mate's dispute, which was lost, is won by an appeal",
 }
 
-# The statuses in which a mate is or will be asked for the share, and has not paid it.
+# Statuses in which a mate is asked, or will be asked, for a share that is not paid yet.
 SHARE_ASKED = (ShareStatus.DRAFT, ShareStatus.OPEN, ShareStatus.PAYING)
 
-# The statuses in which a mate's card has paid the share.
+# Statuses of a share that a mate's card has paid. A refunded share is not among them.
 SHARE_PAID = (ShareStatus.PAID, ShareStatus.REIMBURSED)
 
 
 class MoveRefused(Exception):
-    """The table of states does not have this move."""
+    """The table of states does not allow this move."""
 
 
 def check(origin: str, to: str) -> None:
-    """Raise MoveRefused unless the table allows the move."""
+    """Raise MoveRefused unless the table allows the move of a checkout."""
     if (origin, to) not in ALLOWED:
         raise MoveRefused(f"A checkout never goes from {origin} to {to}.")
 
@@ -106,12 +106,12 @@ def check_share(origin: str, to: str) -> None:
 
 
 def actions(status: str) -> list[str]:
-    """Return what a merchant may do with a checkout of this status."""
+    """Return the actions that a checkout of this status allows to the merchant."""
     return ACTIONS.get(Status(status), [])
 
 
 class StateConflict(Exception):
-    """The checkout's state does not allow the verb."""
+    """The state of the checkout does not allow the verb."""
 
     def __init__(self, status: str) -> None:
         super().__init__(f"The checkout is {status}.")

@@ -1,4 +1,7 @@
-"""The tasks of checkouts: pumps, which give each due row to its verb in a transaction of its own; proofs, clean-ups."""
+"""Tasks of checkouts: pumps, proofs and clean-ups.
+
+A pump gives each due row to its verb. Each row has its own transaction.
+"""
 
 import contextlib
 import time
@@ -32,17 +35,18 @@ from payments.models import Operation
 
 log = structlog.get_logger("checkout.tasks")
 BATCH = 500
-TICK_SECONDS = 1.05  # beat's second and a little: the next run begins before this one stops waiting
-PROVING_SECONDS = 40.0  # of each minute, until the proof of everything has ended
-MIN_PAUSE = 0.05  # seconds between two batches of holds whose ends lie close together
+TICK_SECONDS = 1.05  # beat's second and a margin: the next run begins before this one stops waiting
+PROVING_SECONDS = 40.0  # of each minute, until the proof of all checkouts has ended
+MIN_PAUSE = 0.05  # seconds between two batches of holds that end close together
 
 
 @shared_task
 def expire_due() -> None:
-    """Lapse held checkouts and expire unpaid ones whose deadline has passed (rules lapse.void, expiry.end).
+    """Lapse held checkouts and expire unpaid ones whose deadline has passed.
 
-    Many at a time; then, one by one, those whose bank is silent, or all that are late if the batches failed. Then it
-    waits for each hold that ends within the tick, so that its end is not found a second late.
+    It takes many at a time. Then it takes those whose bank is silent one by one or, if the batches failed,
+    all that are late. Then it waits for each hold that ends within the tick, so that the end is not found a
+    second late. Rules lapse.void, expiry.end.
     """
     end = time.monotonic() + TICK_SECONDS
     for status in states.DEADLINES:
@@ -67,9 +71,10 @@ def _expire_all(status: Status, end: float) -> None:
 
 @cache
 def _one_by_one(status: Status, is_done: bool) -> Prepared[Checkout]:
-    """Return the query of late checkouts to take one by one, without those that an open card operation holds up.
+    """Return the query of late checkouts to take one by one.
 
-    With `is_done`, only those whose bank is silent.
+    Checkouts that an open card operation holds up are left out. With `is_done`, only those whose bank is
+    silent are in it.
     """
     open_on_it = open_operations.open_on(OuterRef("pk"))
     rows = expiry.not_held_up(Checkout.objects.late(status)).only("pk", "merchant")
@@ -90,9 +95,10 @@ def end_links() -> None:
 
 @shared_task
 def finish_operations() -> None:
-    """Finish the operations that are due, one by one, the kinds in turn: none stands behind a backlog of another.
+    """Finish the due operations one by one, and the kinds in turn.
 
-    Each wakes another run first, so that a provider that is slow about one operation holds up no other.
+    No kind therefore waits behind a backlog of another. Each operation wakes another run first, so that a
+    provider that is slow about one operation holds up no other.
     """
     turns = [(kind, bulkhead) for kinds, bulkhead in bulkheads.PUMPS.items() for kind in kinds]
     while True in [_finish_one(kind, bulkhead) for kind, bulkhead in turns]:
@@ -100,7 +106,10 @@ def finish_operations() -> None:
 
 
 def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
-    """Finish the operation of this kind that has been due longest; return False if there is none, or no slot."""
+    """Finish the operation of this kind that has been due longest.
+
+    Returns False if there is none, or if no slot is free.
+    """
     with bulkhead.slot() as slot:
         deadline = Deadline.after(operations.PATIENCE)
         claimed = due.claim(limit=1, kinds=[kind]) if slot.is_taken() else []
@@ -133,13 +142,13 @@ delete_old_prefills = shared_task(prefills.delete_old, name="checkout.tasks.dele
 
 @shared_task
 def make_partitions() -> None:
-    """Make the partitions of calls ahead of their time."""
+    """Create the partitions of API calls ahead of their time."""
     partitions.make_ahead(CALLS)
 
 
 @shared_task
 def delete_old_calls() -> None:
-    """Drop the API calls that are older than settings.API_CALL_RETENTION, whole partitions at a time."""
+    """Drop the API calls that are older than settings.API_CALL_RETENTION, in whole partitions."""
     before = clock.now() - settings.API_CALL_RETENTION
     partitions.drop(CALLS, before)
     partitions.delete_caught(CALLS, before)
@@ -147,13 +156,13 @@ def delete_old_calls() -> None:
 
 @shared_task
 def prove_changed() -> None:
-    """Prove the ledger of what has changed in the last two hours; report each breach."""
+    """Prove the ledger of everything that has changed in the last two hours; report each breach."""
     proving.report(clock.now() - timedelta(hours=2))
 
 
 @shared_task
 def prove_all() -> None:
-    """Begin to prove everything, or go on where it was stopped; `prove_on` does the rest."""
+    """Begin a proof of all checkouts, or continue one that was stopped. `prove_on` does the rest."""
     with contextlib.suppress(running.Busy):
         running.begin(is_scheduled=True)
     prove_on()
@@ -161,9 +170,9 @@ def prove_all() -> None:
 
 @shared_task
 def prove_on() -> None:
-    """Go on for a while with the proof of everything, if one was begun; report each breach at once.
+    """Continue the proof of all checkouts for a while, if one was begun; report each breach at once.
 
-    In pieces, each minute one: a worker that ends takes little with it, and any other goes on.
+    It proves one piece each minute. If a worker ends, little work is lost, and any other worker continues.
     """
     end = time.monotonic() + PROVING_SECONDS
     run = running.scheduled()
@@ -174,9 +183,9 @@ def prove_on() -> None:
 
 
 def _try_on(verb: Callable[..., object], row: object, *more: object, of: Sequence[UUID] = ()) -> bool:
-    """Run a verb on a row; log its failure, so that other rows go on. Return whether it succeeded.
+    """Run a verb on a row; return whether it succeeded. A failure is logged, so that other rows continue.
 
-    All lines about it carry the merchant and the checkout that the row is `of`.
+    All its log lines carry the merchant and the checkout in `of`.
     """
     liveness.sign()
     facts = {name: str(uuid) for name, uuid in zip(("merchant", "checkout"), of, strict=False)}

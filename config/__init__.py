@@ -1,4 +1,4 @@
-"""The meeting place: how the apps become one service."""
+"""How the apps become one service: settings, URLs, Celery, start-up checks, health, metrics."""
 
 from config.celery import app as celery_app
 

@@ -1,1 +1,1 @@
-"""The payer's pages: sign in, split, pay, and what became of it."""
+"""The payer's pages: sign-in, split, payment, and its outcome."""

@@ -61,7 +61,7 @@ SUSPENSION = lists.by_state({"open": Q(is_suspended=False), "suspended": Q(is_su
 
 
 class MerchantForm(ChangesForm, SettingsForm):
-    """What an operator may change about a merchant, held to what the merchant's own people may write."""
+    """The settings that an operator may change, checked like those that the merchant's own people enter."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -71,13 +71,13 @@ class MerchantForm(ChangesForm, SettingsForm):
 
 
 def _stops_of_row() -> QuerySet[Switch]:
-    """Return the stops of a list's merchant, for a subquery."""
+    """Return the active stops of the merchant of a list's row, for a subquery."""
     return Switch.objects.filter(merchant=OuterRef("pk"), is_stopped=True)
 
 
 @admin.register(Merchant)
 class MerchantAdmin(OperatorAdmin):
-    """Merchants are suspended, never deleted: the history of their money stays."""
+    """Merchants. They are suspended and never deleted, so that the history of their money stays."""
 
     form = MerchantForm
     actions = ("suspend", "resume")
@@ -105,7 +105,7 @@ class MerchantAdmin(OperatorAdmin):
         return rows
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        """Return the order by name, those that are suspended first."""
+        """Return the order: suspended merchants first, then by name."""
         return (Exists(_stops_of_row()).desc(), "name", "pk")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -113,7 +113,7 @@ class MerchantAdmin(OperatorAdmin):
         return ["id", *(field.name for field in self.opts.fields if field.name not in own)]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Let only superusers change the account to which a merchant's money goes."""
+        """Return the read-only fields. Only superusers may change the account for a merchant's money."""
         is_superuser = getattr(request.user, "is_superuser", False)
         return self.readonly_fields if is_superuser else (*self.readonly_fields, "provider_account")
 
@@ -121,7 +121,7 @@ class MerchantAdmin(OperatorAdmin):
         return action == ("resume" if row.is_suspended else "suspend")
 
     def save_model(self, request: HttpRequest, obj: Merchant, form: Any, change: bool) -> None:
-        """Save the merchant; a new colour gives its style sheet a new address."""
+        """Save the merchant. If the colour changes, its style sheet gets a new address."""
         if change and "brand_colour" in form.changed_data:
             obj.brand_version += 1
         super().save_model(request, obj, form, change)
@@ -161,7 +161,7 @@ class MerchantAdmin(OperatorAdmin):
 
 @admin.register(Switch)
 class SwitchAdmin(OperatorAdmin):
-    """Stops merchants and resumes them; Django's log of the admin keeps each change."""
+    """Stops merchants and resumes them. Django's admin log records each change."""
 
     is_small = True
     list_display = ("__str__", "is_stopped", "merchant", "reason", "changed_at")
@@ -199,7 +199,7 @@ class PaymentAdmin(MoneyAdmin):
 
 
 class OperationAdmin(MoneyAdmin):
-    """Registered in checkout/admin.py, with the remedies for an operation that is stuck."""
+    """Operations. Registered in checkout/admin.py, with the remedies for an operation that is stuck."""
 
     list_display = (
         "id",
@@ -257,7 +257,7 @@ class PostingAdmin(MoneyAdmin):
 
 @admin.register(BalanceEntry)
 class BalanceEntryAdmin(MoneyAdmin):
-    """What the provider says of its balances: fees and payouts. Not in the ledger."""
+    """Lines of the balances that the provider keeps: fees and payouts. They are not in the ledger."""
 
     list_display = (
         "id",
@@ -279,7 +279,7 @@ class BalanceEntryAdmin(MoneyAdmin):
 
 @admin.register(Movement)
 class MovementAdmin(MoneyAdmin):
-    """What has moved at the provider, fact by fact."""
+    """Money that has moved at the provider, fact by fact."""
 
     list_display = ("id", "kind", "amount", "payment", "bearer", "occurred_at", "checkout_uuid")
     list_filter = ("kind",)
@@ -291,7 +291,7 @@ class MovementAdmin(MoneyAdmin):
 
 
 class BookingAdmin(MoneyAdmin):
-    """What moved no money at the provider: settled outside, or owed to a lead no more."""
+    """Bookings that moved no money at the provider: settled outside, or no longer owed to a lead."""
 
     list_display = ("id", "kind", "amount", "payment", "actor", "created_at", "checkout_uuid")
     list_filter = ("kind",)
@@ -314,14 +314,14 @@ class DisputeAdmin(MoneyAdmin):
 
 @admin.register(DatabaseMark)
 class DatabaseMarkAdmin(ReadOnlyAdmin):
-    """On which server the database was opened last."""
+    """The server on which the database was last opened."""
 
     list_display = ("server", "word", "opened_at")
 
 
 @admin.register(FormerAccount)
 class FormerAccountAdmin(ReadOnlyAdmin):
-    """Where merchants' payments of before are."""
+    """The accounts at the provider that hold merchants' earlier payments."""
 
     is_small = True
     list_display = ("merchant", "provider_account")
@@ -329,7 +329,7 @@ class FormerAccountAdmin(ReadOnlyAdmin):
 
 @admin.register(Logo)
 class LogoAdmin(ReadOnlyAdmin):
-    """Merchants' logos, which they change in the portal."""
+    """Merchants' logos, which merchants change in the portal."""
 
     is_small = True
     list_display = ("merchant", "version", "changed_at")
@@ -342,7 +342,7 @@ class LogoAdmin(ReadOnlyAdmin):
 
 @admin.register(LedgerSum)
 class LedgerSumAdmin(MoneyAdmin):
-    """What the ledger's closed months and days sum to."""
+    """The sums of the ledger's closed months and days."""
 
     list_display = ("begin", "end", "merchant", "account", "amount")
     search_fields = ("id",)
@@ -351,7 +351,7 @@ class LedgerSumAdmin(MoneyAdmin):
 
 @admin.register(LedgerClosing)
 class LedgerClosingAdmin(ReadOnlyAdmin):
-    """Up to when the ledger is closed and summed."""
+    """Until when the ledger is closed and summed."""
 
     is_small = True
     list_display = ("closed_until", "summed_until")
@@ -366,6 +366,6 @@ class ReconciledAdmin(ReadOnlyAdmin):
 
 @admin.register(Inquiry)
 class InquiryAdmin(ReadOnlyAdmin):
-    """The payments about which the provider is to be asked."""
+    """The payments about which the provider must be asked."""
 
     list_display = ("payment", "due_at")

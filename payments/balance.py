@@ -1,7 +1,7 @@
-"""The balance that the provider keeps: fees and payouts, read at night for merchants' own books.
+"""The balance that the provider keeps: fees and payouts, read every night for the merchants' own books.
 
-Nothing here moves money or enters the ledger, which knows what a card was charged, not what its charge has cost.
-Rule provider.balance.
+This module neither moves money nor writes to the ledger. The ledger has the amount that a card was charged,
+not the cost of the charge. Rule provider.balance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,14 +18,14 @@ from payments.models import BalanceEntry, FormerAccount, Merchant, Payment
 from payments.provider import Entry
 
 log = structlog.get_logger("payments.balance")
-LOOK_BACK = timedelta(days=3)  # a payout names its lines however old they are, a day or two after it was made
+LOOK_BACK = timedelta(days=3)  # a payout lists its lines, however old, a day or two after it is made
 CHUNK = 500
 
 
 def read(since: datetime) -> int:
-    """Store the provider's balance entries since that time for our merchants; return how many.
+    """Store the provider's balance entries since `since` for our merchants, and return how many there are.
 
-    An entry stored earlier gets its payout's id. Raises ProviderUnreachable.
+    An entry that was stored earlier gets the id of its payout. Raises ProviderUnreachable.
     """
     count = 0
     told = safe_answers.entries(provider.current().entries(since), now=clock.now())
@@ -38,7 +38,7 @@ def read(since: datetime) -> int:
 
 
 def _rows(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
-    """Yield the lines of merchants of ours: whose payment it is, or whose account."""
+    """Yield the entries of our merchants: an entry's merchant is that of its payment, or of its account."""
     payments = Payment.objects.in_bulk({entry.payment for entry in entries if entry.payment})
     owners = _owners({entry.account for entry in entries})
     for entry in entries:
@@ -62,7 +62,10 @@ def _rows(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
 
 
 def _owners(accounts: set[str]) -> dict[str, UUID]:
-    """Return the merchant of each account that is, or if nobody has it now was, theirs alone; ours is nobody's."""
+    """Map each account to its only current merchant or, if it has none now, to its only former merchant.
+
+    Our own account has no merchant.
+    """
     now = Merchant.objects.filter(provider_account__in=accounts - {""})
     former = FormerAccount.objects.filter(provider_account__in=accounts - {""})
     of_nobody_now = former.exclude(provider_account__in=now.values("provider_account"))
@@ -70,14 +73,14 @@ def _owners(accounts: set[str]) -> dict[str, UUID]:
 
 
 def _alone(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
-    """Return the owner of each account that one row alone names."""
+    """Return the owner of each account that exactly one row names."""
     counted = rows.values("provider_account").annotate(count=Count("pk"))
     alone = counted.filter(count=1).values("provider_account")
     return dict(rows.filter(provider_account__in=alone).values_list("provider_account", owner))
 
 
 def _keep(rows: Sequence[BalanceEntry]) -> None:
-    """Write the lines; what is there already gets its payout, if that is known now."""
+    """Write the entries. An entry that exists already gets its payout, if the payout is now known."""
     paid_out = {(row.account, row.reference): row for row in rows if row.payout}
     BalanceEntry.objects.bulk_create([row for row in rows if not row.payout], ignore_conflicts=True)
     BalanceEntry.objects.bulk_create(

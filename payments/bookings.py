@@ -1,4 +1,4 @@
-"""Bookings: what moved no money at the provider, and its reversal (rule money.booked).
+"""Bookings that move no money at the provider, and their reversal (rule money.booked).
 
 Every function must be called with the checkout locked.
 """
@@ -16,7 +16,7 @@ Account: TypeAlias = Posting.Account
 
 
 def settle_outside(refund: Operation, amount: int, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Book that a payer has got what a refund could not give them by another way than the card."""
+    """Book that a payer received an amount in another way, because a refund could not give it to the card."""
     booking = Booking(
         kind=Kind.SETTLED_OUTSIDE,
         payment=refund.payment,
@@ -30,13 +30,13 @@ def settle_outside(refund: Operation, amount: int, *, note: str, now: datetime, 
 def close_owed(
     payment: Payment, share_uuid: UUID, amount: int, *, note: str, now: datetime, cause: Cause
 ) -> Booking:
-    """Book that an amount is owed to the lead for a share no more. `payment` is the card that has got it instead."""
+    """Book that an amount is no longer owed to the lead for a share. `payment`'s card got it instead."""
     booking = Booking(kind=Kind.CLOSING, payment=payment, share_uuid=share_uuid, amount=amount)
     return _post(booking, note=note, now=now, cause=cause)
 
 
 def reverse(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
-    """Take a booking back, by another one; a constraint refuses to do that twice."""
+    """Reverse a booking by another booking. A constraint refuses a second reversal."""
     reversal = Booking(
         kind=booking.kind,
         payment=booking.payment,

@@ -1,4 +1,4 @@
-"""How many threads may wait for the provider at once: payers, captures and the pumps have slots of their own.
+"""How many threads may wait for the provider at once. Payers, captures and the pumps have separate slots.
 
 Rules capture.slot, limit.slow_peers, pump.kinds.
 """
@@ -8,18 +8,19 @@ from django.conf import settings
 from config.lib.bulkhead import Bulkhead, OneEach
 from payments.models import Operation
 
-QUEUE = 2  # waiters for each slot: nobody waits for longer than two seconds, so more would be refused
+QUEUE = 2  # waiting threads per slot; a thread waits at most two seconds, so more of them would be refused
 Kind = Operation.Kind
 
 PAYERS = Bulkhead(settings.PROVIDER_SLOTS, queue=QUEUE * settings.PROVIDER_SLOTS, name="payers")
 CAPTURES = Bulkhead(settings.CAPTURE_SLOTS, queue=QUEUE * settings.CAPTURE_SLOTS, name="captures")
-# Callers that wait for another call's result, one for each operation: they take no slot from those that call.
+# Places for callers that wait for another call's result, one per operation. They take no slot from the
+# callers of the provider.
 JOINING = OneEach(8)
-# Of each worker. What a hold's end waits for comes first; a slow call of one kind holds up no other kind. Kinds that
-# share slots take turns.
+# The slots of each worker. Captures and voids come first, because the end of a hold waits for them. A slow
+# call of one kind holds up no other kind. Kinds that share slots take turns.
 PUMPS: dict[tuple[Kind, ...], Bulkhead] = {
     (Kind.CAPTURE, Kind.VOID): Bulkhead(settings.PUMP_SLOTS, name="pump_captures_voids"),
     (Kind.AUTHORIZE,): Bulkhead(settings.PUMP_SLOTS, name="pump_authorizations"),
     (Kind.REFUND,): Bulkhead(settings.PUMP_SLOTS, name="pump_refunds"),
 }
-INQUIRIES = Bulkhead(1, name="inquiries")  # of each worker: nobody waits for the answers
+INQUIRIES = Bulkhead(1, name="inquiries")  # per worker; no caller waits for the answers

@@ -1,4 +1,4 @@
-"""Who acts: the `Cause` that each verb takes and the history keeps, and the API's `Caller`."""
+"""Actors: the `Cause` that each verb takes and the history stores, and the API's `Caller`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from payments.models import Merchant
 
 @dataclass(frozen=True)
 class Cause:
-    """An actor (`client:<uuid>`, `user:<uuid>`, `customer:<uuid>`, `pump`) and the request it acted in."""
+    """An actor (`client:<uuid>`, `user:<uuid>`, `customer:<uuid>`, `pump`) and the request of its action."""
 
     actor: str
     request_id: str = ""
@@ -18,7 +18,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Caller:
-    """An authenticated API client and the merchant that it acts for."""
+    """An authenticated API client and the merchant for which it acts."""
 
     merchant: Merchant
     client_uuid: UUID
@@ -29,16 +29,16 @@ PUMP = Cause("pump")
 
 
 def caller_of(request: Any) -> Caller:
-    """Return the API client that calls, as the authentication has put it on the request."""
+    """Return the API client that makes this request, as the authentication has set it."""
     caller: Caller = request.auth
     return caller
 
 
 def cause_of(request: Any) -> Cause:
-    """Return the cause of what the API client does in this request."""
+    """Return the cause of the API client's actions in this request."""
     return Cause(f"client:{caller_of(request).client_uuid}", request_id.current())
 
 
 def cause_of_operator(request: Any) -> Cause:
-    """Return the cause of what an operator does in this request of the admin."""
+    """Return the cause of an operator's actions in this request of the admin."""
     return Cause(f"user:{request.user.pk}", request_id.current())

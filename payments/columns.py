@@ -1,4 +1,4 @@
-"""Money in the admin: amounts as people read them."""
+"""Money columns in the admin: amounts formatted for people."""
 
 from functools import cache
 from operator import attrgetter
@@ -13,18 +13,21 @@ from payments import money
 
 @cache
 def amount(name: str, title: str, currency: str) -> Column:
-    """Return a column that shows an amount of minor units; `currency` is the path to the row's currency code."""
+    """Return a column that formats an amount of minor units.
+
+    `name` is the field, and `currency` is the path to the row's currency code.
+    """
     code = attrgetter(currency)
 
     def shown(row: Any) -> str:
         return money.display(getattr(row, name), code(row))
 
-    shown.__name__ = f"{name}_for_people"  # not the field's name: its help text says minor units
+    shown.__name__ = f"{name}_for_people"  # the field's own name would show its help text, "Minor units"
     return admin.display(description=title)(shown)
 
 
 class MoneyAdmin(ReadOnlyAdmin):
-    """Shows the amounts of its rows in their currency."""
+    """A read-only admin that shows the amounts of its rows in their currency."""
 
     amounts: tuple[str, ...] = ("amount",)
     currency = "currency"

@@ -1,4 +1,4 @@
-"""Disputes, recorded as the provider's books have them (rule dispute.booked).
+"""Disputes, recorded as they are in the provider's books (rule dispute.booked).
 
 `record` must be called with the checkout locked.
 """
@@ -20,7 +20,7 @@ Status = Dispute.Status
 
 
 class Recorded(NamedTuple):
-    """A dispute as it is recorded now, its status before (None: it is new), and whether anything has changed."""
+    """A recorded dispute, its previous status (None if it is new), and whether anything has changed."""
 
     dispute: Dispute
     before: str | None
@@ -28,12 +28,12 @@ class Recorded(NamedTuple):
 
 
 def standing(checkout_uuid: UUID) -> Dispute | None:
-    """Return a dispute on a card of the checkout that is open, or else lost: either one rules out refunds."""
+    """Return an open dispute on a card of the checkout, or else a lost one. Either rules out refunds."""
     return _STANDING.first(checkout_uuid)
 
 
 def standing_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
-    """Return the dispute that `standing` means, as a query."""
+    """Return the query for the dispute that `standing` returns."""
     rows = Dispute.objects.filter(checkout_uuid=checkout_uuid, status__in=Dispute.STANDING)
     return rows.order_by("-status", "created_at")[:1]
 
@@ -48,12 +48,15 @@ def with_disputed(rows: QuerySet[Any], *, checkout: str = "pk") -> QuerySet[Any,
 
 
 def standing_of(row: Any) -> Dispute | None:
-    """Return it for a checkout. Of a row `with_disputed` that had none when it was read, no query is made."""
+    """Return the dispute that `standing` returns for a checkout.
+
+    If the row was read `with_disputed` and had no such dispute then, no query is made.
+    """
     return standing(row.pk) if getattr(row, "is_disputed", True) else None
 
 
 def stands_on(payment_uuid: UUID) -> bool:
-    """Whether a dispute on this one payment is open or lost."""
+    """Return whether a dispute on this payment is open or lost."""
     return Dispute.objects.filter(payment=payment_uuid, status__in=Dispute.STANDING).exists()
 
 
@@ -63,34 +66,35 @@ def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
 
 
 def is_open(checkout_uuid: UUID) -> bool:
-    """Whether a dispute on a card of the checkout is open."""
+    """Return whether a dispute on a card of the checkout is open."""
     return open_on(checkout_uuid).exists()
 
 
 def is_lost(checkout_uuid: UUID) -> bool:
-    """Whether a dispute on a card of the checkout is lost: its payer has got the money back."""
+    """Return whether a dispute on a card of the checkout is lost, so that its payer has the money back."""
     return Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST).exists()
 
 
 class Lost(NamedTuple):
-    """The amount that lost disputes have given back to a payer, in minor units, and when the last one was lost."""
+    """The amount that lost disputes returned to a payer, in minor units, and when the last one was lost."""
 
     amount: int
     at: datetime
 
 
 def lost_by_payment(checkout_uuid: UUID) -> dict[UUID, Lost]:
-    """Return the amount that lost disputes gave back of each payment of a checkout, without payments of amount 0."""
+    """Return the amount that lost disputes returned of each payment of a checkout, without amounts of 0."""
     lost = Dispute.objects.filter(checkout_uuid=checkout_uuid, status=Status.LOST)
     sums = lost.values_list("payment").annotate(sum=Sum("movements__amount"), last=Max("closed_at"))
     return {payment: Lost(-amount, at) for payment, amount, at in sums if amount}
 
 
 def record(payment: Payment, told: DisputeRecord, *, now: datetime) -> Recorded | None:
-    """Record a dispute as the provider's books have it now, and each line of its balance that moved money, once.
+    """Record a dispute as it is now in the provider's books, with each of its balance lines once.
 
-    None for a dispute that has moved no money, such as an inquiry. A dispute in another currency than the payment's
-    counts and is reported, because its amount in our currency is unknown.
+    The balance lines are those that moved money. Return None for a dispute that has moved no money, such as
+    an inquiry. A dispute in another currency than the payment's counts and is reported, because its amount in
+    our currency is unknown.
     """
     found = Dispute.objects.filter(payment=payment, reference=told.reference).first()
     if found is None and not told.lines:
@@ -128,7 +132,7 @@ def _new(payment: Payment, told: DisputeRecord, now: datetime) -> Dispute:
 
 
 def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> bool:
-    """Record the lines that are new; return whether there were any."""
+    """Record the new lines of a dispute. Return whether there were any."""
     if told.currency != dispute.payment.currency:
         return False
     known = set(dispute.movements.values_list("reference", flat=True))
@@ -140,7 +144,7 @@ def _post_lines(dispute: Dispute, told: DisputeRecord, now: datetime) -> bool:
 
 
 def _decide(dispute: Dispute, status: DisputeStatus, now: datetime) -> None:
-    """Follow the provider's decision, or its taking one back."""
+    """Record the provider's decision, or that the provider has revoked one."""
     dispute.status = Status(status)
     is_open = dispute.status == Status.OPEN
     dispute.closed_at = None if is_open else now

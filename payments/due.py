@@ -12,9 +12,9 @@ from config.lib import clock
 from payments import opening
 from payments.models import Operation
 
-LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm: the key is the same
-PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank until another card may be used
-ASKED_OFTEN_FOR = timedelta(minutes=15)  # a little longer than a payer has to answer their bank
+LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm because the key is the same
+PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank before they may use another card
+ASKED_OFTEN_FOR = timedelta(minutes=15)  # slightly longer than the time that a payer has to answer their bank
 PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
 IN_DOUBT_TOO_LONG = timedelta(hours=24)
 Kind: TypeAlias = Operation.Kind
@@ -22,18 +22,18 @@ State: TypeAlias = Operation.State
 
 
 def is_in_doubt(operation: Operation) -> bool:
-    """Whether the operation was sent and its outcome is not known yet."""
+    """Return whether the operation was sent and its outcome is not known yet."""
     return operation.state in (State.IN_FLIGHT, State.PENDING, State.UNKNOWN)
 
 
 def is_leased(operation: Operation, now: datetime) -> bool:
-    """Whether a process still has the operation leased: a lease ends when its operation is due again."""
+    """Return whether a process still leases the operation. A lease ends when its operation is due again."""
     at = operation.next_attempt_at
     return operation.lease_token is not None and at is not None and at > now
 
 
 def gap(operation: Operation, state: State, now: datetime) -> timedelta:
-    """Return how long to wait before asking again (rule doubt.authorize): not long at first, then ever longer."""
+    """Return how long to wait before asking again (rule doubt.authorize). The waits grow with time."""
     age, tries = now - operation.created_at, operation.attempts
     if state == State.NEEDS_ACTION:
         return timedelta(seconds=5 if age < ASKED_OFTEN_FOR else 60)
@@ -43,7 +43,7 @@ def gap(operation: Operation, state: State, now: datetime) -> timedelta:
         return _doubling(tries // 4, 600)
     if operation.kind == Kind.VOID:
         return _doubling(tries // 4, 60)
-    # a hold must not outlive its deadline for long
+    # short waits for a capture, because a hold must not outlive its deadline for long
     return _doubling(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
 
 
@@ -53,13 +53,13 @@ def _doubling(times: int, longest: int) -> timedelta:
 
 
 def make_due(operation: Operation) -> None:
-    """Make an operation that has not ended due now, unless a process has leased it."""
+    """Make an operation due now, if it has not ended and no process has leased it."""
     rows = Operation.objects.filter(pk=operation.pk, ended_at=None, lease_token=None)
     rows.update(next_attempt_at=clock.now())
 
 
 def no_later_than(operation: Operation, moment: datetime) -> None:
-    """Make an operation that has not ended due at `moment` at the latest, unless a process has leased it."""
+    """Make an operation due at `moment` at the latest, if it has not ended and no process has leased it."""
     rows = Operation.objects.filter(
         pk=operation.pk, ended_at=None, lease_token=None, next_attempt_at__gt=moment
     )
@@ -67,9 +67,10 @@ def no_later_than(operation: Operation, moment: datetime) -> None:
 
 
 def oldest(now: datetime) -> datetime | None:
-    """Return when the operation that has waited longest for the pump became due, None if none is.
+    """Return since when the operation that waits longest for the pump has been due, or None if none is due.
 
-    A planned operation behind another one of its payment is left out: it does not wait for the pump.
+    A planned operation behind another operation of its payment is left out, because it does not wait for the
+    pump.
     """
     ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
         Q(is_open=True) & ~Q(kind=Kind.REFUND)
@@ -81,7 +82,7 @@ def oldest(now: datetime) -> datetime | None:
 
 
 def on(checkout_uuid: UUID) -> list[UUID]:
-    """Return the ids of a checkout's due operations, the one that has waited longest first."""
+    """Return the ids of a checkout's due operations, the longest due first."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=Operation.NOT_ENDED)
     late = rows.filter(next_attempt_at__lte=clock.now()).order_by("next_attempt_at", "pk")
     return list(late.values_list("pk", flat=True))
@@ -90,12 +91,13 @@ def on(checkout_uuid: UUID) -> list[UUID]:
 def claim(
     limit: int = 20, *, operation_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
 ) -> Sequence[Operation]:
-    """Lease up to `limit` due operations in a short transaction of its own, and return them.
+    """Lease up to `limit` due operations in a separate short transaction, and return them.
 
-    Planned operations become in flight, the first of a payment first. None begins while another operation of its
-    payment is open, except a refund: a refund in doubt does not hold up what else its card is owed. An operation in
-    flight is due because its sender's lease ran out. `operation_uuid` and `kinds` narrow the choice. None is leased in
-    a database that was restored and not repaired.
+    Planned operations become in flight, the first of each payment first. A planned operation does not begin
+    while another operation of its payment is open, unless the open one is a refund: a refund in doubt does
+    not hold up what else its card is owed. An operation in flight is due because its sender's lease has
+    expired. `operation_uuid` and `kinds` narrow the choice. If the database was restored and not repaired, no
+    operation is leased.
     """
     if opening.is_closed():
         return []
@@ -108,13 +110,13 @@ def claim(
     }
     claimed = _leased(_CLAIM.format(only=only), parameters)
     if not claimed:
-        return []  # as nearly always: not even a query is built
+        return []  # the usual case, for which not even a query is built
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
-    return [row for row in rows if row.lease_token == claimed[row.pk]]  # the others were overtaken: we slept
+    return [row for row in rows if row.lease_token == claimed[row.pk]]  # while it slept, others took the rest
 
 
 def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
-    """Return which operations were leased, each with its lease token."""
+    """Return the operations that were leased, each with its lease token."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(statement, parameters)
@@ -123,7 +125,7 @@ def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
         return {}  # another pump opened an operation on one of these payments; all of them are still due
 
 
-# MATERIALIZED: a plan that runs the selection once for each row of the table would lease more than the limit.
+# MATERIALIZED, because a plan that runs the selection once for each row of the table would exceed the limit.
 _CLAIM = """
 WITH due AS MATERIALIZED (
     SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id

@@ -1,6 +1,6 @@
 """The ledger: each movement and each booking is posted as lines that sum to zero (rule money.balanced).
 
-The database checks that, and that no line is changed: triggers in migrations/0002_guards.py.
+Database triggers check the sums and refuse changes of lines (migrations/0002_guards.py).
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,10 @@ MOVED = {
 
 
 def bearer(operation: Operation) -> Account:
-    """Return at whose expense a refund is, or in whose favour a capture.
+    """Return the account that pays for a refund, or that a capture is in favour of.
 
-    A mate's share is the lead's until the lead has got it. Whatever else goes back is at the merchant's expense.
+    A mate's share is owed to the lead until the lead has received it. The merchant pays for every other
+    refund.
     """
     if operation.kind == Operation.Kind.CAPTURE:
         is_leads = operation.payment.kind == Payment.Kind.SHARE
@@ -34,9 +35,9 @@ def bearer(operation: Operation) -> Account:
 
 
 def lines(operation: Operation, state: str, reference: str) -> dict[str, Any]:
-    """Return the parameters of LINES for an operation that is now in `state`. One that moves no money has no posting.
+    """Return the parameters of LINES for an operation that is now in `state`.
 
-    `reference` is the provider's id of the fact.
+    An operation that moves no money has no posting. `reference` is the provider's id of the fact.
     """
     kind = MOVED.get(operation.kind) if state == Operation.State.SUCCEEDED else None
     amount = 0 if kind is None else operation.amount if kind in Movement.INCOMING else -operation.amount
@@ -51,8 +52,9 @@ def lines(operation: Operation, state: str, reference: str) -> dict[str, Any]:
     }
 
 
-# Records a movement for the operation in `recorded`, a WITH before it, and posts it: the provider owes us `incoming`
-# more, and we the bearer. Constraints refuse a fact that is recorded already.
+# Records and posts a movement for the operation in `recorded`, which is an earlier query of the same WITH.
+# The provider then owes us `incoming` more, and we owe the bearer as much. Constraints refuse a fact that is
+# already recorded.
 LINES = """
 fact AS (
     INSERT INTO payments_movement (id, payment_id, checkout_uuid, kind, amount, reference, operation_id, bearer,
@@ -85,10 +87,10 @@ def record(
     at: datetime,
     now: datetime,
 ) -> None:
-    """Record and post a movement that no operation's outcome records: a return, or a line of a dispute.
+    """Record and post a movement that no operation's outcome records: a returned refund, or a dispute's line.
 
-    `amount` is positive, in minor units. A constraint refuses a fact that is recorded already. Must be called with the
-    checkout locked.
+    `amount` is positive, in minor units. A constraint refuses a fact that is already recorded. Must be called
+    with the checkout locked.
     """
     operation, dispute = (cause, None) if isinstance(cause, Operation) else (None, cause)
     moved = amount if kind in Movement.INCOMING else -amount
@@ -108,7 +110,7 @@ def record(
 
 
 def post(transaction: UUID, payment: Payment, amounts: Mapping[Account, int]) -> None:
-    """Post a movement or a booking by its id, in minor units by account.
+    """Post a movement or a booking by its id. `amounts` are in minor units, by account.
 
     A constraint refuses a second posting of the same transaction.
     """

@@ -1,4 +1,4 @@
-"""Minor units, currencies and how people read them (rule money.minor_units)."""
+"""Minor units, currencies, and amounts formatted for people (rule money.minor_units)."""
 
 import copy
 import re
@@ -10,15 +10,16 @@ from babel.core import Locale, get_global
 from babel.numbers import get_currency_precision, get_currency_symbol, list_currencies
 from django.utils import translation
 
-MAXIMUM = 99_999_999  # of an amount that the service accepts, in minor units of any currency
+MAXIMUM = 99_999_999  # the largest amount that the service accepts, in minor units of any currency
 _TYPED = re.compile(r"([0-9]{1,9})(?:[.,]([0-9]{1,3}))?")
-# Babel knows how many decimals people use. Providers count by ISO 4217, which has more of them for these.
+# Babel has the number of decimals that people use. Providers use ISO 4217, which has more for these
+# currencies.
 ISO_DIGITS = {"IQD": 3} | dict.fromkeys(
     ["AFN", "ALL", "IRR", "KPW", "LAK", "LBP", "MGA", "MMK", "RSD", "SOS", "SYP", "YER"], 2
 )
 
-# CLDR 48's narrow symbols (`symbol alt="narrow"`, or the symbol of the currency's own country), where every language
-# of ours has the same one: Babel's data leaves them out.
+# The narrow symbols of CLDR 48 (`symbol alt="narrow"`, or the symbol in the currency's own country), if all
+# our languages have the same one. Babel's data leaves them out.
 NARROW = {
     code: symbol
     for symbol, codes in {
@@ -49,18 +50,18 @@ NARROW = {
 GROUPED_FROM = {
     "es": 10_000,
     "it": 10_000,
-}  # CLDR's minimumGroupingDigits, which Babel does not know: "1234,50 €"
-_LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between them
+}  # CLDR's minimumGroupingDigits, which Babel does not support: "1234,50 €"
+_LETTER_THEN_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)")  # CLDR puts a space between the two
 
 
-# Where ISO 4217's list is another than Babel's data: Bulgaria's lev gave way to the euro on 1 January 2026, and
-# Venezuela's VED, which CLDR calls no tender, is listed beside VES.
+# Differences between ISO 4217's list and Babel's data. The euro replaced Bulgaria's lev on 1 January 2026.
+# ISO 4217 lists Venezuela's VED in addition to VES, and CLDR does not call it legal tender.
 GONE, LISTED = frozenset({"BGN"}), frozenset({"VED"})
 
 
 @cache
 def currencies() -> frozenset[str]:
-    """Return the ISO 4217 codes that some territory uses as money today."""
+    """Return the ISO 4217 codes of the currencies that a territory uses today."""
     in_use = {
         code
         for history in get_global("territory_currencies").values()
@@ -71,19 +72,19 @@ def currencies() -> frozenset[str]:
 
 
 def minor_digits(currency: str) -> int:
-    """Return the number of decimals of a currency by ISO 4217: 2 for GBP, 0 for JPY, 3 for KWD."""
+    """Return the number of decimals of a currency in ISO 4217: 2 for GBP, 0 for JPY, 3 for KWD."""
     return ISO_DIGITS.get(currency, get_currency_precision(currency))
 
 
 def plain(amount: int, currency: str) -> str:
-    """Return an amount of minor units as it is typed: digits, a point and the currency's decimals."""
+    """Return an amount of minor units as a person types it: digits, a point and the currency's decimals."""
     return f"{Decimal(amount).scaleb(-minor_digits(currency)):f}"
 
 
 def parse(text: str, currency: str) -> int | None:
-    """Return the amount that a person typed, in minor units; None if it is no amount of this currency.
+    """Return the amount that a person typed, in minor units, or None if it is not an amount of this currency.
 
-    Currency signs and spaces are ignored; a comma counts as a decimal point.
+    Currency signs and spaces are ignored. A comma counts as a decimal point.
     """
     digits = minor_digits(currency)
     bare = "".join(sign for sign in text if not sign.isspace() and unicodedata.category(sign) != "Sc")
@@ -94,15 +95,15 @@ def parse(text: str, currency: str) -> int | None:
 
 
 def display(amount: int, currency: str) -> str:
-    """Return an amount of minor units as people read it in the active language, with a true minus."""
+    """Return an amount of minor units formatted in the active language, with a true minus sign."""
     return _displayed(amount, currency, _locale(), is_narrow=False)
 
 
 def for_payer(amount: int, currency: str) -> str:
-    """Return an amount as `display` does, with the sign that the currency has where it is the only one of its kind.
+    """Return an amount as `display` does, but with the narrow symbol of the currency.
 
-    "95,50 £" in French: a payer knows which pounds or dollars a shop means, a merchant's list may hold several.
-    Rule page.signs.
+    An example in French is "95,50 £". A payer knows which pounds or dollars a shop means, but a merchant's
+    list can contain several. Rule page.signs.
     """
     return _displayed(amount, currency, _locale(), is_narrow=True)
 
@@ -111,7 +112,7 @@ def _locale() -> str:
     return translation.to_locale(translation.get_language() or "en")
 
 
-@lru_cache(4096)  # a page that refreshes itself shows the same amounts every second
+@lru_cache(4096)  # a page that refreshes automatically shows the same amounts every second
 def _displayed(amount: int, currency: str, locale: str, *, is_narrow: bool) -> str:
     digits = minor_digits(currency)
     pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])

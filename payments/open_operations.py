@@ -1,4 +1,4 @@
-"""Open operations: the card operation that holds up any other on the same checkout or share."""
+"""Open operations: the card operation that holds up all others on the same checkout or share."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,20 +10,21 @@ from django.db.models import F, Field, FilteredRelation, Func, OuterRef, Q, Quer
 from config.lib.prepared import Prepared
 from payments.models import Operation, Payment
 
-# Their beginning is a change of the order that is told by them alone, so that its row and indexes are not written.
+# The start of these operations counts as a change of the order, but only the operation's row records it. This
+# saves a write of the order's row and its indexes.
 UNWRITTEN = (Operation.Kind.AUTHORIZE, Operation.Kind.CAPTURE)
 
 
 def open_on(subject: UUID | OuterRef) -> QuerySet[Operation]:
     """Return the open card operation of a subject's live payment, if there is one.
 
-    Operations on a card that was given up and reimbursements do not count: they hold nobody up.
+    Reimbursements and operations on a card that was given up do not count, because they hold up no one.
     """
     return _open(payment__subject=subject)
 
 
 def open_on_any(subjects: Iterable[UUID]) -> QuerySet[Operation]:
-    """Return the open card operations of all these subjects, with their payments."""
+    """Return the open card operations of these subjects, with their payments."""
     return _open(payment__subject__in=list(subjects)).select_related("payment")
 
 
@@ -36,10 +37,11 @@ def _of_card(prefix: str = "") -> Q:
 
 
 def pending_on(subject: str) -> Subquery:
-    """Return a subquery for what a read of the subject in a column names: `[kind, created_at]` in JSON, or null.
+    """Return a subquery for a subject's pending operation in reads: `[kind, created_at]` as JSON, or null.
 
-    It names the open operation, and a planned release or refund from its beginning on: no change of the order tells
-    when the pump sends that, or tries again.
+    `subject` is the name of the column with the subject. The result is the open operation, or a planned void
+    or refund. A planned one counts from its beginning, because the order does not change when the pump sends
+    it or tries again.
     """
     rows = Operation.objects.filter(payment__subject=OuterRef(subject), payment__is_live=True, ended_at=None)
     is_planned = Q(state=Operation.State.PLANNED, kind__in=[Operation.Kind.VOID, Operation.Kind.REFUND])
@@ -49,9 +51,9 @@ def pending_on(subject: str) -> Subquery:
 
 
 def begun(merchant_uuid: UUID, since: datetime) -> list[UUID]:
-    """Return the orders on which a call has begun since then that nobody has heard of since.
+    """Return the merchant's orders with a call that has begun since `since` and has no answer yet.
 
-    Its beginning is not written on the order; whatever is heard of it is.
+    The order's row does not record the start of a call, but it records every answer.
     """
     return [operation.payment.subject for operation in _BEGUN.all(merchant_uuid, since)]
 
@@ -66,13 +68,13 @@ _BEGUN = Prepared(_begun, UUID, datetime)
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:
-    """Add `open_kind` to rows whose key is a subject: the kind of the operation that is open on it, null if none is."""
+    """Add `open_kind` to rows whose key is a subject: the kind of its open operation, or null."""
     found: QuerySet[Any, Any] = rows.annotate(open_kind=Subquery(open_on(OuterRef("pk")).values("kind")[:1]))
     return found
 
 
 class Live(NamedTuple):
-    """A subject's live payment, with the id and kind of the operation that is open on it, if any."""
+    """A subject's live payment, with the id and kind of its open operation, if it has one."""
 
     payment: Payment
     open_uuid: UUID | None
@@ -80,13 +82,13 @@ class Live(NamedTuple):
 
 
 def live_payment(subject: UUID) -> Live | None:
-    """Return the subject's live payment and its open operation, in one statement."""
+    """Return the subject's live payment and its open operation, read in one statement."""
     found: Any = _LIVE_PAYMENT.first(subject)
     return Live(found, found.open_uuid, found.open_kind) if found else None
 
 
 def live_on(subject: UUID) -> QuerySet[Payment, Any]:
-    """Return the subject's live payment as a query, with `open_uuid` and `open_kind` of what is open on it."""
+    """Return a query for a subject's live payment, with its open operation as `open_uuid` and `open_kind`."""
     rows = Payment.objects.filter(subject=subject, is_live=True)
     with_open = rows.annotate(open=FilteredRelation("operations", condition=_of_card("operations__")))
     return with_open.annotate(open_uuid=F("open__id"), open_kind=F("open__kind"))
@@ -96,17 +98,20 @@ _LIVE_PAYMENT = Prepared(live_on, UUID)
 
 
 def open_operation(subject: UUID) -> Operation | None:
-    """Return the card operation that is open on a subject, with its payment; None if there is none."""
+    """Return the open card operation of a subject with its payment, or None."""
     return _OPEN_OPERATION.first(subject)
 
 
 def open_operation_of(row: Any) -> Operation | None:
-    """Return it for a row; of one `with_open_kind` that had none when it was read, nobody is asked."""
+    """Return the open card operation of a row whose key is a subject.
+
+    If the row was read `with_open_kind` and had no open operation then, no query is made.
+    """
     return open_operation(row.pk) if getattr(row, "open_kind", row) is not None else None
 
 
 def was_open(row: Any) -> bool:
-    """Return whether a row `with_open_kind` had one when it was read."""
+    """Return whether a row had an open operation when it was read `with_open_kind`."""
     return getattr(row, "open_kind", None) is not None
 
 
@@ -114,8 +119,8 @@ _OPEN_OPERATION = Prepared(lambda subject: open_on(subject).select_related("paym
 
 
 def abandon(payment: Payment, now: datetime) -> None:
-    """Mark that nobody waits for a card any more, whatever still happens to it: another one may be tried.
+    """Mark a payment as abandoned: the payer can use another card, regardless of how this payment ends.
 
-    Call it under the checkout's lock.
+    Must be called with the checkout locked.
     """
     Payment.objects.filter(pk=payment.pk, abandoned_at=None).update(abandoned_at=now)

@@ -1,15 +1,18 @@
-"""Whether the service is open: a database that was put back to an earlier moment is closed until it is repaired.
+"""Whether the service is open. A database that was restored to an earlier state is closed until its repair.
 
-The provider may have moved money since that moment, of which the database knows nothing: what our books call held may
-be captured there, and a refund that is repeated would be paid twice. Rule restore.closed.
+The provider might have moved money since that state, and the database does not know of it. A payment that is
+held in the database might be captured at the provider, and a repeated refund would be paid twice. Rule
+restore.closed.
 
-The database keeps a mark of the server that it was opened on. A restored database has the mark, but another server
-under it: another cluster (`pg_dump`, logical replication), a later timeline of the same one (a base back-up with
-archived WAL, a replica that was promoted), or tables that were made anew. A storage snapshot brings all of that back as
-it was; so whoever restores one sets DATABASE_RESTORED to a word that it has not had before.
+The database stores a mark of the server on which it was opened. A restored database has the mark, but it runs
+on another server: another cluster (`pg_dump`, logical replication), a later timeline of the same cluster (a
+base backup with archived WAL, a promoted replica), or newly created tables. A storage snapshot restores all
+of that unchanged. If an operator restores a snapshot, they therefore set DATABASE_RESTORED to a word that it
+has not had before.
 
-The mark is read once on each new connection, and every three seconds. A thread that was told that the database is open
-gets no connection to a server that the mark does not fit: a failover may have moved the address in between.
+The service reads the mark once on each new connection, and every three seconds. If a thread has read that the
+database is open, it gets no connection to a server that does not match the mark, because a failover might
+have moved the address in between.
 """
 
 import threading
@@ -28,7 +31,7 @@ from config.lib.database import replica
 from config.lib.process.fresh import Fresh
 
 FRESH_SECONDS = 3.0
-# The row is payments.models.DatabaseMark; plain SQL, since Celery asks before there are models.
+# The row is payments.models.DatabaseMark. Plain SQL, because Celery reads it before the models are loaded.
 _SERVER = """(
     SELECT concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),
         'payments_databasemark'::regclass::oid)
@@ -39,35 +42,40 @@ _MARK = f"""
 INSERT INTO payments_databasemark (id, server, word, opened_at) VALUES (1, {_SERVER}, %s, clock_timestamp())
 ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at,
     repair_since = NULL
-"""  # noqa: S608 - of constants alone
-# A repair that broke off has written history: what it was to read from, the next one cannot tell from that.
+"""  # noqa: S608 - only constants
+# The earliest start stays: a repair that broke off has already written history, so that the next repair
+# cannot find out from the history where to begin.
 _BEGIN = """
 INSERT INTO payments_databasemark (id, server, word, opened_at, repair_since) VALUES (1, '', '', clock_timestamp(), %s)
 ON CONFLICT (id) DO UPDATE SET repair_since = least(payments_databasemark.repair_since, excluded.repair_since)
 RETURNING repair_since
 """
 _is_repairing = ContextVar("is_repairing", default=False)
-_thread = threading.local()  # was_told_open: what it was told last, in this request
+_thread = threading.local()  # was_told_open: the last answer to this thread in this request
 
 
 class Closed(OperationalError):
-    """The database was restored: nothing is moved or told until `manage.py reconcile --repair` has ended."""
+    """The database was restored: the service moves no money and sends no message until the repair has ended.
+
+    The repair is `manage.py reconcile --repair`.
+    """
 
 
 def check() -> None:
-    """Raise Closed if the database was restored and not repaired since."""
+    """Raise Closed if the database was restored and has not been repaired since."""
     if is_closed():
         raise Closed
 
 
 def is_closed() -> bool:
-    """Return whether the database was restored and not repaired since.
+    """Return whether the database was restored and has not been repaired since.
 
-    This process has read that three seconds ago at most, and on the connection that this thread has.
+    This process read the mark at most four seconds ago. If this thread has a connection, the mark was read on
+    that connection too.
     """
     if _is_repairing.get():
         return False
-    _clear_answer()  # to read may take a connection to another server
+    _clear_answer()  # the read can open a connection to another server, which must not raise Closed
     with replica.primary():
         own: Any = connection.connection
         _thread.was_told_open = _is_open() if own is None or _is_known(own) else _read()
@@ -75,7 +83,10 @@ def is_closed() -> bool:
 
 
 def begin_repair(since: datetime) -> datetime:
-    """Note from when on the provider's books are read, and return that: the earliest of all tries until one ends."""
+    """Store the time from which a repair reads the provider's books, and return it.
+
+    If earlier repairs have not ended, the time is the earliest of them all.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN, [since])
         begun: datetime = cursor.fetchone()[0]
@@ -83,7 +94,7 @@ def begin_repair(since: datetime) -> datetime:
 
 
 def open_again() -> None:
-    """Mark the database as one that belongs to this server, now that it is repaired."""
+    """Mark the database as opened on this server, after it was repaired."""
     with connection.cursor() as cursor:
         cursor.execute(_MARK, [settings.DATABASE_RESTORED])
     _is_open.read_anew()
@@ -91,7 +102,7 @@ def open_again() -> None:
 
 @contextmanager
 def repairing() -> Iterator[None]:
-    """Let this thread move orders of a closed database until the block ends."""
+    """Let this thread change orders in a closed database until the block ends."""
     token = _is_repairing.set(True)
     try:
         yield
@@ -107,12 +118,12 @@ def _read(asked: Any = connection) -> bool:
 
 
 def _is_known(own: Any) -> bool:
-    """Whether the mark was read on this connection of the driver, and fits its server."""
+    """Return whether the mark was read on this connection of the driver and matches its server."""
     return getattr(own, "is_of_open_server", False)
 
 
 def _check_new(connection: Any, **_: Any) -> None:
-    """Raise Closed if a thread that was told that the database is open has got a connection to another server."""
+    """Raise Closed if this thread has read that the database is open, but now connects to another server."""
     was_told_open = getattr(_thread, "was_told_open", False)
     if connection.alias != DEFAULT_DB_ALIAS or not was_told_open or _is_known(connection.connection):
         return
@@ -132,5 +143,5 @@ def _clear_answer(**_: Any) -> None:
 
 
 connection_created.connect(_check_new)
-request_started.connect(_clear_answer)  # a page that only reads may be shown from a closed database
+request_started.connect(_clear_answer)  # a page that only reads is allowed on a closed database
 _is_open = Fresh(_read, seconds=FRESH_SECONDS)

@@ -1,6 +1,6 @@
-"""Operations at the provider: `begin` writes the intent, `perform` makes the call, `record` keeps the answer.
+"""Operations at the provider: `begin` writes one, `perform` makes the call, `record` stores the answer.
 
-No other module moves money at a provider, and none calls one inside a transaction.
+No other module moves money at a provider. No module calls a provider inside a transaction.
 """
 
 import time
@@ -26,10 +26,10 @@ from payments.provider import CardUse, Outcome, Verdict
 
 log = structlog.get_logger("payments.operations")
 
-PATIENCE = 8.0  # seconds for a whole call, if its caller sets no deadline
+PATIENCE = 8.0  # seconds for a whole call, if the caller sets no deadline
 CALL_SECONDS = {"authorize": 6.0, "capture": 3.0, "void": 5.0, "refund": 5.0}
 LOOK_UP_SECONDS = 2.0
-HELD_FOR_LESS = "held_for_less"  # the reason of an authorization that held another amount than was asked for
+HELD_FOR_LESS = "held_for_less"  # the reason if an authorization did not hold the requested amount
 CALLS = Histogram(
     "checkout_provider_call_seconds",
     "Time to the provider's answer, by what was asked for and what came of it",
@@ -40,7 +40,8 @@ Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 Status: TypeAlias = Payment.Status
 
-# The status that an ended operation gives its payment. A refund gives none: `refunded` it is when all of its order is.
+# The status of a payment after an operation has ended. A refund sets none: the payment becomes `refunded`
+# only when its whole order is refunded.
 PAYMENT_AFTER: dict[tuple[str, str], Status] = {
     (Kind.AUTHORIZE, State.SUCCEEDED): Status.AUTHORIZED,
     (Kind.AUTHORIZE, State.DECLINED): Status.DECLINED,
@@ -62,7 +63,8 @@ STATE_AFTER: dict[Verdict, State] = {
 def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Operation:
     """Write an operation that the caller is about to perform: in flight, leased for ten seconds, and sent.
 
-    Must be called in the verb's transaction, which is committed before `perform`.
+    Must be called in the verb's transaction, and `perform` must be called after that transaction is
+    committed.
     """
     operation = Operation(
         payment=payment,
@@ -85,9 +87,10 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
 
 
 def current(operation_uuid: UUID) -> Operation:
-    """Return the operation with its payment, read anew.
+    """Return the operation with its payment, read again from the database.
 
-    Call it once the checkout is locked: what was read before may have been settled by another process since.
+    Call it once the checkout is locked, because another process might have settled the operation since it was
+    read.
     """
     return _CURRENT.get(operation_uuid)
 
@@ -96,10 +99,11 @@ _CURRENT = Prepared(lambda pk: Operation.objects.filter(pk=pk).select_related("p
 
 
 def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
-    """Call the provider under the operation's id, with no transaction open; any failure of the call is UNKNOWN.
+    """Call the provider under the operation's id, with no transaction open. A failed call is UNKNOWN.
 
-    `deadline` was set before the operation was begun or claimed, at most PATIENCE ahead. Nothing is sent after it,
-    after the lease has ended, or under a key that the provider may soon forget. Rules doubt.old_key, doubt.sleeper.
+    `deadline` was set before the operation was begun or claimed, at most PATIENCE ahead. No call is sent
+    after the deadline, after the lease has ended, or under a key that the provider might soon forget. Rules
+    doubt.old_key, doubt.sleeper.
     """
     wait = deadline.left(CALL_SECONDS[operation.kind])
     if wait <= 0 or not _record_sending(operation):
@@ -108,10 +112,11 @@ def perform(operation: Operation, *, deadline: Deadline) -> Outcome:
 
 
 def _record_sending(operation: Operation) -> bool:
-    """Record that the operation is sent now; return False if this process must not send it.
+    """Record that the operation is sent now. Return False if this process must not send it.
 
-    `last_sent_at` becomes the end of a lease from now on, which is later than the caller's deadline: however long this
-    process sleeps before its call, it sends nothing after that moment. `begin` has recorded the first sending.
+    `last_sent_at` becomes the end of a lease that starts now, which is later than the caller's deadline.
+    However long this process sleeps before its call, it sends no call after that moment. For a new operation,
+    `begin` has already recorded the sending.
     """
     lease_end, last = operation.next_attempt_at, operation.last_sent_at
     if operation.lease_token is not None and lease_end is not None and last is not None and last >= lease_end:
@@ -138,7 +143,7 @@ RETURNING first_sent_at, last_sent_at
 
 
 def _send(operation: Operation, deadline: Deadline) -> Outcome:
-    """Make the call, unless its time is over by now: the process may have slept since its sending was recorded."""
+    """Make the call, unless the deadline has passed: the process might have slept since `_record_sending`."""
     bank, payment, kind = provider.current(), operation.payment, operation.kind
     if kind == Kind.AUTHORIZE and not payment.provider_reference:
         made = bank.register(payment, deadline.left(CALL_SECONDS[kind]))
@@ -161,25 +166,25 @@ def _send(operation: Operation, deadline: Deadline) -> Outcome:
 
 
 def _keep_reference(payment: Payment, reference: str) -> None:
-    """Commit the provider's id of a payment; if another process has registered it too, its id stays."""
+    """Commit the provider's id of a payment. If another process has registered it first, that id stays."""
     rows = Payment.objects.filter(pk=payment.pk)
     rows.filter(provider_reference="").update(provider_reference=reference)
     payment.provider_reference = rows.values_list("provider_reference", flat=True).get()
 
 
 def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """Ask the provider what became of an operation, whoever sent it; any failure of the call is UNKNOWN."""
+    """Ask the provider for an operation's outcome, regardless of who sent it. A failed call is UNKNOWN."""
     wait = (deadline or Deadline.after(PATIENCE)).left(LOOK_UP_SECONDS)
     return _call(operation, wait, lambda: provider.current().look_up(operation, wait), "look_up")
 
 
 def is_captured_already(outcome: Outcome) -> bool:
-    """Whether the provider refuses because the money was taken before: by this capture, or by somebody else."""
+    """Return whether the provider refused because the money was captured before, by us or by others."""
     return outcome.verdict in (Verdict.FAILED, Verdict.DECLINED) and outcome.reason == "already_captured"
 
 
 def look_up_capture(capture: Operation, *, deadline: Deadline | None = None) -> Outcome:
-    """Look up a capture; `already_captured` becomes UNKNOWN, as it does not say whether our amount was taken."""
+    """Look up a capture. `already_captured` becomes UNKNOWN: it does not say if our amount was captured."""
     outcome = look_up(capture, deadline=deadline)
     return Outcome(Verdict.UNKNOWN) if is_captured_already(outcome) else outcome
 
@@ -222,12 +227,12 @@ def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outco
 
 
 def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
-    """Return the outcome, unless it is about another amount: then a hold is DECLINED, anything else UNKNOWN.
+    """Return the outcome. If it is about another amount, a hold becomes DECLINED and anything else UNKNOWN.
 
     Rules doubt.amount, pay.held_for_less.
     """
     releases_other_amount = operation.kind == Kind.VOID and operation.payment.decline_reason == HELD_FOR_LESS
-    # nothing is held while the payer is still asked: the amount is judged once it is held
+    # no money is held while the payer is being asked, so the amount is checked once it is held
     is_done = outcome.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     if outcome.amount in (None, operation.amount) or releases_other_amount or not is_done:
         return outcome
@@ -240,11 +245,12 @@ def _judged_by_amount(operation: Operation, outcome: Outcome) -> Outcome:
 
 
 def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID | None) -> bool:
-    """Record the provider's answer, the payment's new status and the postings; return whether anything was recorded.
+    """Record the provider's answer, the payment's new status and the postings.
 
-    Must be called with the checkout locked, and the operation as `current` returns it then. An operation that has
-    ended stays as it is: a late answer under the same key can only repeat it. An unknown outcome is not recorded if
-    another process has taken over `lease`, under which the provider was asked. Rule doubt.sleeper.
+    Return whether anything was recorded. Must be called with the checkout locked, and with the operation as
+    `current` returns it under this lock. An operation that has ended stays unchanged, because a late answer
+    under the same key can only repeat the outcome. The provider was asked under `lease`. If another process
+    has taken over that lease, an unknown outcome is not recorded. Rule doubt.sleeper.
     """
     if operation.ended_at is not None:
         return False
@@ -262,7 +268,10 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
 
 
 def _write(statement: str, operation: Operation, of_payment: dict[str, str], **facts: Any) -> bool:
-    """Write what an operation has come to with what follows for its payment and the ledger; return whether it was."""
+    """Write an operation's new state with its payment's new status and its postings, if it has not ended.
+
+    Return whether the operation was written.
+    """
     lines = ledger.lines(operation, facts["state"], facts["reference"])
     asked = {"id": operation.pk} | dict.fromkeys(_OF_PAYMENT) | of_payment | lines | facts
     with connection.cursor() as cursor:
@@ -285,7 +294,7 @@ def _report_if_too_long(operation: Operation, now: datetime) -> None:
 
 
 _OF_PAYMENT = ("status", "decline_reason", "card_brand", "card_last4", "card_fingerprint")
-# What is `recorded` of an operation moves its payment and is posted in the same statement.
+# The statement that writes an operation (`recorded`) also updates its payment and posts the movement.
 _FOLLOW = f"""
 moved AS (
     UPDATE payments_payment payment
@@ -295,9 +304,10 @@ moved AS (
 ),
 {ledger.LINES}
 SELECT FROM recorded
-"""  # noqa: S608 - of our own constants alone
-# Plain SQL: the ORM would build the statement anew for each call of a provider. With `ended_at IS NULL` PostgreSQL
-# would look for this one among all that have not ended, if its statistics are from a quiet hour.
+"""  # noqa: S608 - only our own constants
+# Plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls` replaces
+# `ended_at IS NULL`: with that condition, and with statistics from a quiet hour, PostgreSQL would search all
+# operations that have not ended for this one.
 _RECORD = f"""
 WITH recorded AS (
     UPDATE payments_operation
@@ -307,14 +317,14 @@ WITH recorded AS (
         AND (%(state)s <> 'unknown' OR lease_token IS NOT DISTINCT FROM %(held_lease)s::uuid)
     RETURNING id, payment_id
 ),
-{_FOLLOW}"""  # noqa: S608 - of our own constants alone
+{_FOLLOW}"""  # noqa: S608 - only our own constants
 _RECOVER = f"""
 WITH recorded AS (
     UPDATE payments_operation SET state = %(state)s, reference = %(reference)s, reason = '', ended_at = %(ended_at)s
     WHERE id = %(id)s
     RETURNING id, payment_id
 ),
-{_FOLLOW}"""  # noqa: S608 - of our own constants alone
+{_FOLLOW}"""  # noqa: S608 - only our own constants
 
 
 def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
@@ -337,14 +347,14 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
 
 
 def _keeps_state(operation: Operation, outcome: Outcome) -> bool:
-    """Whether an unclear answer leaves the state as it was: silence takes nothing back that the provider has said."""
+    """Return whether an unclear answer leaves the state unchanged: silence revokes no earlier answer."""
     if operation.state == State.PENDING:
         return not outcome.is_vouched
     return operation.state == State.NEEDS_ACTION
 
 
 def _payment_after(operation: Operation, state: State, outcome: Outcome) -> dict[str, str]:
-    """Return what an operation that has come to `state` changes about its payment."""
+    """Return the changes to an operation's payment when the operation is in `state`."""
     if state not in Operation.ENDED:
         return {}
     changed: dict[str, str] = {}
@@ -359,7 +369,7 @@ def _payment_after(operation: Operation, state: State, outcome: Outcome) -> dict
 
 
 def _stays_declined(operation: Operation, after: Status) -> bool:
-    """Whether the payment stays declined by the bank although it is voided: limits on cards count it as declined."""
+    """Return whether a voided payment stays declined by the bank: limits on cards count it as declined."""
     payment = operation.payment
     if after != Status.VOIDED or payment.status != Status.DECLINED:
         return False
@@ -367,7 +377,7 @@ def _stays_declined(operation: Operation, after: Status) -> bool:
 
 
 def recover(operation: Operation, reference: str, *, now: datetime) -> None:
-    """Record that a capture or refund which counted as failed has succeeded, as the provider has shown since.
+    """Record that a capture or refund that counted as failed has succeeded, as the provider has shown since.
 
     Must be called with the checkout locked.
     """

@@ -1,4 +1,4 @@
-"""Operations are written here and nowhere else: planned for the pump, tried again, under a new key, withdrawn."""
+"""The only module that inserts operations. It plans, repeats and withdraws them, and gives them new keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,18 +18,20 @@ from payments.models import Operation
 
 Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
-# `last_sent_at` is the end of a lease after the last sending. After a single one it differs from `first_sent_at` by the
-# lease and a few microseconds; a second one follows an answer of the provider at the earliest.
+# `last_sent_at` is the end of the lease that began at the last sending. After a single sending, it differs
+# from `first_sent_at` by the lease and a few microseconds. A second sending follows an answer of the provider
+# at the earliest.
 ONE_SENDING = due.LEASE + timedelta(milliseconds=10)
-KEY_MARGIN = timedelta(hours=1)  # the provider's clock is another one, and a call can be slow
+KEY_MARGIN = timedelta(hours=1)  # for a difference from the provider's clock, and for slow calls
 
 
 @dataclass(frozen=True)
 class Details:
-    """The purpose and amount of a planned operation: a refund part has `refund_uuid`, a reimbursement `share_uuid`.
+    """The purpose and amount of a planned operation.
 
-    `amount` is in minor units, None for the payment's own. The operation is due from `at` on (None: now), and its
-    time in doubt is counted from then. `resends` is the refund that came back, whose money it gives again.
+    A refund part has `refund_uuid`, and a reimbursement has `share_uuid`. `amount` is in minor units, or None
+    for the payment's own amount. The operation is due from `at` (None: now), and its time in doubt counts
+    from then. `resends` is the returned refund whose money the operation sends again.
     """
 
     amount: int | None = None
@@ -51,7 +53,7 @@ WHOLE = Details()
 def plan(
     payments: Sequence[UUID], kind: Kind, *, now: datetime, cause: Cause, details: Details = WHOLE
 ) -> None:
-    """Plan an operation on each payment: the pump performs it, and repeats it until the provider confirms."""
+    """Plan an operation on each payment. The pump performs it, and repeats it until the provider confirms."""
     due_at = details.at or now
     planned = Operation(
         kind=kind,
@@ -86,40 +88,44 @@ _GIVEN = (
     *("attempts", "first_sent_at", "last_sent_at", "next_attempt_at", "lease_token"),
     *("actor", "request_id", "traceparent", "created_at"),
 )
-# Plain SQL: many holds lapse at one moment, and to save one operation by the ORM costs twice as much.
+# Plain SQL, because many holds lapse at the same moment, and saving an operation with the ORM costs twice as
+# much.
 _INSERT = f"""
 INSERT INTO payments_operation (id, payment_id, action_url, {", ".join(_GIVEN)})
 SELECT new.id, payment.id, '', {", ".join(f"%({name})s" for name in _GIVEN)}
 FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS new (id, payment_id)
 JOIN payments_payment payment ON payment.id = new.payment_id
-""".replace("%(amount)s", "coalesce(%(amount)s, payment.amount)")  # noqa: S608 - of our own constants alone
+""".replace("%(amount)s", "coalesce(%(amount)s, payment.amount)")  # noqa: S608 - only our own constants
 
 
 def longest_key_use() -> timedelta:
-    """Return how long after its first sending a key can be sent. Later, the provider might not recognize it."""
+    """Return how long after its first sending a key can be sent. Later, the provider might not know it."""
     return provider.current().key_life - KEY_MARGIN
 
 
 def calls_end_at(operation: Operation) -> datetime | None:
-    """Return the time after which no call under the operation's key can be carried out; None if none was sent."""
+    """Return the time after which no call under the operation's key can be carried out.
+
+    Return None if no call was sent.
+    """
     last = operation.last_sent_at
     return None if last is None else last + provider.current().key_life + KEY_MARGIN
 
 
 def calls_have_ended(operation: Operation, now: datetime) -> bool:
-    """Whether no call under the operation's key can be carried out any more."""
+    """Return whether no call under the operation's key can be carried out any more."""
     ended_at = calls_end_at(operation)
     return ended_at is None or ended_at <= now
 
 
 def was_sent_again(operation: Operation) -> bool:
-    """Whether an operation was sent more than once."""
+    """Return whether an operation was sent more than once."""
     first, last = operation.first_sent_at, operation.last_sent_at
     return first is not None and last is not None and last - first > ONE_SENDING
 
 
 def assume_sent(since: datetime, now: datetime) -> None:
-    """Assume that every operation which has not ended was sent from `since` until `now`.
+    """Assume that every operation that has not ended was sent from `since` until `now`.
 
     A restored database does not know what was sent in the lost time.
     """
@@ -128,7 +134,10 @@ def assume_sent(since: datetime, now: datetime) -> None:
 
 
 def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
-    """Plan a void of each payment without one that succeeded or can succeed; return whether any was planned."""
+    """Plan a void of each payment, unless it has a void that succeeded or can succeed.
+
+    Return whether any was planned.
+    """
     held = sorted(set(payments) - released(payments))
     if held:
         plan(held, Kind.VOID, now=now, cause=PUMP)
@@ -136,17 +145,17 @@ def plan_release(payments: Sequence[UUID], *, now: datetime) -> bool:
 
 
 def released(payments: Sequence[UUID]) -> set[UUID]:
-    """Return those of the payments that a void has released, or is about to release."""
+    """Return the payments among these that a void has released or is about to release."""
     voids = Operation.objects.filter(payment__in=payments, kind=Kind.VOID).exclude(state=State.FAILED)
     return set(voids.values_list("payment", flat=True))
 
 
 def renew(operation: Operation, *, now: datetime, at: datetime | None = None) -> None:
-    """Replace an operation that never reached the provider by one under a new key, due from `at` on.
+    """Replace an operation that never reached the provider by one under a new key, due from `at`.
 
-    The new one replaces the old one at once, so that no other operation begins on the payment. A refund is only
-    planned, and the caller settles the order, because the card can be owed another amount by now. Each further key
-    waits twice as long, ten minutes at most. Must be called with the checkout locked.
+    The new operation replaces the old one at once, so that no other operation begins on the payment. A refund
+    is only planned, and the caller settles the order, because the amount owed to the card might have changed.
+    Each further key waits twice as long, at most ten minutes. Must be called with the checkout locked.
     """
     times = keys_before(operation).count()
     later = now + timedelta(seconds=min(2 ** min(times, 10), 600)) if times else now
@@ -165,32 +174,32 @@ def renew(operation: Operation, *, now: datetime, at: datetime | None = None) ->
 
 
 def leave_key(operation: Operation, *, now: datetime) -> None:
-    """End an operation that never reached the provider, in whose place there is one under a new key."""
+    """End an operation that never reached the provider and that is replaced by one under a new key."""
     Operation.objects.filter(pk=operation.pk, ended_at=None).update(
         state=State.FAILED, reason="new_key", ended_at=now, next_attempt_at=None, lease_token=None
     )
 
 
 def keys_before(operation: Operation) -> QuerySet[Operation]:
-    """Return the operations that this one has replaced, each under an earlier key."""
+    """Return the operations that this operation has replaced, each with an earlier key."""
     same = {name: getattr(operation, name) for name in ("payment_id", "kind", "refund_uuid", "share_uuid")}
     return Operation.objects.filter(**same, reason="new_key").exclude(pk=operation.pk)
 
 
 def plan_void_again(refused: Operation, *, at: datetime, cause: Cause) -> None:
-    """Plan a void that was refused once more, due from `at` on."""
+    """Plan another void in place of a refused one, due from `at`."""
     plan([refused.payment_id], Kind.VOID, now=at, cause=cause, details=Details(at=at))
 
 
 def withdraw(rows: QuerySet[Operation], *, now: datetime) -> None:
-    """Withdraw those of the operations that are planned. Must be called with the checkout locked."""
+    """Withdraw the planned operations among these. Must be called with the checkout locked."""
     rows.filter(state=State.PLANNED, ended_at=None).update(
         state=State.FAILED, reason="withdrawn", ended_at=now, next_attempt_at=None
     )
 
 
 def parts_like(part: Operation) -> QuerySet[Operation]:
-    """Return every attempt at the same refund part or reimbursement, this one among them."""
+    """Return every attempt at the same refund part or reimbursement, including this one."""
     return Operation.objects.filter(
         payment=part.payment_id, kind=Kind.REFUND, refund_uuid=part.refund_uuid, share_uuid=part.share_uuid
     )

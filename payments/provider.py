@@ -1,4 +1,4 @@
-"""The provider port: what an adapter implements, and the types of its arguments and answers."""
+"""The provider port: the protocol that an adapter implements, and the types of its arguments and answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 from payments import money
 from payments.models import BalanceEntry, Operation, Payment
 
-# The reasons by which an adapter says that a card can no longer take a refund.
+# The reasons with which an adapter reports that a card can no longer take a refund.
 CARD_CANNOT_TAKE_IT = frozenset(
     {
         "card_account_closed",
@@ -28,7 +28,7 @@ CARD_CANNOT_TAKE_IT = frozenset(
 
 
 class Verdict(StrEnum):
-    """What a provider says about an operation. Silence and an error of its own (5xx) are UNKNOWN, never FAILED."""
+    """A provider's verdict about an operation. A missing answer or a 5xx answer is UNKNOWN, never FAILED."""
 
     SUCCEEDED = "succeeded"
     DECLINED = "declined"
@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Card:
-    """The facts of a card that may be stored."""
+    """The card details that the service may store."""
 
     brand: str
     last4: str
@@ -52,9 +52,10 @@ class Card:
 class Outcome:
     """A provider's answer about one operation.
 
-    `amount`, if given, is what was moved or held, in minor units: it may differ only by a partial hold. With NOT_FOUND,
-    `is_vouched` says that the provider knows everything about the payment, and no such operation; without it, the
-    operation may have arrived. Neither proves that a call which was sent is not carried out later.
+    `amount`, if given, is the amount moved or held, in minor units. It can differ from the operation's amount
+    only after a partial hold. With NOT_FOUND, `is_vouched` says that the provider knows everything about the
+    payment and has no such operation. Without `is_vouched`, the operation might have arrived. Neither proves
+    that a call which was sent is not carried out later.
     """
 
     verdict: Verdict
@@ -68,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class AmountRule:
-    """Which amounts a card can be charged, in minor units: `minimum` to `maximum`, and a multiple of `step`."""
+    """The amounts that a card can be charged, in minor units: multiples of `step`, within both bounds."""
 
     minimum: int = 1
     step: int = 1
@@ -85,10 +86,10 @@ class AmountRule:
 
 @dataclass(frozen=True)
 class CardForm:
-    """What the provider's card page needs: the order or share to pay, where to return, what to show around the fields.
+    """The data for a card page: the order or share to pay, the return address, the content around the fields.
 
-    `amount` is in minor units; `account` is the merchant's at the provider, "" for ours. The page is in the language
-    that is active when it is opened.
+    `amount` is in minor units. `account` is the merchant's account at the provider, "" for our own. The page
+    is in the language that is active when it is opened.
     """
 
     subject: UUID
@@ -101,10 +102,10 @@ class CardForm:
 
 @dataclass(frozen=True)
 class CardPage:
-    """A card page under our own host: the adapter's template with its context, and what its CSP allows besides us.
+    """A card page on our own host: the adapter's template, its context, and other origins for its CSP.
 
-    `allows` has origins by directive, such as `script-src`. The page is shown with what CardForm.page holds, and its
-    script leads the browser to `return_url`, with `card_token` added to the query.
+    `allows` has origins by directive, such as `script-src`. The page shows the content of CardForm.page. Its
+    script sends the browser to `return_url`, with `card_token` added to the query.
     """
 
     template: str
@@ -114,7 +115,7 @@ class CardPage:
 
 @dataclass(frozen=True)
 class CardUse:
-    """A single-use card token, and the address to which the payer returns if their bank asks them something."""
+    """A single-use card token, and the payer's return address if their bank asks them to confirm."""
 
     token: str
     return_url: str = ""
@@ -122,11 +123,11 @@ class CardUse:
 
 @dataclass(frozen=True)
 class PaymentRecord:
-    """One payment in the provider's own books, with what is needed to restore our row.
+    """One payment in the provider's own books, with the data that is needed to restore our row.
 
-    `subject` is the order or share that it was for, `reference` the provider's id if it was registered there, `place`
-    the merchant's account there, "" for ours. `is_moved`: money is or was held by it, or taken. `amount` is what was
-    asked for, in minor units.
+    `subject` is the order or share that was to be paid. `reference` is the provider's id, if the payment was
+    registered there. `place` is the merchant's account there, "" for our own. `is_moved` is true if the
+    payment holds or held money, or captured it. `amount` is the requested amount in minor units.
     """
 
     payment: UUID
@@ -141,7 +142,7 @@ class PaymentRecord:
 
 
 class DisputeStatus(StrEnum):
-    """How a dispute stands: open, or decided for the merchant or for the payer."""
+    """The status of a dispute: open, or decided for the merchant (won) or for the payer (lost)."""
 
     OPEN = "open"
     WON = "won"
@@ -150,7 +151,7 @@ class DisputeStatus(StrEnum):
 
 @dataclass(frozen=True)
 class DisputeLine:
-    """A line of the provider's balance by which a dispute moved money: taken from us, or `is_back`, given back."""
+    """A line of the provider's balance by which a dispute withdrew money or, if `is_back`, reinstated it."""
 
     reference: str
     is_back: bool
@@ -159,11 +160,12 @@ class DisputeLine:
 
 @dataclass(frozen=True)
 class DisputeRecord:
-    """One dispute in the provider's books: `reference` is its id there, `respond_by` when evidence must be in.
+    """One dispute in the provider's books.
 
-    `lines` say that and when it moved money: each moved the whole `amount`. Their own amounts are in the account's
-    currency, and are no part of this. `unknown_status` is the provider's word for a status that the adapter does not
-    know: such a dispute counts as open.
+    `reference` is its id there. `respond_by` is the deadline for evidence. `lines` show whether and when the
+    dispute moved money. Each line moved the whole `amount`. The lines' own amounts are in the account's
+    currency and are not part of this record. `unknown_status` is the provider's status if the adapter does
+    not know it. Such a dispute counts as open.
     """
 
     reference: str
@@ -179,7 +181,10 @@ class DisputeRecord:
 
 @dataclass(frozen=True)
 class CaptureRecord:
-    """What a payment's card was charged, by whomever. `reference` is that of a succeeded capture's Outcome too."""
+    """The charge of a payment's card, regardless of who made it.
+
+    `reference` is the same as in the Outcome of a succeeded capture.
+    """
 
     reference: str
     amount: int
@@ -189,11 +194,12 @@ class CaptureRecord:
 
 @dataclass(frozen=True)
 class RefundRecord:
-    """One refund of a payment as it stands now, whoever made it. `reference` is that of its Outcome too.
+    """One refund of a payment in its current state, regardless of who made it.
 
-    `verdict` is PENDING, SUCCEEDED or FAILED. `has_returned`: it had given the money back before it failed.
-    `operation` is ours, None if others made it; `refund` or `share` is what ours was for, as far as the provider keeps
-    that.
+    `reference` is the same as in the refund's Outcome. `verdict` is PENDING, SUCCEEDED or FAILED.
+    `has_returned` is true if the refund had paid the money back before it failed. `operation` is our
+    operation, or None if someone else made the refund. `refund` or `share` is the purpose of our operation,
+    if the provider stores it.
     """
 
     reference: str
@@ -210,9 +216,9 @@ class RefundRecord:
 
 @dataclass(frozen=True)
 class Books:
-    """Everything that the provider's books have about one payment's money, each object as it is now.
+    """Everything that the provider's books have about one payment's money, each object in its current state.
 
-    `is_held`: money is held on the card now, and not taken.
+    `is_held` is true if money is now held on the card and not captured.
     """
 
     is_held: bool = False
@@ -223,12 +229,13 @@ class Books:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the balance that the provider keeps: what came in or, negative, went out, and the fee that it kept.
+    """A line of the balance that the provider keeps: money in, or out if negative, and the fee for it.
 
-    `amount` and `fee` are in minor units of `currency`, which may be another one than the payment's; the balance has
-    gained `amount - fee`. `payment` and `operation` are our ids of what it is about, `account` is the merchant's there,
-    "" for ours. `payout` is the provider's id of the payout that it is part of, as far as that is known, and
-    `available_at` when the money can be paid out, or reaches the bank account.
+    `amount` and `fee` are in minor units of `currency`, which can differ from the payment's currency. The
+    line adds `amount - fee` to the balance. `payment` and `operation` are our ids of the objects that the
+    line is about. `account` is the merchant's account there, "" for our own. `payout` is the provider's id of
+    the payout that includes the line, if it is known. `available_at` is when the money can be paid out, or
+    when it reaches the bank account.
     """
 
     reference: str
@@ -246,10 +253,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Notification:
-    """A message that a provider sends unasked: something about a payment of ours has changed.
+    """A message in which a provider reports, unasked, that one of our payments has changed.
 
-    `kind` and `verdict` say what, as far as the message tells: then one that we know already needs no question.
-    `operation` is ours, if the message names it.
+    `kind` and `verdict` describe the change, if the message has them. The service does not ask the
+    provider about a change that it knows already. `operation` is our operation, if the message names it.
     """
 
     id: str
@@ -264,22 +271,25 @@ class ForgedNotification(Exception):
 
 
 class ProviderUnreachable(Exception):
-    """The provider does not answer a question that moves no money."""
+    """The provider does not answer a request that moves no money."""
 
 
 class Provider(Protocol):
-    """Each call is idempotent under the operation's id, and returns or raises within `patience` seconds.
+    """The methods of an adapter.
 
-    Any of them may be accepted now and confirmed later: PENDING, until a look-up says what became of it.
+    Each call is idempotent under the operation's id, and returns or raises within `patience` seconds. The
+    provider can accept any call now and confirm it later. Until a look-up returns the final outcome, the call
+    is PENDING.
 
     Rule provider.alike.
     """
 
     @property
     def key_life(self) -> timedelta:
-        """How long the provider recognizes a repeated call by its id, counted from the first one.
+        """Return how long the provider recognizes a repeated call by its id, counted from the first call.
 
-        A later call would be carried out again. No call is carried out later than this after it was sent.
+        The provider would carry out a later call again. It carries out no call later than this after it was
+        sent.
         """
 
     urls: str
@@ -290,80 +300,83 @@ class Provider(Protocol):
 
     @property
     def payment_origins(self) -> tuple[str, ...]:
-        """The origins, besides our own, that may use the browser's Payment Request API on our pages."""
+        """Return the origins, other than our own, that may use the Payment Request API on our pages."""
 
     def amount_rule(self, currency: str) -> AmountRule:
-        """Return which amounts a card can be charged in this currency, without a call."""
+        """Return the amounts that a card can be charged in this currency, without calling the provider."""
 
     def open_card_form(self, form: CardForm) -> str | CardPage:
-        """Return the page that asks for the card and sends the payer back with `card_token`: its address, or itself.
+        """Return the page that asks for the card, or its address.
 
-        Raises ProviderUnreachable.
+        The page sends the payer back with `card_token`. Raises ProviderUnreachable.
         """
 
     def register(self, payment: Payment, patience: float) -> Outcome:
-        """Make a payment known before any money is asked for: SUCCEEDED with the provider's id of it as `reference`.
+        """Register a payment at the provider before any money is requested.
 
-        The id is committed before `authorize` is called, so that an unknown outcome can be looked up by id. Repeated
-        with the payment's own id as the key. A provider that needs no such step answers without a reference.
+        Return SUCCEEDED with the provider's id of the payment as `reference`. The caller commits the id
+        before it calls `authorize`, so that it can look up an unknown outcome by the id. A repeated call has
+        the payment's own id as its key. If the provider needs no such step, the answer has no reference.
         """
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
-        """Hold the operation's amount on the card; NEEDS_ACTION names the page on which the payer confirms."""
+        """Hold the operation's amount on the card. NEEDS_ACTION names the page where the payer confirms."""
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
-        """Take the held money."""
+        """Capture the held money."""
 
     def void(self, operation: Operation, patience: float) -> Outcome:
-        """Release the hold; FAILED with reason `already_captured` if the money has been taken.
+        """Release the hold. Return FAILED with reason `already_captured` if the money has been captured.
 
-        A registered payment without a hold is ended, so that it cannot hold anything later.
+        A registered payment without a hold is ended, so that it cannot hold money later.
         """
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
-        """Give back the operation's amount; PENDING until that is settled."""
+        """Refund the operation's amount. Return PENDING until the refund is settled."""
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
-        """Return what became of the operation, however old it is; NOT_FOUND if it never arrived.
+        """Return the outcome of the operation, however old it is, or NOT_FOUND if it never arrived.
 
-        A capture that was refused because the money had been taken before is SUCCEEDED, with the amount taken.
+        If a capture was refused because the money had already been captured, return SUCCEEDED with the
+        captured amount.
         """
 
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
-        """Verify and read a message; return what it says of our payments, nothing if it is about something else.
+        """Verify a message and return what it says about our payments.
 
-        Raises ForgedNotification.
+        The result is empty if the message is about something else. Raises ForgedNotification.
         """
 
     def movements(self, payment: Payment) -> Books:
-        """Return what the provider's books have about a payment: our acts, acts in its dashboard, and disputes.
+        """Return the provider's books about a payment: our operations, dashboard operations, and disputes.
 
-        It reads each object as it is now and never relies on the order of events. What it lacks may still arrive.
-        Raises ProviderUnreachable.
+        The adapter reads each object in its current state and never relies on the order of events. A fact
+        that the books lack now can still arrive. Raises ProviderUnreachable.
         """
 
     def changed(self, since: datetime) -> Iterable[UUID]:
-        """Return our ids of the payments, however old, whose books have changed from `since` on.
+        """Return our ids of the payments, however old, whose books have changed since `since`.
 
-        Further payments do no harm. Raises ProviderUnreachable.
+        Additional payments in the result do no harm. Raises ProviderUnreachable.
         """
 
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
-        """Return every payment that was made under our name from `since` on, also those that our books lack.
+        """Return every payment made under our name since `since`, including those that our database lacks.
 
-        Asked only after a restore. Raises ProviderUnreachable.
+        The service calls this only after a restore. Raises ProviderUnreachable.
         """
 
     def entries(self, since: datetime) -> Iterable[Entry]:
-        """Return the lines of the provider's balances that were made, or paid out, from `since` on.
+        """Return the lines of the provider's balances that were made, or paid out, since `since`.
 
-        None where it keeps no balance that merchants are paid out from. Raises ProviderUnreachable.
+        The result is empty if the provider keeps no balance from which it pays merchants out. Raises
+        ProviderUnreachable.
         """
 
     def missing(self) -> Iterable[str]:
-        """Return what is missing there for taking money, in a sentence each with what to do about it.
+        """Return what is missing at the provider for taking money: one sentence each, with the remedy.
 
-        By questions that change nothing. Raises ProviderUnreachable.
+        The adapter sends only requests that make no change. Raises ProviderUnreachable.
         """
 
 

@@ -1,4 +1,4 @@
-"""Readers of the fields of a provider's answers: each returns the value, or a safe one if it is invalid."""
+"""Readers of the fields of a provider's answers. Each returns the value, or a safe value if it is invalid."""
 
 import hashlib
 import re
@@ -11,10 +11,10 @@ from uuid import UUID
 from payments.models import BalanceEntry, Operation
 from payments.provider import Card, DisputeStatus, Verdict
 
-OTHER = "other"  # for a reason, brand or kind that is not what it should be
+OTHER = "other"  # in place of an invalid reason or brand
 NOBODY = UUID(int=0)
 MAX_AMOUNT = 2**63 - 1
-# The reasons that we give ourselves, and act on: a provider may not use them.
+# The reasons that only the service gives, and acts on. A provider must not use them.
 OURS = frozenset(
     (
         *("another_card", "challenge_expired", "given_up", "held_for_less"),
@@ -25,12 +25,12 @@ OURS = frozenset(
 _REASON = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 _LAST4 = re.compile(r"[0-9]{4}")
 _CURRENCY = re.compile(r"[A-Z]{3}")
-_ADDRESS = re.compile(r"[\x21-\x7e]{1,2048}+")  # possessive: a longer one fails without backtracking
+_ADDRESS = re.compile(r"[\x21-\x7e]{1,2048}+")  # possessive: a longer address fails without backtracking
 _CARD_NUMBER = re.compile(r"\d(?:[ -]?\d){11,18}")
 
 
 def without_card_numbers(text: str) -> str:
-    """Return the text with everything replaced that may be a card number."""
+    """Return the text with a replacement for everything that might be a card number."""
     return _CARD_NUMBER.sub("[digits]", text)
 
 
@@ -46,7 +46,7 @@ def verdict_of_record(said: Any) -> Verdict:
 
 
 def reference(said: Any) -> str:
-    """Return the reference whole, or "": a part of it would name something else."""
+    """Return the whole reference, or "" if it is invalid. A part of it would name something else."""
     return str(said) if _is_text(said, 255) else ""
 
 
@@ -57,7 +57,7 @@ def reason(said: Any) -> str:
 
 
 def address(said: Any) -> str:
-    """Return an absolute http(s) address, "" for anything else."""
+    """Return an absolute http(s) address, or "" for anything else."""
     if not isinstance(said, str) or not _ADDRESS.fullmatch(said):
         return ""
     try:
@@ -79,7 +79,7 @@ def amount(said: Any) -> int | None:
 
 
 def amount_of_record(said: Any) -> int:
-    """Return the amount, 0 if it is invalid: no operation has an amount of 0."""
+    """Return the amount, or 0 if it is invalid. No operation has an amount of 0."""
     return amount(said) or 0
 
 
@@ -92,12 +92,12 @@ def unchanged(said: Any) -> Any:
 
 
 def sequence(said: Any) -> Sequence[Any]:
-    """Return a list or a tuple as it is, an empty one for anything else; its members have readers of their own."""
+    """Return a list or tuple unchanged, or an empty tuple for anything else. Members have other readers."""
     return said if isinstance(said, list | tuple) else ()
 
 
 def is_moved(said: Any) -> bool:
-    """Return whether money moved; True if it is invalid, so that a person looks."""
+    """Return whether money moved, or True for an invalid value, so that a person looks into it."""
     return said is not False
 
 
@@ -106,7 +106,7 @@ def uuid(said: Any) -> UUID:
 
 
 def kind(said: Any) -> str:
-    """Return the kind of an operation, "" for anything else."""
+    """Return the kind of an operation, or "" for anything else."""
     return said if isinstance(said, str) and said in Operation.Kind.values else ""
 
 
@@ -115,12 +115,12 @@ def currency(said: Any) -> str:
 
 
 def distinct_reference(said: Any) -> str:
-    """Return the reference, or its digest if it cannot be kept: it tells things apart."""
+    """Return the reference, or its digest if it cannot be stored, so that two objects remain different."""
     return reference(said) or hashlib.sha256(str(said).encode(errors="surrogatepass")).hexdigest()
 
 
 def dispute_status(said: Any) -> DisputeStatus:
-    """Return the status, OPEN if it is invalid."""
+    """Return the status, or OPEN if it is invalid."""
     return said if isinstance(said, DisputeStatus) else DisputeStatus.OPEN
 
 
@@ -129,7 +129,7 @@ def entry_kind(said: Any) -> BalanceEntry.Kind:
 
 
 def account(said: Any) -> str:
-    """Return a merchant's account at the provider, "" if it is invalid."""
+    """Return a merchant's account at the provider, or "" if it is invalid."""
     return str(said) if _is_text(said, 64) else ""
 
 
@@ -138,7 +138,7 @@ def uuid_or_none(said: Any) -> UUID | None:
 
 
 def moment(said: Any) -> datetime | None:
-    """Return a time that has a time zone, None for anything else."""
+    """Return a time that has a time zone, or None for anything else."""
     return said if isinstance(said, datetime) and said.utcoffset() is not None else None
 
 
@@ -147,7 +147,7 @@ def message_id(said: Any) -> str:
 
 
 def _brand(said: Any) -> str:
-    """Return the brand, cut, or OTHER: one with digits may be the card's number."""
+    """Return the brand, cut, or OTHER if it is invalid. A brand with digits might be the card's number."""
     if not isinstance(said, str) or not (said.isprintable() or not said) or any(map(str.isdigit, said)):
         return OTHER if said else ""
     return said[:20]
@@ -158,7 +158,7 @@ def _last4(said: Any) -> str:
 
 
 def _fingerprint(said: Any) -> str:
-    """Return the fingerprint, or its digest if it cannot be kept: equal cards stay equal, others different."""
+    """Return the fingerprint, or its digest if it cannot be stored, so that cards can still be compared."""
     if not isinstance(said, str):
         return ""
     if _is_text(said, 64) and not _CARD_NUMBER.fullmatch(said):
@@ -167,5 +167,5 @@ def _fingerprint(said: Any) -> str:
 
 
 def _is_text(said: Any, length: int) -> bool:
-    """Whether it is a string of at most `length` characters, all of them printable."""
+    """Return whether a value is a string of at most `length` characters, all of them printable."""
     return isinstance(said, str) and len(said) <= length and (said.isprintable() or not said)

@@ -1,8 +1,8 @@
 """Makes every answer of a provider safe to record, before other code reads it (rule doubt.bounded).
 
-A value that is too long or invalid is cut or replaced, and the original is logged, so that no answer can stop the
-recording of money. An answer that loses its meaning by that (what became of the operation, how much was moved, where
-the payer is asked) becomes UNKNOWN and leaves a discrepancy.
+A value that is too long or invalid is cut or replaced, and the original is logged. No answer can therefore
+stop the recording of money. If an answer loses its meaning by that (the operation's outcome, the amount
+moved, or the address where the payer is asked), it becomes UNKNOWN and is reported as a discrepancy.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,7 +35,7 @@ from payments.provider import (
 
 log = structlog.get_logger("payments.safe_answers")
 
-MAX_IN_LOG = 24_000  # characters; `ascii` may turn one into ten
+MAX_IN_LOG = 24_000  # characters; `ascii` can turn one into ten
 T = TypeVar("T")
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
@@ -125,7 +125,10 @@ MAX_NOTIFICATIONS = 1000  # in one message
 
 
 def outcome(operation: Operation, said: object) -> Outcome:
-    """Return the answer about an operation, safe to record; UNKNOWN, with a discrepancy, if it has lost its meaning."""
+    """Return an answer about an operation, safe to record.
+
+    If it has lost its meaning, report a discrepancy and return UNKNOWN.
+    """
     read = _read(said, Outcome, OUTCOME, operation=str(operation.pk))
     if isinstance(said, Outcome) and _has_sense(operation, said, read):
         return Outcome(**read)
@@ -134,13 +137,13 @@ def outcome(operation: Operation, said: object) -> Outcome:
 
 
 def notifications(said: Iterable[object]) -> Iterator[Notification]:
-    """Yield up to MAX_NOTIFICATIONS of a message, with every field safe to use; an invalid one gets a placeholder."""
+    """Yield up to MAX_NOTIFICATIONS of a message, safe to use. An invalid field gets a placeholder."""
     for told in islice(said, MAX_NOTIFICATIONS):
         yield Notification(**_read(told, Notification, NOTIFICATION))
 
 
 def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
-    """Yield up to MAX_DISPUTES disputes of a payment, safe to book; `now` stands for an invalid `opened_at`."""
+    """Yield up to MAX_DISPUTES disputes of a payment, safe to book. `now` replaces an invalid `opened_at`."""
     for told in islice(said, MAX_DISPUTES):
         read = _read(told, DisputeRecord, DISPUTE)
         lines = tuple(_dated(line, DisputeLine, LINE, now) for line in read["lines"][:MAX_LINES])
@@ -148,7 +151,7 @@ def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord
 
 
 def books(said: object, *, now: datetime) -> Books:
-    """Return what the provider's books have about a payment, safe to record; `now` stands for an invalid time."""
+    """Return the provider's books about a payment, safe to record. `now` replaces an invalid time."""
     read = _read(said, Books, BOOKS)
     capture = read["capture"]
     return Books(
@@ -160,31 +163,34 @@ def books(said: object, *, now: datetime) -> Books:
 
 
 def _dated(said: object, kind: type[T], readers: Readers, now: datetime) -> T:
-    """Return what was said, safe to record, with `now` for an invalid time."""
+    """Return a record of the given kind, safe to store, with `now` in place of an invalid `at`."""
     read = _read(said, kind, readers)
     return kind(**read | {"at": read["at"] or now})
 
 
 def entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
-    """Yield the lines of the provider's balance, safe to keep; `now` stands for an invalid `at`."""
+    """Yield the lines of the provider's balance, safe to store. `now` replaces an invalid `at`."""
     for told in said:
         read = _read(told, Entry, ENTRY)
         yield Entry(**read | {"at": read["at"] or now})
 
 
 def payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
-    """Yield the payments in the provider's books, safe to write again."""
+    """Yield the payments in the provider's books, safe to restore."""
     for told in said:
         yield PaymentRecord(**_read(told, PaymentRecord, PAYMENT))
 
 
 def payments(said: Iterable[object]) -> Iterator[UUID]:
-    """Yield the ids of our payments that the provider names; the nil UUID for an invalid one."""
+    """Yield the ids of our payments that the provider names, with the nil UUID for an invalid id."""
     return map(readable.uuid, said)
 
 
 def amount_rule(currency: str) -> AmountRule:
-    """Return which amounts a card can be charged: the bounds are multiples of the step, within the service's own."""
+    """Return the amounts that a card can be charged.
+
+    The bounds are multiples of the step, within the service's own bounds.
+    """
     said = provider.current().amount_rule(currency)
     step = max(1, said.step)
     minimum, maximum = max(1, said.minimum), min(said.maximum, money.MAXIMUM)
@@ -192,7 +198,10 @@ def amount_rule(currency: str) -> AmountRule:
 
 
 def card_page(form: CardForm) -> str | CardPage:
-    """Return the provider's card page, or its address. Raises ProviderUnreachable, also if it names no valid one."""
+    """Return the provider's card page, or its address.
+
+    Raises ProviderUnreachable, also if the address is invalid.
+    """
     try:
         said = provider.current().open_card_form(form)
     except ProviderUnreachable:
@@ -210,7 +219,7 @@ def card_page(form: CardForm) -> str | CardPage:
 
 
 def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> bool:
-    """Whether the answer has kept its meaning: verdict, amount, and the address where the payer is asked."""
+    """Return whether an answer kept its meaning: verdict, amount, and the page where the payer is asked."""
     if read["verdict"] is None or (said.amount is not None and read["amount"] is None):
         return False
     if read["verdict"] == Verdict.NEEDS_ACTION:
@@ -219,7 +228,7 @@ def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> 
 
 
 def _read(said: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
-    """Return each field as its reader gives it; log those that the reader has changed."""
+    """Return each field as its reader returns it. Log the fields that their readers changed."""
     if not isinstance(said, kind):
         _log_strange(kind.__name__.lower(), said, **of)
         return {name: read(None) for name, read in readers.items()}
@@ -232,7 +241,7 @@ def _read(said: object, kind: type, readers: Readers, **of: str) -> dict[str, An
 
 
 def _log_strange(field: str, said: object, **of: str) -> None:
-    """Log what the provider said, up to MAX_IN_LOG characters and without card numbers."""
+    """Log a provider's invalid value, up to MAX_IN_LOG characters and without card numbers."""
     try:
         text = ascii(said)
     except Exception:

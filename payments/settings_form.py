@@ -1,4 +1,4 @@
-"""What a merchant's settings may be, each as a person writes it, in the portal or in the admin."""
+"""The forms and fields that check a merchant's settings when a person enters them, in portal or admin."""
 
 import re
 from typing import Any
@@ -21,7 +21,7 @@ FEWEST_MINUTES, MAX_MINUTES = 15, 1440
 
 
 class AddressField(forms.URLField):
-    """An https address; one that is too long is refused before it is parsed."""
+    """An https address. An address that is too long is refused before it is parsed."""
 
     def clean(self, value: Any) -> str:
         MaxLengthValidator(MAX_OF_ADDRESS)(value or "")
@@ -32,7 +32,7 @@ class AddressField(forms.URLField):
 
 
 class ShopField(forms.CharField):
-    """An address to send payers to, as strict as an order's own (rule create.return_urls)."""
+    """An address to which payers are sent, checked as strictly as an order's (rule create.return_urls)."""
 
     def clean(self, value: Any) -> str:
         url = str(super().clean(value))
@@ -45,7 +45,7 @@ class ShopField(forms.CharField):
 
 
 class SitesField(forms.CharField):
-    """Sites to send payers back to, shown one on each line."""
+    """Sites to which payers can be sent back, shown one per line."""
 
     widget = forms.Textarea
 
@@ -54,7 +54,7 @@ class SitesField(forms.CharField):
 
 
 def countries() -> list[tuple[str, str]]:
-    """Return the countries whose phone numbers we can read, by name: two letters, and the name."""
+    """Return the code and name of each country whose phone numbers the service can read, sorted by name."""
     names = Locale("en").territories
     return sorted(
         ((code, names[code]) for code in phonenumbers.SUPPORTED_REGIONS if code in names),
@@ -63,7 +63,7 @@ def countries() -> list[tuple[str, str]]:
 
 
 class LookForm(forms.Form):
-    """The settings that the preview follows."""
+    """The settings that the preview shows."""
 
     name = forms.CharField(max_length=120, error_messages={"required": "Write the name that customers know."})
     brand_colour = forms.RegexField(
@@ -73,7 +73,7 @@ class LookForm(forms.Form):
 
 
 class SettingsForm(LookForm):
-    """All settings that are written together."""
+    """All settings that are saved together."""
 
     country = forms.CharField(max_length=2)
     time_zone = forms.CharField(max_length=64)

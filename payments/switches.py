@@ -1,4 +1,4 @@
-"""The operators' stops, as this process last read them: at most three seconds ago (rule operator.stop)."""
+"""The operators' stops, as this process last read them, at most four seconds ago (rule operator.stop)."""
 
 from uuid import UUID
 
@@ -8,21 +8,22 @@ from config.lib.process.fresh import Fresh
 from payments import opening
 from payments.models import Merchant, Switch
 
-FRESH_SECONDS = 3.0  # a stop is effective everywhere within five
+FRESH_SECONDS = 3.0  # a stop is effective everywhere within five seconds
 
 
 class MerchantSuspended(Exception):
-    """An operator has suspended the merchant: it can neither create checkouts, nor be paid, nor capture."""
+    """An operator has suspended the merchant, so that it cannot create checkouts, be paid or capture."""
 
 
 class AllStopped(Exception):
-    """An operator has stopped all merchants: none can create checkouts, be paid or capture."""
+    """An operator has stopped all merchants, so that they cannot create checkouts, be paid or capture."""
 
 
 def check(merchant: Merchant) -> None:
-    """Raise MerchantSuspended or AllStopped if an operator has stopped new business, opening.Closed after a restore.
+    """Raise MerchantSuspended or AllStopped if an operator has stopped new business.
 
-    The pumps do not ask: what is in doubt at the provider is finished all the same.
+    Raise opening.Closed after a restore. The pumps do not call this, because they finish operations in doubt
+    at the provider in any case.
     """
     opening.check()
     stopped = _stopped()
@@ -33,17 +34,17 @@ def check(merchant: Merchant) -> None:
 
 
 def is_stopped(merchant_uuid: UUID) -> bool:
-    """Whether an operator has stopped new business of this merchant, or of all."""
+    """Return whether an operator has stopped the new business of this merchant, or of all merchants."""
     return not _stopped().isdisjoint((merchant_uuid, None))
 
 
 def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
-    """Stop a merchant's new business; return the switch, None if it was stopped already."""
+    """Stop a merchant's new business. Return the switch, or None if the merchant was already stopped."""
     return _set(merchant, is_stopped=True, reason=reason)
 
 
 def resume(merchant: Merchant, *, reason: str) -> Switch | None:
-    """Lift a merchant's stop; return the switch, None if there was none. A stop of all merchants stays."""
+    """Lift a merchant's stop. Return the switch, or None if there was none. A stop of all merchants stays."""
     return _set(merchant, is_stopped=False, reason=reason)
 
 
@@ -62,7 +63,7 @@ def _set(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
 
 
 def _read() -> frozenset[UUID | None]:
-    """Return the stopped merchants; None stands for all."""
+    """Return the stopped merchants. None in the result means all merchants."""
     return frozenset(Switch.objects.filter(is_stopped=True).values_list("merchant_id", flat=True))
 
 

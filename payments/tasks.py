@@ -1,4 +1,4 @@
-"""The tasks of payments: the nightly reconciliation, and the operators' mail about discrepancies."""
+"""Tasks of payments: reconciliation, the provider's balance, closed ledger days, and discrepancy mails."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,48 +18,48 @@ from payments.models import Discrepancy
 
 log = structlog.get_logger("payments.tasks")
 LISTED = 100  # discrepancies that one mail describes
-_TURN = "discrepancies.turn"  # by one worker at a time; by the next, if it died, after
-_TURN_SECONDS = 120
+_TURN = "discrepancies.turn"  # the cache key that lets only one worker mail at a time
+_TURN_SECONDS = 120  # after this, another worker can take the turn of one that died
 
 
 @shared_task
 def reconcile() -> None:
-    """Have the books read of every payment that has changed since the last complete reconciliation."""
+    """Open an inquiry about every payment that has changed since the last complete reconciliation."""
     reconciliation.run()
 
 
 @shared_task
 def read_balance() -> None:
-    """Keep what the provider's balances say of the last three days: fees, and what was paid out."""
+    """Store the fees and payouts of the last three days from the provider's balances."""
     balance.read(clock.now() - balance.LOOK_BACK)
 
 
 @shared_task
 def close_days() -> None:
-    """Close the ledger's days that are over, and sum those that nobody posts into any more."""
+    """Close the ledger's days that are over, and sum the days that can get no more postings."""
     sums.close(clock.now())
 
 
 @shared_task
 def mail_discrepancies() -> None:
-    """Mail the operators the discrepancies that they have not been mailed yet: at most one mail a minute.
+    """Mail the operators the discrepancies that were not mailed yet, at most one mail a minute.
 
-    If the mail fails, the next one has them; if the process dies after it, they are mailed twice.
-    Rule money.discrepancy.
+    If the mail fails, the next mail has them. If the process dies after the mail, they are mailed twice. Rule
+    money.discrepancy.
     """
     if not settings.OPERATORS or not cache.add(_TURN, True, _TURN_SECONDS):
         return
     try:
         now = clock.now()
         rows = _waiting(now)
-        if rows and _send(rows):  # with no transaction open: a mail server may take its time
+        if rows and _send(rows):  # with no transaction open, because a mail server can be slow
             Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).update(mailed_at=now)
     finally:
         cache.delete(_TURN)
 
 
 def _waiting(now: datetime) -> Sequence[Discrepancy]:
-    """Return the discrepancies to mail, none in a minute that has had its mail."""
+    """Return the discrepancies to mail. The list is empty if this minute has already had its mail."""
     this_minute = now.replace(second=0, microsecond=0)
     if Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
         return []
@@ -87,7 +87,7 @@ def _body(rows: Sequence[Discrepancy]) -> str:
 
 
 def _about(row: Discrepancy) -> str:
-    """Return the lines about one discrepancy, without its facts: those are not for everybody who may read a mail."""
+    """Return the lines about one discrepancy, without its facts, which not every reader of a mail may see."""
     address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_change", args=[row.pk])
     kind = row.kind_entry
     return (

@@ -1,1 +1,1 @@
-"""The merchant's people and keys, and the pages from which they run everything."""
+"""The portal: a merchant's people and keys, and the pages on which they manage everything."""

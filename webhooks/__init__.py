@@ -1,1 +1,1 @@
-"""How a merchant is told something: the outbox, and the queue of deliveries that sends it."""
+"""Events for merchants: the outbox, and the queue of deliveries that sends them."""

@@ -1,6 +1,6 @@
-"""The rows of the log of requests: each POST under /checkouts that is answered, and of other calls what was refused.
+"""Rows of the log of requests (rule portal.requests).
 
-Rule portal.requests.
+Each answered POST under /checkouts leaves a row. Other calls leave one only if they were refused.
 """
 
 from typing import Any
@@ -25,11 +25,11 @@ COLUMNS = (
 INSERT = f"""
 INSERT INTO checkout_apicall ({", ".join(COLUMNS)}, created_at)
 VALUES ({", ".join(f"%({name})s" for name in COLUMNS)}, statement_timestamp())
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - built from constants only
 
 
 def begun(request: Request, checkout_uuid: UUID | None) -> ApiCall:
-    """Return the row of a call that is not answered yet."""
+    """Return the unsaved row of a call that is not answered yet."""
     caller = caller_of(request)
     return ApiCall(
         merchant=caller.merchant,
@@ -42,7 +42,7 @@ def begun(request: Request, checkout_uuid: UUID | None) -> ApiCall:
 
 
 def answered(call: ApiCall, response: Response) -> None:
-    """Note on the row what the answer says."""
+    """Set the fields of the row that come from the answer."""
     content: Any = response.data
     if isinstance(content, dict) and "error" in content:
         error = content["error"]
@@ -51,17 +51,18 @@ def answered(call: ApiCall, response: Response) -> None:
 
 
 def write(call: ApiCall, statement: str = INSERT, **of_the_key: Any) -> None:
-    """Write the row by a statement that has INSERT in it."""
+    """Write the row with a statement that contains INSERT."""
     with connection.cursor() as cursor:
         cursor.execute(statement, {name: getattr(call, name) for name in COLUMNS} | of_the_key)
 
 
 def note_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:
-    """Write the row of a call that was refused before it was carried out: for its scope, a limit, an address, a query.
+    """Write the row of a call that was refused before it was carried out.
 
-    At most ten rows a minute are written for each key and code, and twenty for each merchant and code, so that a flood
-    of refusals is no flood of rows. A row that cannot be written changes no answer. Only a POST belongs to its
-    checkout: a timeline shows no reads.
+    The reason is its scope, a limit, its address or its query. At most ten rows a minute are written for each
+    key and code, and twenty for each merchant and code. A flood of refusals therefore does not become a flood
+    of rows. A row that cannot be written changes no answer. Only the row of a POST names its checkout,
+    because a timeline shows no reads.
     """
     if response.status_code == 401 or response.status_code >= 500 or not isinstance(request.auth, Caller):
         return
@@ -77,5 +78,5 @@ def note_refusal(request: Request, response: Response, checkout_uuid: UUID | Non
 
 
 def _storable(text: str, length: int) -> str:
-    """Return what a caller has chosen, at any length, as a row holds it: PostgreSQL has no NUL."""
+    """Return a caller's text as a row can hold it: at most `length` characters, without NUL."""
     return text[:length].replace("\x00", "\N{REPLACEMENT CHARACTER}")

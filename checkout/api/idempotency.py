@@ -1,4 +1,7 @@
-"""Idempotency keys: a POST under /checkouts is carried out once under a key, and each that is answered leaves a row."""
+"""Idempotency keys and recorded calls of the POST endpoints under /checkouts.
+
+A POST under a key is carried out once. Each call that is answered, except a replay, leaves a row.
+"""
 
 import hashlib
 import re
@@ -25,7 +28,7 @@ from payments.cause import caller_of
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 KEPT = timedelta(hours=24)
 TAKEN_OVER_AFTER = timedelta(seconds=90)
-KEPT_REFUSALS = {402, 422}  # any other refusal may become a success later, so that its key is freed
+KEPT_REFUSALS = {402, 422}  # any other refusal can become a success later, so its key is freed
 
 
 class KeyRefused(Exception):
@@ -40,7 +43,7 @@ class InvalidIdempotencyKey(KeyRefused):
 
 
 class IdempotencyKeyReused(KeyRefused):
-    """The key has served another request (rule idempotency.other)."""
+    """The key was used for another request (rule idempotency.other)."""
 
 
 class IdempotencyInProgress(KeyRefused):
@@ -48,21 +51,21 @@ class IdempotencyInProgress(KeyRefused):
 
 
 class RecordedView(ApiView, ABC):
-    """A view whose POST is recorded. Subclasses write `act`, which returns the answer.
+    """View whose POST is recorded. Subclasses implement `act`, which returns the answer.
 
-    With `in_one_transaction` the record shares the act's transaction: a crash leaves both or neither.
-    Rules idempotency.replay, idempotency.kept.
+    With `in_one_transaction`, the record shares the transaction of `act`, so that a crash leaves both or
+    neither. Rules idempotency.replay, idempotency.kept.
     """
 
     in_one_transaction = False
-    is_recorded = False  # whether this request's row is written by `_post`
+    is_recorded = False  # whether `_post` writes this request's row
 
     @abstractmethod
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
-        """Do what the request asks and return the answer; domain errors are mapped by config.errors."""
+        """Carry out the request and return the answer. config.errors maps domain errors."""
 
     def take_query(self, request: Request) -> None:
-        """Leave the query of a POST to `_answer`, so that a wrong one is recorded with the call."""
+        """Leave the query of a POST to `_answer`, so that a call with a wrong query is recorded."""
         if request.method != "POST":
             super().take_query(request)
 
@@ -84,9 +87,10 @@ class RecordedView(ApiView, ABC):
         return _finish(call, self._answer(call, request, claimed), claimed)
 
     def _answer(self, call: ApiCall, request: Request, key: IdempotencyKey | None) -> Response:
-        """Return the answer to the request; if the database fails, free the key and raise the error.
+        """Return the answer to the request. If the database fails, free the key and raise the error.
 
-        A row that stayed locked is no failure: it is refused as anything else, and the call recorded.
+        A row that stays locked is not a failure of the database. Unless the call runs in one transaction, it
+        is refused and recorded like any other refused call.
         """
         try:
             super().take_query(request)
@@ -100,7 +104,10 @@ class RecordedView(ApiView, ABC):
             return self._refusal(key, error)
 
     def _refusal(self, key: IdempotencyKey | None, error: Exception) -> Response:
-        """Return the answer to an error; if nothing maps it, it is a bug: free the key and raise it."""
+        """Return the answer to an error. If no answer is defined for it, free the key and raise it.
+
+        Such an error is a bug.
+        """
         try:
             return self.handle_exception(error)
         except Exception:
@@ -108,25 +115,25 @@ class RecordedView(ApiView, ABC):
             raise
 
     def _free(self, key: IdempotencyKey | None) -> None:
-        """Let the key be used again at once; in one transaction the rollback does it."""
+        """Free the key at once. In one transaction, the rollback frees it."""
         if key is not None and not self.in_one_transaction:
             key.delete()
 
 
 def _digests(request: Request) -> list[str]:
-    """Return the digests that show whether two requests are the same, the one to write first.
+    """Return the digests that identify a request. The first one is to be stored.
 
-    They are of method, path and body. A body can hold a phone number, and a reader of the database must not find it
-    by trying all numbers. Therefore the digests need our key.
+    They cover method, path and body. A body can contain a phone number, and a reader of the database must not
+    find it by trying all numbers. Therefore the digests of such a body need our key.
     """
     plain = hashlib.sha256(f"{request.method} {request.path}\n".encode() + request.body).hexdigest()
     return crypto.keyed_digests("request", plain) if b'"customer"' in request.body else [plain]
 
 
 def _claim(request: Request, checkout_uuid: UUID | None) -> IdempotencyKey | HttpResponse | None:
-    """Write the row that owns the key, if there is one, or return the stored answer. Raises KeyRefused.
+    """Write the row that owns the key, or return the stored answer. Raises KeyRefused.
 
-    Rules idempotency.in_flight, idempotency.at_once.
+    Returns None if the request has no key. Rules idempotency.in_flight, idempotency.at_once.
     """
     if (key := request.headers.get("Idempotency-Key")) is None:
         return None
@@ -153,7 +160,10 @@ def _written(wanted: IdempotencyKey, digests: list[str]) -> IdempotencyKey | Htt
 
 
 def _is_written(wanted: IdempotencyKey) -> bool:
-    """Return whether the key is this call's now; it waits for a transaction that is writing it."""
+    """Return whether this call owns the key now.
+
+    It waits for a transaction that is writing the same key.
+    """
     try:
         with transaction.atomic():
             wanted.save(force_insert=True)
@@ -166,7 +176,7 @@ def _is_written(wanted: IdempotencyKey) -> bool:
 
 
 def _release(stored: IdempotencyKey, age: timedelta, digests: list[str]) -> bool:
-    """Free a key that is too old, or whose process died before answering; return whether it was freed."""
+    """Free a key that has expired, or whose process died before it answered; return whether it was freed."""
     if age < KEPT and (stored.status is not None or age < TAKEN_OVER_AFTER):
         return False
     if age < KEPT and stored.request_digest not in digests:
@@ -189,13 +199,16 @@ def _replay(stored: IdempotencyKey, digests: list[str]) -> HttpResponse:
 
 
 def _name_checkout(checkout_uuid: UUID | None) -> None:
-    """Have the request's lines and its span name the checkout, also where its address does not."""
+    """Add the checkout to the request's log lines and span, even if the address does not contain it."""
     if checkout_uuid is not None:
         structlog.contextvars.bind_contextvars(checkout=str(checkout_uuid))
 
 
 def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Response:
-    """Write the call with its answer; under its key the answer is kept, or the key freed if the answer may change."""
+    """Write the call with its answer. Store the answer under the key, or free the key.
+
+    The key is freed if the answer can still change.
+    """
     content: Any = response.data
     calls.answered(call, response)
     if call.checkout_uuid is None and not call.error_code and isinstance(content, dict):
@@ -211,22 +224,23 @@ def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Re
 
 
 def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
-    """Write the call, and keep an answer that is final under its key, else free the key; return whether it is kept.
+    """Write the call; store a final answer under its key, or free the key.
 
-    Another call may have taken the key over meanwhile: then there is nothing to keep or to free.
+    Returns whether the answer is final. If another call has taken the key over in the meantime, no answer is
+    stored and no key is freed.
     """
     is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS
     calls.write(call, _CALL_AND_KEEP if is_kept else _CALL_AND_FREE, key=key.pk, body=body)
     return is_kept
 
 
-# One statement, so that a verb's answer costs one commit, and what the timeline tells was answered under the key.
+# One statement: a verb's answer costs one commit, and the timeline agrees with the stored answer.
 _CALL_AND_KEEP = f"""
 WITH called AS ({calls.INSERT})
 UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s
 WHERE id = %(key)s
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - built from constants only
 _CALL_AND_FREE = f"""
 WITH called AS ({calls.INSERT})
 DELETE FROM checkout_idempotencykey WHERE id = %(key)s
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - built from constants only

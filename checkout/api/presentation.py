@@ -1,4 +1,4 @@
-"""The answers of the API as plain dictionaries, with the fields that each status has (rule read.fields)."""
+"""Answers of the API as plain dictionaries, with the fields that each status has (rule read.fields)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,10 +35,10 @@ _LIST = """(
 
 
 def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
-    """Return the first hundred rows of a checkout's child table as one JSON list: there may be any number of refunds.
+    """Return the first hundred rows of a checkout's child table as one JSON list.
 
-    Plain SQL: the ORM would build its query anew for each read, which costs as much as all the rest of the read.
-    Rule read.refunds.
+    The limit exists because a checkout can have any number of refunds. The query is plain SQL: the ORM would
+    build it again for each read, which costs as much as the rest of the read. Rule read.refunds.
     """
     fields = ", ".join(f"'{column}', {column}" for column in columns)
     template = _LIST.replace("{fields}", fields).replace("{table}", table).replace("{order}", order)
@@ -60,9 +60,9 @@ def with_parts(rows: CheckoutQuerySet) -> CheckoutQuerySet:
 
 
 def read(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
-    """Return the whole checkout as it is now. Raises Checkout.DoesNotExist, also for another merchant's.
+    """Return the whole checkout as it is now.
 
-    Rule api.strangers.
+    Raises Checkout.DoesNotExist, also for another merchant's checkout. Rule api.strangers.
     """
     return whole(reading.one(_ONE, checkout_uuid, merchant.pk))
 
@@ -75,7 +75,7 @@ _ONE = Prepared(
 
 
 def standing(merchant: Merchant, checkout_uuid: UUID) -> dict[str, Any]:
-    """Return the status and the actions of a checkout, without a lock, also of one that is late.
+    """Return the status and the allowed actions of a checkout without a lock, even if it is late.
 
     Raises Checkout.DoesNotExist.
     """
@@ -95,7 +95,10 @@ def created(checkout: Checkout) -> dict[str, Any]:
 
 
 def whole(checkout: Any) -> dict[str, Any]:
-    """Return a checkout read `with_parts` and `with_read_at`, with the fields of its status (rule read.fields)."""
+    """Return the fields of a checkout that was read `with_parts` and `with_read_at`.
+
+    They depend on its status (rule read.fields).
+    """
     shown: dict[str, Any] = {
         "checkout_uuid": str(checkout.pk),
         "merchant_order_id": checkout.merchant_order_id,
@@ -145,14 +148,14 @@ def _actions(checkout: Any) -> list[str]:
 
 
 def _kind(checkout: Any) -> str | None:
-    """Return the kind of the operation that is pending, None if none is."""
+    """Return the kind of the pending operation, or None if no operation is pending."""
     return str(checkout.pending[0]) if checkout.pending else None
 
 
 def changed_at(checkout: Any) -> datetime:
-    """Return when a checkout read `with_parts` changed last.
+    """Return when a checkout that was read `with_parts` last changed.
 
-    An operation that begins is a change, for which the order's row is not written.
+    The start of an operation is a change too, but the order's row is not written for it.
     """
     written: datetime = checkout.updated_at
     if _kind(checkout) not in open_operations.UNWRITTEN:
@@ -176,7 +179,7 @@ def _money(checkout: Any) -> dict[str, Any]:
 
 
 def _part(part: dict[str, Any], key: str, *times: str) -> dict[str, Any]:
-    """Return a row from PostgreSQL's JSON, its id as `key`; PostgreSQL formats timestamps differently."""
+    """Return a row from PostgreSQL's JSON, with its id as `key` and its times in our format."""
     facts = {name: _reread(value) if name in times else value for name, value in part.items()}
     return {key: facts.pop("id")} | facts
 
@@ -186,7 +189,7 @@ def _reread(text: str | None) -> str | None:
 
 
 def dispute(row: Dispute) -> dict[str, Any]:
-    """Return a dispute as it stands."""
+    """Return the current fields of a dispute."""
     return {
         "dispute_uuid": str(row.pk),
         "amount": row.amount,
@@ -198,7 +201,7 @@ def dispute(row: Dispute) -> dict[str, Any]:
 
 
 def refund(row: Refund) -> dict[str, Any]:
-    """Return a refund as it stands (rule read.refunds)."""
+    """Return the current fields of a refund (rule read.refunds)."""
     return {
         "refund_uuid": str(row.pk),
         "merchant_refund_ref": row.merchant_refund_ref,
@@ -212,6 +215,6 @@ def refund(row: Refund) -> dict[str, Any]:
 
 
 def _shares(parts: list[dict[str, Any]]) -> dict[str, int]:
-    """Return counts and sums of the shares, and no name (rules read.shares, share.privacy)."""
+    """Return counts and sums of the shares, without names (rules read.shares, share.privacy)."""
     paid = [part["amount"] for part in parts if part["status"] in states.SHARE_PAID]
     return {"count": len(parts), "paid_count": len(paid), "paid_amount": sum(paid)}

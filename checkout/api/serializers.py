@@ -1,4 +1,4 @@
-"""The requests of the API: one serializer for each."""
+"""Serializers of the API's requests, one for each request."""
 
 import re
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from config.lib.web import origins
 from payments import money, safe_answers
 
 MAXIMUM = money.MAXIMUM
-MAX_OWN = 8 * 1024  # bytes of JSON that a merchant may keep with an order, or with an item
+MAX_OWN = 8 * 1024  # bytes of JSON that a merchant can store with an order or with an item
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Category(fields.Text):
-    """A slug; one that we do not know is kept (rule create.category)."""
+    """A slug. The service keeps a slug that it does not know (rule create.category)."""
 
     def to_internal_value(self, data: Any) -> str:
         slug = super().to_internal_value(data)
@@ -33,7 +33,10 @@ class Category(fields.Text):
 
 
 class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
-    """Any JSON object of at most 8 KiB, numbers written out, 4 levels and 50 keys (rule create.custom_data)."""
+    """Any JSON object within the limits of rule create.custom_data.
+
+    The limits are 8 KiB with numbers written out, 4 levels and 50 keys.
+    """
 
     default_error_messages = fields.SAID
 
@@ -62,7 +65,10 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
 
 
 def _written_out(value: Any) -> int:
-    """Return how many bytes of JSON a value has at most where PostgreSQL writes it: 1e300 becomes 301 digits there."""
+    """Return the largest number of bytes that a value can take as JSON in PostgreSQL.
+
+    PostgreSQL writes 1e300 as 301 digits.
+    """
     exponents = (repr(number).partition("e")[2] for number in _floats(value))
     return len(orjson.dumps(value)) + sum(abs(int(exponent or 0)) for exponent in exponents)
 
@@ -76,7 +82,7 @@ def _floats(value: Any) -> Iterator[float]:
 
 
 class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
-    """An object of at most 50 keys with strings, 8 KiB in all (rule create.metadata)."""
+    """An object of at most 50 keys with string values, 8 KiB in all (rule create.metadata)."""
 
     default_error_messages = fields.SAID
 
@@ -93,7 +99,10 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
 
 
 def _wrong_entry(key: str, value: Any) -> tuple[str, str] | None:
-    """Return the key of a wrong entry and what is wrong in a sentence; "" for a key that is wrong, and may be long."""
+    """Return the key of a wrong entry and a sentence that says what is wrong, or None.
+
+    If the key itself is wrong, "" is returned instead, because the key can be long.
+    """
     if not 1 <= len(key) <= 40 or "\x00" in key:
         return "", "Keys must have 1 to 40 characters, none of them NUL."
     if not isinstance(value, str):
@@ -106,7 +115,7 @@ def _wrong_entry(key: str, value: Any) -> tuple[str, str] | None:
 
 
 class ItemIn(fields.Body):
-    """A line of the order (rules create.limits, create.signs, create.category)."""
+    """Line of the order (rules create.limits, create.signs, create.category)."""
 
     item_ref = fields.Text()
     name = fields.Text()
@@ -117,7 +126,7 @@ class ItemIn(fields.Body):
     custom_data = CustomData(required=False, allow_null=True)
 
     def to_internal_value(self, data: Any) -> Any:
-        self._line = data  # for fields that depend on another one, so that all errors are told at once
+        self._line = data  # for fields that depend on another field, so that all errors are reported at once
         return super().to_internal_value(data)
 
     def validate_unit_price(self, unit_price: int) -> int:
@@ -154,7 +163,7 @@ def _check_ticket(custom: dict[str, Any]) -> None:
 
 
 class CustomerIn(fields.Body):
-    """What the merchant knows of its customer, to prefill the page (rule create.customer)."""
+    """Customer data that the merchant sends to prefill the page (rule create.customer)."""
 
     phone = fields.Text(required=False, allow_null=True, maximum=numbers.MAX_LETTERS)
     name = fields.Text(required=False, allow_null=True)
@@ -172,12 +181,12 @@ class CustomerIn(fields.Body):
             ) from None
 
     def validate(self, customer: dict[str, str | None]) -> dict[str, str]:
-        """Return what was sent and is not null."""
+        """Return the values that were sent and are not null."""
         return {name: value for name, value in customer.items() if value is not None}
 
 
 class CheckoutIn(fields.Body):
-    """A checkout creation request (rules create.*). Its context holds the `merchant`."""
+    """Request to create a checkout (rules create.*). Its context holds the `merchant`."""
 
     merchant_order_id = fields.Text()
     total_amount = fields.Integer(minimum=1, maximum=MAXIMUM)
@@ -195,7 +204,10 @@ class CheckoutIn(fields.Body):
         return currency
 
     def validate_return_url(self, url: str) -> str:
-        """Return the address. Raises ValidationError if its host is not on the merchant's list, where there is one."""
+        """Return the address.
+
+        Raises ValidationError if the merchant has a list of hosts and the address's host is not on it.
+        """
         listed, origin = self.context["merchant"].return_hosts, origins.of(url)
         if listed and not {origins.host_of(url), origin.partition("://")[2]} & set(listed):
             raise serializers.ValidationError(
@@ -225,26 +237,26 @@ def _is_in_use(currency: Any) -> bool:
 
 
 class FullAmount(fields.Integer):
-    """The checkout's amount: the verb, which knows it, refuses any other integer (rules capture.full, refund.full)."""
+    """The checkout's amount. The verb refuses any other integer (rules capture.full, refund.full)."""
 
     def check(self, number: int) -> None:
-        """Leave that to the verb."""
+        """Accept any number, because only the verb knows the amount."""
 
 
 class CaptureIn(fields.Body):
-    """`{}` captures the full amount."""
+    """Request to capture. `{}` captures the full amount."""
 
     amount = FullAmount(required=False, minimum=1, maximum=MAXIMUM)
 
 
 class CancelIn(fields.Body):
-    """An optional note, which only the portal shows."""
+    """Request to cancel, with an optional note that only the portal shows."""
 
     reason = fields.Text(required=False, allow_null=True, minimum=0)
 
 
 class RefundIn(fields.Body):
-    """A refund request (rules refund.ref, refund.full)."""
+    """Request to refund (rules refund.ref, refund.full)."""
 
     merchant_refund_ref = fields.Text()
     reason = fields.Text(required=False, allow_null=True, minimum=0, maximum=500)
@@ -252,7 +264,7 @@ class RefundIn(fields.Body):
 
 
 class CheckoutListQuery(fields.Query):
-    """The filters of the list, and which page."""
+    """Filters and page of the list of checkouts."""
 
     status = fields.OneOf(tuple(status.value for status in Status), required=False)
     merchant_order_id = fields.Text(required=False)

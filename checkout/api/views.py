@@ -1,4 +1,4 @@
-"""The merchant API of checkouts (rules read.fields, list.filters)."""
+"""Views of the merchant API of checkouts (rules read.fields, list.filters)."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -23,7 +23,7 @@ from payments.models import Merchant
 
 
 class Checkouts(RecordedView):
-    """Creates a checkout; lists the merchant's."""
+    """Endpoint that creates a checkout and lists the merchant's checkouts."""
 
     scopes = {"GET": "checkouts:read", "POST": "checkouts:write"}
     queries = {"GET": serializers.CheckoutListQuery}
@@ -48,17 +48,18 @@ _FILTERS = {
     "created_after": "created_at__gt",
     "created_before": "created_at__lt",
 }
-_BY_TIME = (Status.VOIDED, Status.EXPIRED)  # what a late checkout becomes
+_BY_TIME = (Status.VOIDED, Status.EXPIRED)  # the statuses that a late checkout gets
 
 
 def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
-    """Return a page and the next cursor; a late checkout lapses first, and is left out if it no longer matches.
+    """Return a page and the next cursor.
 
-    So does any late one of the merchant's, where that may come into the list by it.
-    Rules list.pages, list.changes, lapse.whoever.
+    A late checkout on the page lapses first, and is left out if it no longer matches. If lapsing can bring a
+    checkout into the list, other late checkouts of the merchant lapse first too. Rules list.pages,
+    list.changes, lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}
-    if "merchant_order_id" in filters:  # its index knows no case
+    if "merchant_order_id" in filters:  # the index of this column ignores case
         filters["merchant_order_id__iexact"] = filters["merchant_order_id"]
     if query.get("status") in _BY_TIME or "updated_after" in query:
         expiry.expire_late_of(merchant)
@@ -79,7 +80,10 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
 def _changes(
     rows: QuerySet[Checkout], merchant: Merchant, scope: str, query: Mapping[str, Any]
 ) -> tuple[list[Checkout], str]:
-    """Return what has changed since a cursor, and the next one; what lapses by this comes once more, as changed."""
+    """Return the checkouts that changed since a cursor, and the next cursor.
+
+    A checkout that lapses because of this call is listed again later, as changed.
+    """
 
     def begun(since: datetime) -> Iterable[Checkout]:
         found = open_operations.begun(merchant.pk, since)
@@ -92,7 +96,7 @@ def _changes(
 
 
 class OneCheckout(ApiView):
-    """Reads one checkout as it is now."""
+    """Endpoint that reads one checkout as it is now."""
 
     scopes = {"GET": "checkouts:read"}
 
@@ -103,13 +107,17 @@ class OneCheckout(ApiView):
 
 
 class Capture(RecordedView):
-    """Takes the held money, synchronously."""
+    """Endpoint that captures the held money synchronously."""
 
     scopes = {"POST": "checkouts:write"}
     limit = "verbs"
 
     def is_urgent(self, request: Request, checkout_uuid: UUID) -> bool:
-        """Whether no limit may refuse this capture: the hold's first, or one at its end (rule limit.last_capture)."""
+        """Return whether no limit may refuse this capture.
+
+        That holds for the first capture of a hold, and for a capture shortly before its end (rule
+        limit.last_capture).
+        """
         return reading.needs_its_capture(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
@@ -121,7 +129,7 @@ class Capture(RecordedView):
 
 
 class Cancel(RecordedView):
-    """Releases the hold, or ends an unpaid checkout."""
+    """Endpoint that releases the hold, or ends an unpaid checkout."""
 
     scopes = {"POST": "checkouts:write"}
     limit = "verbs"
@@ -134,7 +142,7 @@ class Cancel(RecordedView):
 
 
 class Refund(RecordedView):
-    """Gives everything back."""
+    """Endpoint that refunds the whole checkout."""
 
     scopes = {"POST": "refunds:write"}
 
@@ -154,7 +162,7 @@ class Refund(RecordedView):
 
 
 def _given(checkout_uuid: UUID | None) -> UUID:
-    """Return the checkout's uuid, which the address of a verb always has."""
+    """Return the checkout's uuid, which the address of a verb always contains."""
     if checkout_uuid is None:
         raise Checkout.DoesNotExist
     return checkout_uuid

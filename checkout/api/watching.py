@@ -1,6 +1,6 @@
-"""Reads of orders that the sandbox watches leave a row, as POSTs do: the checklist shows them (rule trial.reads).
+"""Rows in the log of requests for reads of watched orders, for the checklist (rule trial.reads).
 
-Production watches none, and no read waits for this there.
+Only the sandbox writes them. In production no order is watched, and no read waits for a row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,13 +15,13 @@ from checkout.models import ApiCall, Refund
 from config.lib.web import request_id
 from payments.cause import caller_of
 
-# What their merchant_order_id begins with. Besides, each is watched whose refund has failed.
+# Prefixes of the merchant_order_id of watched orders. An order with a failed refund is watched too.
 WATCHED = ("trial-refused-", "trial-lost-")
-MAX_NOTED = 5  # by one read
+MAX_NOTED = 5  # maximum of rows that one read writes
 
 
 def note(request: Request, shown: Sequence[Mapping[str, Any]]) -> None:
-    """Leave a row for each watched order among those that are shown."""
+    """Write a row for each watched order among those that the read shows."""
     if not settings.SANDBOX:
         return
     watched = [one for one in shown if _is_watched(one)]

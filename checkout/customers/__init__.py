@@ -1,1 +1,1 @@
-"""Who a customer is before any code has proven it: how numbers are read, and what a merchant has said."""
+"""Customers before a code proves them: how numbers are parsed, and the data that a merchant sent."""

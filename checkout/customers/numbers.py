@@ -1,4 +1,4 @@
-"""Mobile numbers as people and merchants write them, read in any common form (rule sign_in.number)."""
+"""Mobile numbers in the common notations of people and merchants (rule sign_in.number)."""
 
 import phonenumbers
 
@@ -6,14 +6,14 @@ MAX_LETTERS = 40
 
 
 class InvalidPhone(Exception):
-    """Not a number that can get an SMS message."""
+    """The text is not a number that can receive an SMS message."""
 
 
 def read(text: str, country: str, *, also_fictional: bool) -> str:
-    """Return the E.164 form of a mobile number in any common way of writing. Raises InvalidPhone.
+    """Return the E.164 form of a mobile number in any common notation. Raises InvalidPhone.
 
-    Without a leading + it is one of the `country`, by its two letters. Fictional numbers (+44 7700 900123) count where
-    they are `also_fictional`.
+    A number without a leading + belongs to `country`, a code of two letters. Fictional numbers (+44 7700
+    900123) are accepted if `also_fictional` is true.
     """
     try:
         number = phonenumbers.parse(text[:MAX_LETTERS], country)
@@ -30,7 +30,7 @@ def _is_mobile(number: phonenumbers.PhoneNumber) -> bool:
 
 
 def _is_fictional(number: phonenumbers.PhoneNumber) -> bool:
-    """Return whether nobody has it, and it is as long as a mobile number of its country."""
+    """Return whether the number belongs to no one and is as long as a mobile number of its country."""
     if phonenumbers.number_type(number) != phonenumbers.PhoneNumberType.UNKNOWN:
         return False
     region = phonenumbers.region_code_for_country_code(number.country_code or 0)

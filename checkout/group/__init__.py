@@ -1,1 +1,1 @@
-"""What the people of a split order do with its shares."""
+"""Actions of the lead and the mates on the shares of a split order."""

@@ -1,6 +1,6 @@
-"""Shares that bend: renamed or asked for again by the lead, or paid after all by who said no (rule share.bends).
+"""Changes to shares by the lead, who renames or asks again, and by a mate who reconsiders (rule share.bends).
 
-Each happens under the checkout's lock, and none while the share's card is being asked.
+Each change is made under the checkout's lock. No share changes while its card is being asked.
 """
 
 import secrets
@@ -19,11 +19,14 @@ from payments import disputes
 MAX_NAME = 30
 RENAMED = (ShareStatus.OPEN, ShareStatus.DECLINED, ShareStatus.CANCELLED, ShareStatus.EXPIRED)
 ASKED_AGAIN = (ShareStatus.DECLINED, ShareStatus.CANCELLED)
-AT_LEAST = timedelta(hours=24)  # for which the link of a share that is asked for again works
+AT_LEAST = timedelta(hours=24)  # minimum life of the link of a share that is asked for again
 
 
 def rename(share_uuid: UUID, name: str) -> PaymentRequest:
-    """Write another name on a share that nobody is paying, "" for none; a claim on it ends. Raises ShareNotOpen."""
+    """Change the name of a share that no one is paying; "" removes the name. A claim on the share ends.
+
+    Raises ShareNotOpen.
+    """
     with transaction.atomic(durable=True):
         share, _ = locked(share_uuid)
         end_late(share, clock.now())
@@ -37,10 +40,11 @@ def rename(share_uuid: UUID, name: str) -> PaymentRequest:
 
 
 def ask_again(share_uuid: UUID) -> PaymentRequest:
-    """Open a share again that was declined or cancelled, with a new link: the old one is not known any more.
+    """Open a declined or cancelled share again, with a new link. The old link no longer works.
 
-    It ends with the order's other links, and works for a day at least. Nobody has it by text, so one may go out at
-    once. A share that is open already is returned as it is. Raises ShareNotOpen.
+    The new link ends with the order's other links, but it works for at least a day. It was not texted to
+    anyone yet, so a text can be sent at once. A share that is already open is returned unchanged. Raises
+    ShareNotOpen.
     """
     with transaction.atomic(durable=True):
         share, checkout = locked(share_uuid)
@@ -55,9 +59,10 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
 
 
 def reconsider(share_uuid: UUID) -> PaymentRequest:
-    """Open a share again whose mate has said no and changes their mind, by the same link, until its end.
+    """Open a share again for a mate who declined it and changes their mind.
 
-    One that is open already is returned as it is. Raises ShareNotOpen.
+    The link stays the same, and so does its end. A share that is already open is returned unchanged. Raises
+    ShareNotOpen.
     """
     with transaction.atomic(durable=True):
         share, checkout = locked(share_uuid)
@@ -69,12 +74,16 @@ def reconsider(share_uuid: UUID) -> PaymentRequest:
 
 
 def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
-    """Whether the mate has said no, and the link has not ended."""
+    """Return whether the mate declined the share and its link has not ended."""
     return share.status == ShareStatus.DECLINED and share.expires_at is not None and now < share.expires_at
 
 
 def may_be_asked(checkout: Checkout) -> bool:
-    """Whether mates pay for this order now: it is captured, not disputed, and nobody has given some of it back."""
+    """Return whether mates may pay for this order now.
+
+    The order must be captured. No dispute on it is open or lost, and no one has refunded any of it at the
+    provider.
+    """
     if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
         return False
     return not settling.is_given_back_outside(checkout.pk)

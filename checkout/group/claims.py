@@ -1,6 +1,7 @@
-"""Claims: a share that somebody has taken by the group's link is kept for them until they pay, or their time is over.
+"""Claims: a share that a person takes through the group link is kept for them (rules group.*).
 
-A claim belongs to a browser, known by a digest. Every change is made under the checkout's lock. Rules group.*.
+It is kept until they pay or the claim's time is over. A claim belongs to a browser, which a digest
+identifies. Every change is made under the checkout's lock.
 """
 
 from collections.abc import Callable
@@ -16,16 +17,19 @@ from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock
 from payments import disputes
 
-AT_FIRST = timedelta(minutes=3)  # until whoever took it has signed in
+AT_FIRST = timedelta(minutes=3)  # until the person who took the share has signed in
 SIGNED_IN = timedelta(minutes=15)
 
 
 class NameMissing(ValueError):
-    """The share has no name, so whoever takes it must give theirs."""
+    """The share has no name, so the person who takes it must give theirs."""
 
 
 def is_free(share: PaymentRequest, now: datetime) -> bool:
-    """Whether anybody with the group's link may take this open order's share now. Rules group.taken, group.own_link."""
+    """Return whether anyone with the group link may take this share of an open order now.
+
+    Rules group.taken, group.own_link.
+    """
     return share.status == ShareStatus.OPEN and not share.phone and not share.is_kept(now)
 
 
@@ -37,12 +41,13 @@ def take(
     is_signed_in: bool = False,
     admit: Callable[[], None] = lambda: None,
 ) -> PaymentRequest:
-    """Keep a free share for whoever has this claim, and let go of another one of this order.
+    """Keep a free share for this claim, and release any other share of the order that the claim keeps.
 
-    It is kept for three minutes, or fifteen for somebody who is signed in to it from an earlier take: nothing leads
-    them to the sign-in. `name` is theirs, for a share without one. What they have is theirs already: its time stays.
-    `admit` is called in the transaction, before anything is written. Raises ShareNotOpen, NameMissing,
-    OperationInProgress, PaymentRequest.DoesNotExist. Rules group.taken, group.kept, group.one_share, group.name.
+    The share is kept for three minutes. If the person is signed in to the share from an earlier take, it is
+    kept for fifteen, because no page leads them to the sign-in. `name` is the person's own name, for a share
+    without one. If this claim already keeps the share, its time stays the same. `admit` is called in the
+    transaction, before anything is written. Raises ShareNotOpen, NameMissing, OperationInProgress,
+    PaymentRequest.DoesNotExist. Rules group.taken, group.kept, group.one_share, group.name.
     """
     with transaction.atomic(durable=True):
         share, checkout = sharing.locked(share_uuid)
@@ -62,9 +67,10 @@ def take(
 
 
 def hold_longer(share_uuid: UUID, *, claim: str) -> None:
-    """Keep a share for fifteen minutes from now: whoever took it has signed in.
+    """Keep a share for fifteen minutes from now, because the person who took it has signed in.
 
-    It may be free again by now; if somebody else has taken it, ShareNotOpen is raised. Rule group.kept.
+    A claim whose time is over is renewed, unless another person has taken the share. In that case
+    ShareNotOpen is raised. Rule group.kept.
     """
     with transaction.atomic(durable=True):
         share, checkout = sharing.locked(share_uuid)
@@ -76,7 +82,7 @@ def hold_longer(share_uuid: UUID, *, claim: str) -> None:
 
 
 def release(share_uuid: UUID, *, claim: str) -> None:
-    """Let anybody have the share again that this claim keeps, unless its card is being asked. Rule group.kept."""
+    """Free the share that this claim keeps, unless its card is being asked. Rule group.kept."""
     with transaction.atomic(durable=True):
         share, _ = sharing.locked(share_uuid)
         if share.status == ShareStatus.OPEN and share.claim_digest == claim:
@@ -88,7 +94,7 @@ def _not_free(share: PaymentRequest) -> ShareNotOpen:
 
 
 def _is_open(checkout: Checkout) -> bool:
-    """Whether the order's links take money now."""
+    """Return whether the order's links accept payments now."""
     return checkout.status == Status.CAPTURED and disputes.standing(checkout.pk) is None
 
 

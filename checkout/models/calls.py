@@ -1,4 +1,4 @@
-"""What a merchant's backend has called, and the keys by which it repeats a call."""
+"""API calls of merchants, and the idempotency keys under which a merchant repeats a call."""
 
 from typing import ClassVar
 
@@ -10,13 +10,12 @@ from payments.models import Merchant
 
 
 class ApiCall(models.Model):
-    """A POST under /checkouts with its answer's status, refused ones too, and what else was refused, within a limit.
+    """API call with the status of its answer: the source of the timeline and of the log of requests.
 
-    The source of timeline and log of requests.
+    There is a row for each POST under /checkouts, also for a refused one. Other refused calls leave rows
+    within a limit. In the sandbox, so do reads of orders that the checklist watches (`api.watching`).
 
-    In the sandbox reads of orders that the checklist watches are among them (`api.watching`).
-
-    Its table is partitioned by the time in the id: `CALLS`. Nothing of it changes.
+    The table is partitioned by the time in the id: `CALLS`. Its rows never change.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -49,7 +48,7 @@ CALLS = Partitioned("checkout_apicall", days=2)
 
 
 class IdempotencyKey(models.Model):
-    """A key that a merchant has sent with a POST, and the answer that is replayed under it for a day."""
+    """Key that a merchant has sent with a POST, and the answer that is replayed under it for a day."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)

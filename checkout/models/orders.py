@@ -26,13 +26,13 @@ from payments.models import Merchant, Payment
 
 
 class Own(NamedTuple):
-    """A placeholder for a value that differs from checkout to checkout: the named column."""
+    """Placeholder for a value that differs between checkouts: the named column of each checkout."""
 
     column: str
 
 
 class Item(NamedTuple):
-    """A line of an order, as its merchant sent it: amounts in minor units, negative on a discount."""
+    """Line of an order, as the merchant sent it. Amounts are in minor units, negative for a discount."""
 
     item_ref: str
     name: str
@@ -44,13 +44,13 @@ class Item(NamedTuple):
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a parameter of SQL."""
+    """Return a value as an SQL parameter."""
     if isinstance(value, models.Model):
         return value.pk
     return value.value if isinstance(value, Enum) else value
 
 
-# Plain SQL: every move runs it, and the ORM would build two statements anew each time.
+# Plain SQL, because every move runs it, and the ORM would build two statements again each time.
 _MOVE = """
 WITH moved AS (
     UPDATE checkout_checkout SET status = %(status)s, updated_at = statement_timestamp(){facts}
@@ -67,33 +67,34 @@ _WRITE = "UPDATE checkout_checkout SET {facts} WHERE id = %(id)s"
 
 
 def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of facts by their columns; an Own has none."""
+    """Return the values of facts by column. A fact that is an Own is left out."""
     given = {name: value for name, value in facts.items() if not isinstance(value, Own)}
     columns = {field.name: str(field.column) for field in Checkout._meta.concrete_fields}
     return {columns[name]: _plain(value) for name, value in given.items()}
 
 
-# As json, which the driver reads: of jsonb it would be Django, after a second look at each row.
+# Cast to json, which the driver parses. Django would parse jsonb, after an additional check of each row.
 _LINES = "(SELECT lines::json FROM checkout_bill WHERE checkout_id = checkout_checkout.id)"
 
 
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def with_bill(self) -> CheckoutQuerySet:
-        """Read `bill` in the same statement."""
+        """Read the lines of `bill` in the same statement."""
         return self.annotate(lines=models.Func(template=_LINES, output_field=models.Field()))
 
     def late(self, status: Status) -> CheckoutQuerySet:
-        """Return the checkouts of a status whose deadline has passed, the oldest deadline first."""
+        """Return the checkouts of a status whose deadline has passed, oldest deadline first."""
         deadline = states.DEADLINES[status]
         return self.filter(**{"status": status, f"{deadline}__lte": Now()}).order_by(deadline)
 
     def move(
         self, checkouts: Sequence[Checkout], to: Status, cause: Cause, at: datetime | Own, **facts: Any
     ) -> None:
-        """Write the new status of checkouts with its facts, and their lines of history: the only place that does.
+        """Write the new status of checkouts with its facts, and a line of history for each checkout.
 
-        `at` and any fact may be an Own. Must be called with the rows locked. Raises MoveRefused, before anything
-        is written, for a move that the table of states does not have.
+        No other code changes the status of a checkout. `at` and any fact can be an Own. Must be called with
+        the rows locked. If the table of states does not allow a move, it raises MoveRefused before it writes
+        a row.
         """
         for checkout in checkouts:
             states.check(checkout.status, to)
@@ -118,12 +119,13 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
             checkout.status = to
 
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
-        """Return the checkout with its row locked, and in `locked_at` the database's time since it is.
+        """Lock a checkout and return it. Its `locked_at` is the database's time, read under the lock.
 
-        Raises Checkout.DoesNotExist, also for another merchant's.
-        Raises opening.Closed in a database that was restored and not repaired: no verb moves anything there.
-        After a wait PostgreSQL reads the locked row anew, but no joined row: those are from before the wait. So only
-        the merchant is joined; payment and lead are read when they are used.
+        Raises Checkout.DoesNotExist, also for another merchant's checkout. Raises opening.Closed in a
+        database that was restored and not repaired, because no verb may move money there.
+
+        After a wait, PostgreSQL reads the locked row again, but not the joined rows, which are from before
+        the wait. Therefore only the merchant is joined. Payment and lead are read when they are used.
         """
         opening.check()
         if merchant is None:
@@ -132,7 +134,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
 
 
 class Checkout(PreparedModel):
-    """One order to be paid. `status` is written by `move` alone."""
+    """One order to be paid. Only `move` writes `status`."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
@@ -175,8 +177,8 @@ class Checkout(PreparedModel):
     refunded_amount = models.BigIntegerField(default=0)
     last_refund_at = models.DateTimeField(null=True, blank=True)
 
-    locked_at: datetime  # of one that `locked` has returned
-    is_settled_later = False  # while only a part of the provider's books is recorded
+    locked_at: datetime  # set on a checkout that `locked` has returned
+    is_settled_later = False  # True while only a part of the provider's books is recorded
 
     objects = CheckoutQuerySet.as_manager()
 
@@ -216,10 +218,12 @@ class Checkout(PreparedModel):
             ),
         ]
         indexes: ClassVar = [
-            # Ascending, and read backwards: new rows come at the end of their merchant's, where a full page keeps what
-            # it has. Before the others they would split it in halves, and each half would be written to the log.
+            # Ascending, and read backwards. New rows come at the end of their merchant's rows, where a full
+            # page stays as it is. In a descending index they would come before the other rows. Each full page
+            # would be split in halves, and both halves would be written to the log.
             models.Index(fields=["merchant", "created_at", "id"], name="checkout_listed"),
-            # By the beginning and in any case; whole by `iexact` beside the exact condition.
+            # Finds an order by the beginning of its id, in upper or lower case. A query for a whole id needs
+            # `iexact` in addition to the exact condition.
             models.Index(
                 "merchant", OpClass(Upper("merchant_order_id"), "text_pattern_ops"), name="checkout_order_ids"
             ),
@@ -234,7 +238,7 @@ class Checkout(PreparedModel):
 
     @property
     def url(self) -> str:
-        """The page to send the customer to."""
+        """Address of the page for the customer."""
         return f"{settings.CHECKOUT_PAGE_URL}?id={self.pk}"
 
     @property
@@ -243,11 +247,14 @@ class Checkout(PreparedModel):
         return (self.people or 1) > 1
 
     def is_led_by_another(self, person_uuid: UUID | None) -> bool:
-        """Whether somebody is its lead, and it is not this person, None for nobody. Rule pay.lead."""
+        """Return whether the checkout has a lead who is not this person. Rule pay.lead.
+
+        `person_uuid` is None if the person is unknown.
+        """
         return self.lead_id is not None and self.lead_id != person_uuid
 
     def has_lapsed(self, now: datetime) -> bool:
-        """Whether it is held and its deadline has passed."""
+        """Return whether the checkout is held and its deadline has passed."""
         return (
             self.status == Status.AUTHORIZED
             and self.capture_before is not None
@@ -256,7 +263,7 @@ class Checkout(PreparedModel):
 
     @cached_property
     def bill(self) -> list[Item]:
-        """The order's items in their order. They never change."""
+        """Items of the order, in the merchant's sequence. They never change."""
         lines: list[list[Any]] | None = vars(self).get("lines")
         if lines is None:
             found = _BILL.first(self.pk)
@@ -264,13 +271,14 @@ class Checkout(PreparedModel):
         return [Item(*line) for line in lines]
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether it is unpaid and can no longer be paid."""
+        """Return whether the checkout is unpaid and can no longer be paid."""
         return self.status == Status.CREATED and now >= self.payable_until
 
     def touch(self, **facts: Any) -> None:
-        """Write facts, if any, and `updated_at`, as what a read shows has changed. Must be called with the row locked.
+        """Write facts, if any, and `updated_at`, because what a read shows has changed.
 
-        The time is the database's, as in `move`, so that a list of what has changed misses nothing.
+        Must be called with the row locked. The time is the database's, as in `move`, so that a list of
+        changes misses none.
         """
         self._write(facts, "updated_at = statement_timestamp()")
 
@@ -291,14 +299,15 @@ class Checkout(PreparedModel):
         Checkout.objects.move([self], to, cause, now, **facts)
 
     def own(self, value: Any) -> Any:
-        """Return the value, or this checkout's own if it is an Own."""
+        """Return the value. For an Own, return this checkout's value of the column."""
         return getattr(self, value.column) if isinstance(value, Own) else value
 
 
 class Lead(models.Model):
-    """Whose each order is, to find the orders of a person: a trigger keeps it in step with `Checkout.lead`.
+    """The lead of each order, to find the orders of a person. A trigger copies it from `Checkout.lead`.
 
-    An index of the order's own row would have each of its versions written into all other indexes.
+    An index on the order's own row would cost more: each version of the row would be written into all other
+    indexes too.
     """
 
     checkout = models.OneToOneField(
@@ -322,7 +331,7 @@ _LOCKED_OF_MERCHANT = Prepared(
 
 
 class Bill(PreparedModel):
-    """An order's items, in one row: they are written together, read together, and never change."""
+    """Items of an order in one row. They are written together, read together, and never change."""
 
     checkout = models.OneToOneField(
         Checkout, primary_key=True, on_delete=models.CASCADE, related_name="+", db_constraint=False
@@ -334,7 +343,7 @@ class Bill(PreparedModel):
 
 
 class Change(PreparedModel):
-    """A line of a checkout's history. Append-only."""
+    """Line of a checkout's history. Append-only."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(

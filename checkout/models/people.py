@@ -1,4 +1,4 @@
-"""The people who pay, and as whom each merchant knows them."""
+"""People who pay, and the ids under which merchants know them."""
 
 import uuid
 from typing import ClassVar
@@ -41,7 +41,7 @@ class Customer(PreparedModel):
 
 
 class MerchantCustomer(PreparedModel):
-    """A person as one merchant knows them: a random id that tells nothing to another merchant."""
+    """A person as one merchant knows them: a random id without a meaning for other merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)

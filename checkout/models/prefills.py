@@ -1,4 +1,4 @@
-"""What a merchant has said of the customer of an order."""
+"""Customer data that a merchant sends with an order."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from config.lib.prepared import PreparedModel
 
 
 class Prefill(PreparedModel):
-    """What prefills the page of an order, as its merchant sent it; it goes a day after the order's end.
+    """Data that prefills the page of an order, as its merchant sent it.
 
-    A table of its own: an order without it costs nothing more, no read loads it, and no update of an order carries it
-    along. Rule prefill.kept.
+    It is deleted a day after the order's end. It has its own table: an order without it costs no more, no
+    read loads it, and no update of an order copies it. Rule prefill.kept.
     """
 
     checkout = models.OneToOneField(

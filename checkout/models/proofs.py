@@ -1,4 +1,4 @@
-"""How far a proof of everything is."""
+"""Progress of a proof of all checkouts."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 
 class ProofRun(models.Model):
-    """A proof of everything: how far it is, so that one that was stopped goes on from there (rule money.proof)."""
+    """Progress of a proof of all checkouts. A stopped proof continues from there (rule money.proof)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     is_scheduled = models.BooleanField(help_text="Workers take it up by themselves.")

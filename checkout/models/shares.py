@@ -1,4 +1,4 @@
-"""What mates are asked for, and what is given back."""
+"""Shares that mates are asked for, and refunds."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -18,9 +18,9 @@ from payments.models import Merchant, Payment
 
 
 class PaymentRequest(models.Model):
-    """A mate's share, with its own pay link. `status` changes under the checkout's lock; a trigger checks each move.
+    """A mate's share with its own pay link (rule share.link).
 
-    Rule share.link.
+    `status` changes under the checkout's lock, and a trigger checks each move.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -77,7 +77,10 @@ class PaymentRequest(models.Model):
         return f"share {self.position}\N{NO-BREAK SPACE}· {self.status}"
 
     def move(self, to: ShareStatus, **facts: Any) -> None:
-        """Write the new status with its facts. Raises MoveRefused for a move that the table of states lacks."""
+        """Write the new status with its facts.
+
+        Raises MoveRefused for a move that the table of states does not allow.
+        """
         states.check_share(self.status, to)
         self.status = to
         if self.claim_digest and to not in (ShareStatus.OPEN, ShareStatus.PAYING):
@@ -87,38 +90,44 @@ class PaymentRequest(models.Model):
         self.save(update_fields=["status", *facts])
 
     def begin_to_pay(self, mate: Customer, claim: str) -> None:
-        """Move to `paying`, by this claim if it has one: what somebody else had taken and left is theirs no more."""
+        """Move to `paying`. A claim of another person, who took the share and left it, ends."""
         is_theirs = self.claim_digest in ("", claim)
         self.move(ShareStatus.PAYING, mate=mate, **({} if is_theirs else NO_CLAIM))
 
     def claim(self, digest: str, *, name: str = "", until: datetime | None = None) -> None:
-        """Write by which browser it is taken, until when and by whom; "" for nobody. Rule group.kept."""
+        """Write which browser has taken the share, until when, and under which name; "" for no browser.
+
+        Rule group.kept.
+        """
         self.claim_digest, self.claim_name, self.claimed_until = digest, name, until
         self.save(update_fields=list(NO_CLAIM))
 
     def is_kept(self, now: datetime) -> bool:
-        """Whether somebody has taken it by the group's link: for their time, and while their card is being asked."""
+        """Return whether the share is kept for a person who took it through the group link.
+
+        It is kept until the claim's time is over, and while its card is being asked.
+        """
         if not self.claim_digest:
             return False
         in_time = self.claimed_until is not None and now < self.claimed_until
         return self.status == ShareStatus.PAYING or (self.status == ShareStatus.OPEN and in_time)
 
     def is_kept_from(self, claim: str, now: datetime) -> bool:
-        """Whether it is kept for another browser than the one of this claim."""
+        """Return whether the share is kept for another browser than that of this claim."""
         return self.is_kept(now) and self.claim_digest != claim
 
     @property
     def shown_name(self) -> str:
-        """The name that the lead gave, else that of whoever has taken it, "" for none."""
+        """Name that the lead gave, or else the name of the person who took the share, "" for no name."""
         return self.name or self.claim_name
 
 
-# What a share has that nobody has taken.
+# The claim fields of a share that no one has taken.
 NO_CLAIM: dict[str, Any] = {"claim_digest": "", "claim_name": "", "claimed_until": None}
 
 
 class GroupLink(PreparedModel):
-    """The one link to all free shares of an order, kept as the pay links are (rule group.link)."""
+    """The one link to all free shares of an order, stored like the pay links (rule group.link)."""
 
     checkout = models.OneToOneField(
         Checkout, on_delete=models.PROTECT, primary_key=True, related_name="group_link"
@@ -132,7 +141,7 @@ class GroupLink(PreparedModel):
 
 
 class Refund(PreparedModel):
-    """A refund of everything, under the merchant's own reference."""
+    """Refund of a whole order, under the merchant's own reference."""
 
     class Status(models.TextChoices):
         PENDING = "pending"

@@ -1,4 +1,4 @@
-"""What a lead is to be told by text."""
+"""Messages that a lead is to get by text."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uuid_utils.compat import uuid7
 from checkout.models.orders import Checkout
 from checkout.models.shares import PaymentRequest
 
-A_DAY = timedelta(days=1)  # before the links end, the lead is told
-# Its id is new each time: what is to be said of it then is another text.
+A_DAY = timedelta(days=1)  # before the links end, the lead gets a message
+# A new id each time, because each repetition is another text.
 _PUT = """
 INSERT INTO checkout_leadtold (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
 ON CONFLICT (checkout_id, kind, share_uuid)
@@ -22,7 +22,10 @@ DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
 
 
 class LeadTold(models.Model):
-    """Something of which a lead hears by text, once each time, written with what it is about. Rule lead.told."""
+    """Message that a lead is to get by text, sent once each time. Rule lead.told.
+
+    It is written in the transaction of the change that it is about.
+    """
 
     class Kind(models.TextChoices):
         SAID_NO = "said_no", "a mate said no"
@@ -51,12 +54,15 @@ class LeadTold(models.Model):
     def put(
         checkout: Checkout, kind: LeadTold.Kind, due_at: datetime, share: PaymentRequest | None = None
     ) -> None:
-        """Write down that the lead is to be told; of what happens again, anew. Call it with the checkout locked."""
+        """Queue a message to the lead. If the same thing happens again, queue it again.
+
+        Must be called with the checkout locked.
+        """
         about = None if share is None else share.pk
         with connection.cursor() as cursor:
             cursor.execute(_PUT, [uuid7(), checkout.pk, kind.value, about, due_at])
 
     @staticmethod
     def put_end(checkout: Checkout, ends_at: datetime) -> None:
-        """Write down, as `put` does, that the lead is to be told of the links' end, a day before it."""
+        """Queue the message about the links' end, as `put` does. It is due a day before the end."""
         LeadTold.put(checkout, LeadTold.Kind.LINKS_END, ends_at - A_DAY)

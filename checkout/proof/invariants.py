@@ -1,4 +1,4 @@
-"""The invariants of every checkout's money, as a table: each kind of breach, with a query for its checkouts.
+"""The invariants of every checkout's money: each kind of breach, with a query for its checkouts.
 
 Rules money.proof, money.nothing_held.
 """
@@ -10,13 +10,16 @@ from payments.discrepancies.definitions import DiscrepancyKind
 
 
 class Invariant(NamedTuple):
-    """The kind of discrepancy that a breach is, which says what is broken, and the query for the checkouts."""
+    """Kind of discrepancy that a breach is, and the query for the checkouts that break the invariant.
+
+    The kind says what is broken.
+    """
 
     kind: DiscrepancyKind
     sql: str
 
 
-# What each card bears by all movements and bookings, and what disputes have taken of it.
+# For each card, what it bears by all movements and bookings, and what disputes have taken of it.
 _CARDS = """
         SELECT p.checkout_uuid, p.id AS payment_id,
             sum(m.amount) - coalesce((SELECT sum(b.amount) FROM payments_booking b
@@ -27,8 +30,9 @@ _CARDS = """
 _NOT_DISPUTED = """NOT EXISTS (
             SELECT 1 FROM payments_dispute d WHERE d.checkout_uuid = c.id AND d.status = 'open')"""
 
-# Rule money.proof. Each query returns the checkouts that break its invariant in a plain column of a table, by which it
-# groups if it does: so a restriction to some checkouts, put around the query, can use the tables' indexes.
+# Rule money.proof. Each query returns the checkouts that break its invariant, in a plain column of a table. A
+# query that groups its rows groups them by this column. A restriction to some checkouts, put around the
+# query, can therefore use the tables' indexes.
 INVARIANTS = (
     Invariant(
         kinds.LEDGER_UNBALANCED,
@@ -67,7 +71,8 @@ INVARIANTS = (
     ),
     Invariant(
         kinds.LEDGER_LATE_CAPTURE,
-        # Eight seconds, as two machines' clocks may differ. One that a pump has sent again was in doubt meanwhile.
+        # Eight seconds, because two machines' clocks can differ. A capture that a pump has sent again was in
+        # doubt, and does not count.
         """
         SELECT c.id FROM checkout_checkout c
         JOIN payments_operation o ON o.payment_id = c.payment_id
@@ -105,8 +110,9 @@ INVARIANTS = (
     ),
     Invariant(
         kinds.LEDGER_CARD_GOT_TOO_MUCH,
+        # S608 does not apply: the query is built from constants only.
         f"""
-        SELECT card.checkout_uuid FROM ({_CARDS}) card WHERE card.borne + card.disputed < 0""",  # noqa: S608 - of our own constants alone
+        SELECT card.checkout_uuid FROM ({_CARDS}) card WHERE card.borne + card.disputed < 0""",  # noqa: S608
     ),
     Invariant(
         kinds.LEDGER_CARD_STILL_BEARS,
@@ -118,7 +124,7 @@ INVARIANTS = (
           AND NOT EXISTS (
             SELECT 1 FROM payments_operation o JOIN payments_discrepancy d ON d.subject = o.id
             WHERE o.payment_id = card.payment_id AND d.closed_at IS NULL
-              AND d.kind IN ('refund_returned', 'outside_refund_failed'))""",  # noqa: S608 - of our own constants alone
+              AND d.kind IN ('refund_returned', 'outside_refund_failed'))""",  # noqa: S608 - built from constants only
     ),
     Invariant(
         kinds.LEDGER_REFUNDED_WHILE_CAPTURED,
@@ -164,7 +170,7 @@ INVARIANTS = (
           AND NOT EXISTS (
             SELECT 1 FROM payments_operation o JOIN payments_discrepancy d ON d.subject = o.id
             WHERE o.payment_id = c.payment_id AND d.kind = 'refund_returned' AND d.closed_at IS NULL)
-          AND {_NOT_DISPUTED}""",  # noqa: S608 - of our own constants alone
+          AND {_NOT_DISPUTED}""",  # noqa: S608 - built from constants only
     ),
     Invariant(
         kinds.LEDGER_REFUND_NOT_PLANNED,
@@ -178,7 +184,7 @@ INVARIANTS = (
           AND NOT EXISTS (
             SELECT 1 FROM payments_payment p JOIN payments_discrepancy d ON d.subject = p.id
             WHERE p.checkout_uuid = c.id AND d.kind = 'refund_part_failed' AND d.closed_at IS NULL)
-          AND {_NOT_DISPUTED}""",  # noqa: S608 - of our own constants alone
+          AND {_NOT_DISPUTED}""",  # noqa: S608 - built from constants only
     ),
     Invariant(
         kinds.LEDGER_AGAINST_BALANCE,

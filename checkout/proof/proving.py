@@ -1,4 +1,7 @@
-"""Proving the ledger: finds every checkout whose money does not agree with its status (rule money.proof)."""
+"""Proof of the ledger: finds every checkout whose money does not agree with its status.
+
+Rule money.proof.
+"""
 
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -17,9 +20,10 @@ from webhooks import retention
 
 
 class Breach(NamedTuple):
-    """A breach of an invariant: the checkout, or the merchant whose sums are wrong, and what is broken.
+    """Breach of an invariant: its subject, and its kind, which says what is broken.
 
-    For a row that refers to nothing (references.py), the subject is the missing id.
+    The subject is the checkout, or the merchant whose sums are wrong. For an orphan row (references.py), it
+    is the missing id, the row's id or its event's id.
     """
 
     subject: UUID
@@ -28,17 +32,18 @@ class Breach(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Checkouts by their ids, both ends among them; also ids that only a posting or a payment names."""
+    """Range of checkout ids that includes both ends. Some ids can exist only in a posting or a payment."""
 
     first: UUID
     last: UUID
 
 
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
-SIZE = 5000  # checkouts of a range, at most
+SIZE = 5000  # maximum of checkouts in a range
 _CHUNK = 2000
-# It may take longer than a request's 15 s. It looks at few rows of large tables, each by an index: PostgreSQL does not
-# know how many of them lie together, and would read a table from end to end, by workers that cost more than that.
+# The proof can take longer than a request's 15 s. It reads few rows of large tables, each by an index.
+# PostgreSQL does not know how many of these rows are next to each other. Without these settings it would read
+# whole tables with parallel workers, which costs more.
 _SETTINGS = """
 SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_workers_per_gather', '0', true),
     set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
@@ -51,7 +56,7 @@ LEFT JOIN checkout_checkout c ON c.id = broken.checkout_uuid
 """
 _THESE = _ALL + "WHERE broken.checkout_uuid = ANY(%(these)s)"
 _WITHIN = _ALL + "WHERE broken.checkout_uuid BETWEEN %(first)s AND %(last)s"
-# As far as so many checkouts go, or so many lines of what may belong to none.
+# The end of a range: after so many checkouts, or after so many rows that might belong to no checkout.
 _END = """
 SELECT least(
     (SELECT id FROM checkout_checkout WHERE id >= %(first)s ORDER BY id OFFSET %(size)s LIMIT 1),
@@ -68,7 +73,7 @@ _COUNT = """
 SELECT (SELECT count(*) FROM checkout_checkout WHERE id BETWEEN %(first)s AND %(last)s),
        (SELECT count(*) FROM payments_posting WHERE checkout_uuid BETWEEN %(first)s AND %(last)s)
 """
-# Ids are UUIDv7: what was made since then lies at the end of the primary key.
+# Ids are UUIDv7. Rows made since that moment are at the end of the primary key.
 _CHANGED = """
 SELECT c.id FROM payments_merchant m JOIN checkout_checkout c ON c.merchant_id = m.id
 WHERE c.updated_at >= %(since)s
@@ -84,9 +89,10 @@ SELECT p.checkout_uuid FROM payments_payment p JOIN (
 
 
 def breaches(since: datetime | None = None) -> list[Breach]:
-    """Return every breach of every invariant; an empty list is the proof.
+    """Return every breach of every invariant. An empty list is the proof.
 
-    With `since`, only of checkouts whose row, postings or operations have changed since then, and of rows made since.
+    With `since`, only checkouts whose row, postings or operations have changed since then are proved, and
+    rows made since then.
     """
     if since is None:
         of_checkouts = [breach for span in ranges() for breach in breaches_within(span)]
@@ -94,13 +100,16 @@ def breaches(since: datetime | None = None) -> list[Breach]:
     with transaction.atomic():
         _prepare()
         changed, of_rows = sorted(_changed(since)), _lost(clock.first_id(since), LAST)
-    # each in a transaction of its own: the feeds wait for none that is long
+    # Each chunk has its own transaction, because a long transaction would hold up the feeds.
     chunks = batches.chunks(changed, _CHUNK)
     return of_rows + [breach for these in chunks for breach in _breaches_of(these)]
 
 
 def ranges(first: UUID = FIRST) -> Iterator[Range]:
-    """Yield the ranges of all checkouts from this id on, each as long as the rows that there are by then allow."""
+    """Yield the ranges of all checkouts from this id on.
+
+    The rows that exist when a range is reached decide how long it is.
+    """
     while True:
         ((last,),) = _rows(_END, {"first": first, "size": SIZE - 1})
         yield Range(first, last or LAST)
@@ -127,7 +136,7 @@ def _lost(first: UUID, last: UUID) -> list[Breach]:
 
 
 def months(first: date | None = None) -> Iterator[date]:
-    """Yield the months of the ledger, as far as its days are summed, from this one on."""
+    """Yield the months of the ledger from this one on, up to today or the last day that is summed."""
     month, last = first or sums.first_month(), sums.last_day()
     while month is not None and month <= last:
         yield month
@@ -135,38 +144,38 @@ def months(first: date | None = None) -> Iterator[date]:
 
 
 def breaches_of_sums(month: date) -> list[Breach]:
-    """Return a breach for each merchant whose sums of a month are not those of the postings (rule money.sums)."""
+    """Return a breach for each merchant whose sums of a month differ from the postings (rule money.sums)."""
     with transaction.atomic():
         _prepare()
         return [Breach(uuid, kinds.LEDGER_SUMS, uuid) for uuid in sums.wrong_in(month)]
 
 
 def report(since: datetime) -> int:
-    """Report each breach of what has changed since then as a discrepancy; return how many there are."""
+    """Report each breach in what has changed since then as a discrepancy; return the number of breaches."""
     return len(reported(breaches(since)))
 
 
 def report_of(checkout_uuid: UUID) -> list[Breach]:
-    """Return the breaches of one checkout, and report each as a discrepancy."""
+    """Report each breach of one checkout as a discrepancy, and return the breaches."""
     with transaction.atomic():
         return reported(_breaches(_THESE, these=[checkout_uuid]))
 
 
 def reported(found: list[Breach]) -> list[Breach]:
-    """Report each breach as a discrepancy, and return them."""
+    """Report each breach as a discrepancy, and return the same list."""
     for breach in found:
         reporting.report(breach.kind, breach.subject, merchant=breach.merchant_uuid)
     return found
 
 
 def size_within(span: Range) -> tuple[int, int]:
-    """Return how many checkouts and postings there are in a range."""
+    """Return the number of checkouts and the number of postings in a range."""
     ((checkouts, postings),) = _rows(_COUNT, {"first": span.first, "last": span.last})
     return checkouts, postings
 
 
 def size(since: datetime) -> tuple[int, int]:
-    """Return how many checkouts have changed since then, and how many postings they have."""
+    """Return how many checkouts have changed since then, and how many postings they have in total."""
     of_these = "SELECT count(*) FROM payments_posting WHERE checkout_uuid = ANY(%(these)s)"
     with transaction.atomic():
         _prepare()
@@ -181,9 +190,10 @@ def _prepare() -> None:
 
 
 def _breaches_of(these: list[UUID]) -> list[Breach]:
-    """Return the breaches of some checkouts, in the order of their ids.
+    """Return the breaches of these checkouts, whose ids are in order.
 
-    What was made lately lies together: a range costs a third of as many single ids.
+    Checkouts that changed lately are next to each other. A query of a range costs a third of a query of as
+    many single ids.
     """
     span = {"first": these[0], "last": these[-1]}
     with transaction.atomic():
@@ -196,7 +206,7 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
 
 
 def _breaches(query: str, **of: Any) -> list[Breach]:
-    of["told_since"] = retention.kept_since()  # older events may be gone
+    of["told_since"] = retention.kept_since()  # older events can be deleted already
     return [breach for invariant in INVARIANTS for breach in _who_breaks(invariant, query, of)]
 
 

@@ -1,6 +1,7 @@
-"""What no foreign key holds, since it leads into partitions or out of them: the rows that refer to nothing.
+"""References that no foreign key enforces, and the rows that break them (rule money.proof).
 
-Rule money.proof. A row and what it belongs to lie in the same time, so that a proof of what is new reads no other.
+A foreign key would lead into or out of a partition, or would lock the row that it refers to. A row and the
+row that it refers to were made at about the same time. A proof of new rows therefore reads no old ones.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from payments.discrepancies.definitions import DiscrepancyKind
 
 
 class Reference(NamedTuple):
-    """The kind of discrepancy that a breach is, and the query for the missing ids and their merchants."""
+    """Kind of discrepancy that a breach is, and the query for the subjects and their merchants."""
 
     kind: DiscrepancyKind
     sql: str
@@ -95,7 +96,7 @@ UNION ALL
 
 
 class Lost(NamedTuple):
-    """A row that refers to nothing, by the id of what is missing, and the reference that it breaks."""
+    """Row that breaks a reference. `subject` is the missing id, the row's id or its event's id."""
 
     subject: UUID
     merchant_uuid: UUID | None
@@ -103,7 +104,10 @@ class Lost(NamedTuple):
 
 
 def lost(first: UUID, last: UUID) -> Iterator[Lost]:
-    """Yield the rows with ids of this range that refer to nothing. What they belong to has the time of their ids."""
+    """Yield the orphan rows with ids of this range.
+
+    The rows that they refer to are looked for only among ids of the same time.
+    """
     within = {"first": first, "last": last}
     within |= {"earliest": clock.first_id_with(first), "latest": clock.last_id_with(last)}
     with connection.cursor() as cursor:

@@ -1,8 +1,9 @@
-"""A proof of everything, range by range: it can be stopped at any moment, and goes on where it was (rule money.proof).
+"""Proof of all checkouts, range by range. It can stop at any moment and continue later.
 
-Each range of checkouts, and each month of the ledger's sums, is a transaction of its own, in which the run's row says
-what comes next: so a run that is stopped proves the rest later and nothing twice. What is made or changes behind it
-meanwhile is proved by the hourly proof of what has changed. What it holds in memory is the breaches of one range.
+Each range of checkouts, and each month of the ledger's sums, has its own transaction. In the same transaction
+the run's row records what comes next. A stopped run therefore proves the rest later, and proves no part
+twice. If a checkout is made or changes after its range was proved, the hourly proof of changes covers it. A
+run holds only the breaches of one range in memory. Rule money.proof.
 """
 
 from collections.abc import Iterator
@@ -17,25 +18,25 @@ from checkout.proof.proving import Breach
 from config.lib import clock
 from payments.closing import sums
 
-GIVEN_UP = timedelta(days=7)  # what was proved so long ago is proved anew
+GIVEN_UP = timedelta(days=7)  # a run that was stopped earlier starts again
 
 
 class Busy(Exception):
-    """Another process is proving everything at this moment."""
+    """Another process is proving all checkouts at this moment."""
 
 
 class Step(NamedTuple):
-    """The run after a range or a month, and the breaches that were found in it; each is a discrepancy by now."""
+    """The run after a range or a month, and the breaches found in it, which are reported already."""
 
     run: ProofRun
     breaches: list[Breach]
 
 
 def begin(*, is_scheduled: bool = False, anew: bool = False) -> ProofRun:
-    """Return the run that goes on, or a new one where none was stopped within the last week.
+    """Return the run to continue, or a new one if no run was stopped within the last week.
 
-    With `anew`, one that was stopped is given up. A run becomes a scheduled one, not the other way round.
-    Raises Busy.
+    With `anew`, a stopped run is given up. A run can become a scheduled run, but not the reverse. Raises
+    Busy.
     """
     with transaction.atomic():
         now = clock.now()
@@ -51,12 +52,12 @@ def begin(*, is_scheduled: bool = False, anew: bool = False) -> ProofRun:
 
 
 def scheduled() -> ProofRun | None:
-    """Return the run that workers are to go on with, if there is one."""
+    """Return the run that workers are to continue, or None."""
     return ProofRun.objects.filter(ended_at=None, is_scheduled=True).first()
 
 
 def steps(run: ProofRun) -> Iterator[Step]:
-    """Prove range after range until the run has ended; yield after each. Raises Busy."""
+    """Prove range after range until the run has ended, and yield after each one. Raises Busy."""
     while run.ended_at is None:
         with transaction.atomic():
             found = ProofRun.objects.select_for_update(skip_locked=True).filter(pk=run.pk).first()
@@ -68,7 +69,7 @@ def steps(run: ProofRun) -> Iterator[Step]:
 
 
 def _step(run: ProofRun) -> list[Breach]:
-    """Prove the next range, or else the next month; report what is broken, and write what comes then."""
+    """Prove the next range, or else the next month. Report the breaches, and write what comes next."""
     found = _prove_range(run) if run.next_uuid is not None else _prove_month(run)
     run.breach_count += len(found)
     run.save()

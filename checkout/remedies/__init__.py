@@ -1,1 +1,1 @@
-"""The verbs of operators for money that is stuck. Each asks the provider first and proves the ledger afterwards."""
+"""Operators' remedies for stuck money. Each asks the provider first and proves the ledger afterwards."""

@@ -1,6 +1,6 @@
-"""The admin's actions for money that is stuck: the provider is asked first, and the ledger is proven after.
+"""Admin actions for money that is stuck.
 
-Rules operator.once, operator.proof.
+Each action asks the provider first and proves the ledger afterwards. Rules operator.once, operator.proof.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def _of_sent(operation: Operation) -> dict[str, Any]:
 
 
 def _before_sending(operation: Operation) -> str:
-    """Return under which condition it is in vain or not sent at all."""
+    """Return the condition under which the operation is not sent, or is refused again."""
     if operation.ended_at is None:
         return "It is sent only if the provider says that it failed or never arrived."
     if reasons.said(operation.reason) == reasons.CLOSED:
@@ -97,13 +97,13 @@ def _said_of_operation(operation: Operation) -> str:
 
 
 class Remedies:
-    """Shared by the actions: who can run a remedy, and how its result is logged and shown."""
+    """Mixin for the actions: who may run a remedy, and how its result is logged and shown."""
 
     def has_remedy_permission(self: Any, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("payments.change_operation"))
 
     def remedy(self: Any, request: HttpRequest, rows: QuerySet[Any], act: Remedy, *, done: str) -> None:
-        """Run a remedy on the one row, log what was done, prove the checkout's ledger, and show both results."""
+        """Run a remedy on the one row, log it, prove the checkout's ledger, and show both results."""
         row = rows.get()
         try:
             checkout_uuid = act(row.pk, cause=cause_of_operator(request))
@@ -126,7 +126,7 @@ class Remedies:
 
 
 class RemediedOperationAdmin(Remedies, OperationAdmin):
-    """An operation at the provider, with the remedies for one that is stuck."""
+    """Admin of operations, with the remedies for an operation that is stuck."""
 
     actions = ("settle_outside", "send_again", "give_up")
 
@@ -162,7 +162,7 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
 
 
 class RemediedBookingAdmin(Remedies, BookingAdmin):
-    """A booking, with the way to take back that a refund was settled outside."""
+    """Admin of bookings, with the action that reverses a settlement outside."""
 
     actions = ("take_back",)
 
@@ -179,12 +179,12 @@ class RemediedBookingAdmin(Remedies, BookingAdmin):
 
 
 class FoundDiscrepancyAdmin(DiscrepancyAdmin):
-    """A discrepancy, found by an order's id too."""
+    """Admin of discrepancies. The id of an order finds them too."""
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find by an order's id too."""
+        """Return the rows that the search term matches, also those of an order with this id."""
         found, _ = super().get_search_results(request, queryset, search_term)
         term = search_term.replace("\0", "").strip()
         if not term:

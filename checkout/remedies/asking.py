@@ -1,4 +1,4 @@
-"""How every remedy begins: the provider is asked, and its answer decides what is allowed (rule operator.asks_first)."""
+"""First step of every remedy: the provider's answer decides what is allowed (rule operator.asks_first)."""
 
 from uuid import UUID
 
@@ -22,11 +22,14 @@ WORDS = {
 
 
 class NotAllowed(Exception):
-    """The remedy is refused, and no change was made. The message gives the operator the reason."""
+    """The remedy is refused and makes no change. The message gives the operator the reason."""
 
 
 def sync(payment_uuid: UUID) -> None:
-    """Read a payment's books at the provider before anything is decided. Raises NotAllowed if it does not answer."""
+    """Read a payment's books at the provider and record what is missing here.
+
+    Every remedy calls this before it decides. Raises NotAllowed if the provider does not answer.
+    """
     try:
         syncing.sync(payment_uuid)
     except ProviderUnreachable as error:
@@ -34,19 +37,19 @@ def sync(payment_uuid: UUID) -> None:
 
 
 def look_up(operation: Operation) -> Outcome:
-    """Ask the provider what became of an operation, with no transaction open."""
+    """Ask the provider for the outcome of an operation, with no transaction open."""
     if operation.kind == Kind.CAPTURE:
         return operations.look_up_capture(operation)
     return operations.look_up(operation)
 
 
 def vouches(outcome: Outcome) -> bool:
-    """Whether the provider vouches that the operation never arrived."""
+    """Return whether the provider vouches that the operation never arrived."""
     return outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
 
 
 def words(outcome: Outcome) -> str:
-    """Return what the provider says, in words for an operator."""
+    """Return the provider's answer in words for an operator."""
     if vouches(outcome):
         return "The provider says: it never arrived, and vouches for that."
     known = reasons.SAID.get(outcome.reason or "", "")

@@ -1,4 +1,7 @@
-"""The remedy that gives up an authorization or capture in doubt: the order goes on as if it had never been sent."""
+"""Remedy that gives up an authorization or a capture in doubt.
+
+The order then continues as if the operation had never been sent.
+"""
 
 from datetime import timedelta
 from uuid import UUID
@@ -19,16 +22,15 @@ from payments.provider import Outcome, Verdict
 
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
-CALLS_END_AFTER = due.PATIENT_FOR + timedelta(
-    minutes=1
-)  # no authorization is sent later, the last call lasts seconds
+# No authorization is sent after PATIENT_FOR, and the last call lasts only seconds.
+CALLS_END_AFTER = due.PATIENT_FOR + timedelta(minutes=1)
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """End an authorization or a capture in doubt as failed.
 
-    Only if the provider, asked first, vouches that it never arrived, or, for an authorization, has released what may
-    be held. Returns the checkout's uuid. Raises NotAllowed.
+    The remedy is allowed if the provider vouches that the operation never arrived. An authorization can also
+    be given up if a void has released its possible hold. Returns the checkout's uuid. Raises NotAllowed.
     """
     asked = operations.current(operation_uuid)
     _check(asked)
@@ -64,7 +66,10 @@ def _check(operation: Operation) -> None:
 
 
 def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
-    """Release what an authorization may hold; return the void, which has succeeded. Raises NotAllowed."""
+    """Release the possible hold of an authorization; return the void, which has succeeded.
+
+    Raises NotAllowed.
+    """
     refusal = NotAllowed(
         f"{asking.words(outcome)} It is given up only when a void has succeeded, or the provider vouches that it"
         " never arrived."
@@ -78,9 +83,10 @@ def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
 
 
 def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Operation:
-    """Give up the payment of an authorization in doubt; return the planned void that releases what it may hold.
+    """Give up the payment of an authorization in doubt; return the planned void of its possible hold.
 
-    If the provider refuses the void now, it stays planned and releases a hold that is found later. Raises NotAllowed.
+    If the provider refuses the void now, the void stays planned and releases a hold that is found later.
+    Raises NotAllowed.
     """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()

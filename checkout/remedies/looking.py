@@ -1,4 +1,7 @@
-"""Looking up an operation in doubt at once, on an operator's word: what the pump would do when it is due."""
+"""Immediate look-up of an operation in doubt, at an operator's request.
+
+It does what the pump does when the operation is due.
+"""
 
 from uuid import UUID
 
@@ -12,10 +15,11 @@ from payments.models import Operation
 
 
 def look_up_now(operation_uuid: UUID) -> Operation:
-    """Ask the provider now what became of an operation in doubt, record it, and return the operation as it is then.
+    """Ask the provider for the outcome of an operation in doubt, record it, and return the operation.
 
-    A process that asks just now is not overtaken. Raises NotAllowed, Operation.DoesNotExist, and opening.Closed before
-    anybody is asked: a restored database may know an old key of a refund that was paid under a new one.
+    If another process is asking at this moment, NotAllowed is raised. Raises NotAllowed,
+    Operation.DoesNotExist and opening.Closed. The last one is raised before the provider is asked: a restored
+    database might know only the old key of a refund that was paid under a new key.
     """
     opening.check()
     asked = operations.current(operation_uuid)

@@ -1,4 +1,4 @@
-"""The amount that an operator can still give for a refund that failed or came back, read under the order's lock."""
+"""The amount that is still owed for a failed or returned refund, read under the order's lock."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,10 @@ UNDER_WAY = "It is under way just now. Look again in a minute."
 
 @dataclass(frozen=True)
 class Due:
-    """The amount owed for a refund. `resends` is set if the refund came back; `planned` has the attempts due later."""
+    """Amount that is owed for a refund.
+
+    `resends` is set if the refund was returned. `planned` has the attempts that are due later.
+    """
 
     amount: int
     key: Key
@@ -32,14 +35,14 @@ class Due:
 
 
 def check_refused(refund: Operation) -> None:
-    """Raise NotAllowed unless a refund has failed, or came back after it was settled."""
+    """Raise NotAllowed unless a refund has failed, or was returned after it had settled."""
     is_refused = refund.state in (State.FAILED, State.DECLINED) or has_come_back(refund)
     if refund.kind != Operation.Kind.REFUND or not is_refused:
         raise NotAllowed("Only a refund that has failed, or came back, can be given in another way.")
 
 
 def has_come_back(refund: Operation) -> bool:
-    """Whether a settled refund has failed since. Of a row `with_returns`, no query is made."""
+    """Return whether a settled refund was returned later. For a row from `with_returns` it makes no query."""
     if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
         return False
     known: bool | None = getattr(refund, "has_return", None)
@@ -48,15 +51,15 @@ def has_come_back(refund: Operation) -> bool:
 
 
 def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
-    """Add `has_return` to operations: whether one is a settled refund that has failed since."""
+    """Add `has_return` to operations: whether the operation is a settled refund that was returned later."""
     returns = Movement.objects.filter(operation=OuterRef("pk"), kind=Movement.Kind.REFUND_RETURNED)
     return rows.annotate(has_return=Exists(returns))
 
 
 def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
-    """Return what is owed to the card for a refund. Raises NotAllowed with the reason if no amount is owed.
+    """Return the amount that the card is owed for a refund.
 
-    Must be called with the checkout locked.
+    Must be called with the checkout locked. If no amount is owed, it raises NotAllowed with the reason.
     """
     check_refused(refund)
     if disputes.is_open(checkout.pk):

@@ -1,4 +1,4 @@
-"""Why the bank refused, in words: of a refund that a card can no longer take, and of anything else."""
+"""A bank's reasons for a refusal in words, for refunds that a card can no longer take and for all others."""
 
 CLOSED = "The card’s account is closed."
 SAID = {
@@ -12,7 +12,7 @@ SAID = {
 
 
 def said(reason: str | None) -> str:
-    """Return a provider's reason as a sentence, "" for one that says nothing."""
+    """Return a provider's reason as a sentence, "" for a reason that has no meaning."""
     if not reason or reason in SAID:
         return SAID[reason] if reason else ""
     return reason.replace("_", " ").capitalize() + "."

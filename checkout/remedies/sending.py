@@ -1,4 +1,4 @@
-"""The remedy that sends a refund or void again which failed or never arrived."""
+"""Remedy that sends a refund or a void again after it failed or never arrived."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -21,11 +21,12 @@ RELEASED = (Payment.Status.CAPTURED, Payment.Status.VOIDED, Payment.Status.REFUN
 
 
 def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
-    """Make a refund or a void due again at once, if the provider, asked first, says that it failed or does not exist.
+    """Make a refund or a void due again at once, if the provider says that it failed or does not exist.
 
-    One that failed there gets a new key. One in doubt keeps its key for as long as the provider remembers it. A refund
-    that does not exist there gets a new key only when no call under the old one can be carried out any more. Returns
-    the checkout's uuid. Raises NotAllowed. Rule doubt.old_key.
+    The provider is asked first. An operation that failed there gets a new key. An operation in doubt keeps
+    its key for as long as the provider remembers it. A refund that does not exist there gets a new key only
+    when no call under the old key can be carried out any more. Returns the checkout's uuid. Raises
+    NotAllowed. Rule doubt.old_key.
     """
     asked = operations.current(operation_uuid)
     _check(asked)
@@ -49,9 +50,10 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
 
 
 def _is_refused_there(asked: Operation) -> bool:
-    """Ask the provider; return whether it refused the operation, which is recorded, or else vouches that it is absent.
+    """Ask the provider and return whether it refused the operation.
 
-    Raises NotAllowed for any other answer.
+    A refusal of an operation that has not ended is recorded. Returns False if the provider vouches that the
+    operation does not exist. Raises NotAllowed for any other answer.
     """
     asking.sync(asked.payment_id)
     outcome = asking.look_up(asked)
@@ -75,7 +77,7 @@ def _check(operation: Operation) -> None:
 
 
 def _give(due: Due, cause: Cause, now: datetime) -> None:
-    """Plan what is owed for a refund, due now, in place of what was planned for later."""
+    """Plan what is owed for a refund, due now, and withdraw the attempts that were planned for later."""
     due.withdraw_planned(now)
     details = Details(
         due.amount,
@@ -88,7 +90,7 @@ def _give(due: Due, cause: Cause, now: datetime) -> None:
 
 
 def _release(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -> None:
-    """Plan a void that was refused once more, due now; one that is planned already is due now."""
+    """Plan a refused void again, due now. If a void is planned already, make it due now."""
     if void.payment.status in RELEASED:
         raise NotAllowed(f"Nothing is held any more: the payment is {void.payment.status}.")
     if outcomes.is_fence(checkout, void):
@@ -101,7 +103,10 @@ def _release(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -
 
 
 def _advance(checkout: Checkout, operation: Operation, asked: Operation, now: datetime) -> None:
-    """Make an operation that never arrived due now, under its own key if that may still be sent, else a new one."""
+    """Make an operation that never arrived due now.
+
+    It keeps its key if that key may still be sent. Otherwise it gets a new key.
+    """
     if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
         raise NotAllowed(owed.UNDER_WAY)
     if doubt.may_be_sent(operation):
@@ -112,7 +117,7 @@ def _advance(checkout: Checkout, operation: Operation, asked: Operation, now: da
 
 
 def _check_new_key(operation: Operation) -> None:
-    """Raise NotAllowed if a call under the present key could be carried out next to one under a new key."""
+    """Raise NotAllowed if calls under both the current key and a new key could be carried out."""
     ended_at = planning.calls_end_at(operation)
     if ended_at is not None and not doubt.may_be_renewed(operation):
         at = ended_at.astimezone(UTC) + timedelta(minutes=1)

@@ -1,4 +1,7 @@
-"""The remedy that books a refund as settled outside, as its card cannot take it; and the one that takes that back."""
+"""Remedies that book a refund as settled outside and that reverse such a booking.
+
+A refund is settled outside if its card cannot take it.
+"""
 
 from uuid import UUID
 
@@ -16,10 +19,10 @@ from payments.provider import CARD_CANNOT_TAKE_IT
 
 
 def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """Book that the payer has got by another way what a refund operation failed to give, and settle the order.
+    """Book that the payer got the amount of a failed refund in another way, and settle the order.
 
-    Only if the provider, asked first, says that the card cannot take it. Returns the checkout's uuid.
-    Raises NotAllowed.
+    The provider is asked first. The remedy is allowed only if the provider says that the card cannot take the
+    refund. Returns the checkout's uuid. Raises NotAllowed.
     """
     asked = operations.current(operation_uuid)
     owed.check_refused(asked)
@@ -41,7 +44,7 @@ def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
 
 
 def take_back(booking_uuid: UUID, *, note: str, cause: Cause) -> UUID:
-    """Take back that a refund was settled outside: its amount is owed to the card again.
+    """Reverse the booking of a refund that was settled outside. The card is owed its amount again.
 
     Returns the checkout's uuid. Raises NotAllowed, Booking.DoesNotExist.
     """

@@ -1,1 +1,1 @@
-"""After a restore: writing again what the provider has moved and the database has lost."""
+"""Repair after a restore: records again what the provider has moved and the database has lost."""

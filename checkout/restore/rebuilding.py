@@ -1,4 +1,4 @@
-"""Writes lost payments again, under their own ids, as the provider names them; `sync` follows their money then."""
+"""Lost payments, written again under the ids that the provider names. `sync` records their money later."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,10 +15,11 @@ Kind, State = Operation.Kind, Operation.State
 
 
 def write_payment(told: PaymentRecord) -> bool:
-    """Write a lost payment of an order, or of a share of it; return whether it is known to be that merchant's.
+    """Write a lost payment of an order or of one of its shares; return whether it is that merchant's.
 
-    Merchant, account there, amount and currency must fit. If another card is live for the same, it is written as given
-    up until the books show which one was captured.
+    The merchant, its account at the provider, the amount and the currency must match. If another card is live
+    for the same order or share, the payment is written as given up until the books show which card was
+    captured.
     """
     checkout_uuid = _order_of(told.subject)
     if checkout_uuid is None:
@@ -45,7 +46,10 @@ def _order_of(subject: UUID | None) -> UUID | None:
 
 
 def _places(merchant: Merchant) -> set[str]:
-    """Return the accounts at the provider that a merchant has or had: others may write what they like into theirs."""
+    """Return the accounts that a merchant has or had at the provider.
+
+    Owners of other accounts can write any data into them.
+    """
     former = FormerAccount.objects.filter(merchant=merchant).values_list("provider_account", flat=True)
     return {merchant.provider_account, *former}
 
@@ -73,7 +77,8 @@ def _write(checkout: Checkout, share: PaymentRequest | None, told: PaymentRecord
 def leave_old_keys(payment_uuid: UUID) -> int:
     """End each open refund whose part was sent under a new key in the lost time; return how many.
 
-    Only if the provider vouches that the old key never arrived. Sent again under it, the money would go twice.
+    A refund is ended only if the provider vouches that the old key never arrived. If the old key were sent
+    again, the money would be refunded twice.
     """
     count = 0
     rows = Operation.objects.filter(payment=payment_uuid, kind=Kind.REFUND, state__in=Operation.OPEN)

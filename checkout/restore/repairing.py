@@ -1,9 +1,9 @@
-"""Repairs a database that was put back to an earlier moment: what the provider has moved since is recorded again.
+"""Repair of a restored database: what the provider has moved since the restored moment is recorded again.
 
-The service is closed until the repair has ended (payments/opening.py). A repair that breaks off can be started again
-and goes on from what it has written. The calls of the lost time are unknown, so each operation that has not ended
-counts as sent until the repair (rule doubt.old_key).
-Rules restore.repair, restore.unknown_orders, restore.open.
+The service is closed until the repair has ended (payments/opening.py). A repair that stops can be started
+again, and it continues from what it has written. The calls of the lost time are unknown. Therefore each
+operation that has not ended counts as sent until the repair (rule doubt.old_key). Rules restore.repair,
+restore.unknown_orders, restore.open.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,13 +24,13 @@ from payments.inquiring import reconciliation
 from payments.models import Merchant, Payment
 from payments.provider import PaymentRecord
 
-MARGIN = timedelta(hours=1)  # before our last history entry: to read too much does no harm
+MARGIN = timedelta(hours=1)  # before our last history entry: reading too much does no harm
 MAX_ROUNDS = 10
 
 
 @dataclass
 class Repair:
-    """The result of a repair: how much was written again, and which payments are left for a person."""
+    """Result of a repair: how much was written again, and which payments are left for an operator."""
 
     payments: int = 0
     synced: int = 0
@@ -45,8 +45,9 @@ class Repair:
 def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Repair:
     """Record again what the provider has moved after `since` and our books lack, then open the service.
 
-    `tell` gets a line for each round. There are several, because one round can write what the next one needs. A payment
-    of an unknown order is reported and never moved. Raises ProviderUnreachable; then the service stays closed.
+    `tell` gets a line for each round. There are several rounds, because one round can write what the next one
+    needs. A payment of an unknown order is reported and never moved. Raises ProviderUnreachable. The service
+    then stays closed.
     """
     done = Repair()
     with opening.repairing():
@@ -71,7 +72,10 @@ def last_moment() -> datetime:
 
 
 def _round(since: datetime, done: Repair) -> None:
-    """Write the payments that are missing, then follow the books of all: orders first, as shares are paid later."""
+    """Write the payments that are missing, then sync all payments.
+
+    Orders come before shares, because shares are paid later.
+    """
     bank, moved = provider.current(), set[UUID]()
     for told in safe_answers.payment_records(bank.payments(since)):
         _write_payment(told, done)
@@ -100,7 +104,7 @@ def _of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID]:
 
 def _write_payment(told: PaymentRecord, done: Repair) -> None:
     known = Payment.objects.filter(pk=told.payment)
-    if known.exists():  # we may have lost its id there, which every question needs
+    if known.exists():  # our row can lack its id at the provider, which every look-up needs
         lost = known.filter(provider_reference="").exclude(provider_reference=told.reference)
         lost.update(provider_reference=told.reference, provider_account=told.place)
     elif told.is_moved and rebuilding.write_payment(told):

@@ -1,6 +1,6 @@
-"""The accounts of an order: what each card has borne, and each attempt to give some of it back (rule money.borne).
+"""Accounts of an order: what each card has borne, and each attempt to give some of it back.
 
-Amounts are in minor units of the order's currency.
+Amounts are in minor units of the order's currency. Rule money.borne.
 """
 
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ REFUSED = (State.FAILED, State.DECLINED)
 SENT = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN, State.PENDING)
 DISPUTED = (Kind.DISPUTE_WITHDRAWN, Kind.DISPUTE_REINSTATED)
 UNTOLD = (Kind.REFUND_RETURNED, *DISPUTED)  # not visible in the statuses of order and shares
-IN_PLACE = ("withdrawn", "new_key")  # why an attempt ended that was never carried out
+IN_PLACE = ("withdrawn", "new_key")  # reasons of attempts that ended without being carried out
 
 
 class Key(NamedTuple):
-    """Which part of a refund, or which share's reimbursement, on which card."""
+    """Identity of one part of a refund, or of one share's reimbursement, on one card."""
 
     payment_uuid: UUID
     refund_uuid: UUID | None
@@ -35,31 +35,31 @@ class Key(NamedTuple):
 
 @dataclass
 class Part:
-    """The attempts at one part of a refund, or at one share's reimbursement, with their results."""
+    """Attempts at one part of a refund, or at one share's reimbursement, with their results."""
 
     attempts: list[Operation] = field(default_factory=list)
     refunded: int = 0
     returned: int = 0
     settled: int = 0  # outside, instead of to the card
     settled_after_return: int = 0
-    # Attempts that came back, or whose settlement outside was taken back.
+    # Attempts that were returned, or whose settlement outside was reversed.
     came_back: set[UUID] = field(default_factory=set)
-    taken_back: int = 0  # of what was settled outside
-    outstanding: int = 0  # what came back, and its card is still owed: an operator decides
+    taken_back: int = 0  # settled outside, and reversed
+    outstanding: int = 0  # returned, and still owed to the card: an operator decides
 
     @property
     def sent(self) -> int:
-        """The amount that is under way to the card now."""
+        """Amount that is under way to the card now."""
         return sum(row.amount for row in self.attempts if row.state in SENT)
 
     @property
     def given(self) -> int:
-        """The amount that the payer has got, by the card or outside."""
+        """Amount that the payer has got, by the card or outside."""
         return self.refunded - self.returned + self.settled
 
     @property
     def not_given_again(self) -> int:
-        """The amount that came back, and that is neither under way nor given again."""
+        """Amount that was returned, and that is neither under way nor given again."""
         again = sum(
             row.amount for row in self.attempts if row.resends_id and row.state in (*SENT, State.SUCCEEDED)
         )
@@ -67,31 +67,31 @@ class Part:
 
     @property
     def is_sent_again(self) -> bool:
-        """Whether what came back is under way again."""
+        """Whether a returned amount is under way again."""
         return any(row.resends_id and row.state in SENT for row in self.attempts)
 
     @property
     def tried(self) -> list[Operation]:
-        """The attempts that were carried out, or are."""
+        """Attempts that were carried out, or are being carried out."""
         return [row for row in self.attempts if row.state != State.PLANNED and row.reason not in IN_PLACE]
 
     @property
     def last(self) -> Operation | None:
-        """The newest attempt that was carried out, or is."""
+        """Newest attempt that was carried out, or is being carried out."""
         return max(self.tried, key=lambda row: (row.created_at, row.pk), default=None)
 
 
 @dataclass
 class Card:
-    """A captured card: what it has borne, and what others and disputes have moved on it."""
+    """Captured card: what it has borne, and what others and disputes have moved on it."""
 
     payment: Payment
-    moved: int = 0  # all movements: what the provider has of it
-    settled: int = 0  # outside
+    moved: int = 0  # sum of all movements: what the provider has of it
+    settled: int = 0  # settled outside
     sent: int = 0  # refunds under way, by anyone
-    outside: int = 0  # given back by others, or under way, and not in place of a refund that came back
-    disputed: int = 0  # taken back by disputes, and not given again
-    outstanding: int = 0  # refunds that came back
+    outside: int = 0  # refunded by others, also under way, and not in place of a returned refund
+    disputed: int = 0  # withdrawn by disputes, and not reinstated
+    outstanding: int = 0  # returned refunds that are still owed
 
     @property
     def borne(self) -> int:
@@ -99,17 +99,20 @@ class Card:
 
     @property
     def free(self) -> int:
-        """The amount that the card can still take back."""
+        """Amount that the card can still take back."""
         return max(0, self.moved - self.sent)
 
     def owed(self, target: int) -> int:
-        """Return the amount to send to the card if it should bear `target`, without what waits for an operator."""
+        """Return the amount to send to the card if it should bear `target`.
+
+        An amount that waits for an operator is not included.
+        """
         return min(self.borne - self.sent - target - self.outstanding, self.free)
 
 
 @dataclass
 class Accounts:
-    """The cards of an order, the parts that were to be given back to them, and the shares that mates have paid."""
+    """Cards of an order, the parts to be given back to them, and the shares that mates have paid."""
 
     checkout: Checkout
     cards: dict[UUID, Card]
@@ -125,12 +128,15 @@ class Accounts:
         return self.parts.get(key) or Part()
 
     def reimbursement(self, share: PaymentRequest) -> tuple[Key, Part]:
-        """Return the part by which a share's amount goes to the lead's card."""
+        """Return the key and the part by which a share's amount goes to the lead's card."""
         key = Key(self.checkout.payment_id or UUID(int=0), None, share.pk)
         return key, self.part(key)
 
     def closed(self, share: PaymentRequest, payment_uuid: UUID | None = None) -> int:
-        """Return how much of a share is owed to the lead no more; with a payment, since that card has got it."""
+        """Return how much of a share is closed, and so not owed to the lead any more.
+
+        With `payment_uuid`, only closings because that card got the amount count.
+        """
         return sum(
             row.amount
             for row in self.bookings
@@ -140,12 +146,15 @@ class Accounts:
         )
 
     def owed_to_lead(self, share: PaymentRequest) -> int:
-        """Return how much of a share the lead has not got, and is still owed."""
+        """Return how much of a share the lead has not got and is still owed."""
         return share.amount - self.reimbursement(share)[1].given - self.closed(share)
 
     @property
     def leads_target(self) -> int:
-        """The lead card's target of a captured order: its amount, less what mates paid and what others gave back."""
+        """Target of the lead's card of a captured order.
+
+        It is the order's amount, less what mates paid and what others refunded.
+        """
         of_mates = sum(share.amount - self.closed(share, share.payment_id) for share in self.shares)
         return self.checkout.amount - of_mates - (self.lead.outside if self.lead else 0)
 
@@ -162,7 +171,10 @@ class Accounts:
 
 
 def read(checkout: Checkout, *, is_locked: bool = True) -> Accounts:
-    """Read a checkout's accounts. If it is locked, its refunds are locked too, so that no planned one begins."""
+    """Read a checkout's accounts.
+
+    If the checkout is locked, its refunds are locked too, so that no planned refund begins.
+    """
     movements = list(Movement.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
     operations = _refunds(checkout.pk, is_locked=is_locked)
     bookings = list(Booking.objects.filter(checkout_uuid=checkout.pk).select_related("payment"))
@@ -193,7 +205,10 @@ def _paid_shares(checkout: Checkout, cards: dict[UUID, Card]) -> list[PaymentReq
 
 
 def key_of(operation: Operation) -> Key | None:
-    """Return the part that an attempt belongs to; None for a refund by others that replaces none of our own."""
+    """Return the part that an attempt belongs to.
+
+    Returns None for a refund by others that does not replace one of our own.
+    """
     first = operation.resends or operation
     if first.refund_uuid is None and first.share_uuid is None:
         return None
@@ -249,21 +264,25 @@ def _add_bookings(accounts: Accounts, operations: Iterable[Operation], movements
 
 
 def _add_outstanding(accounts: Accounts) -> None:
-    """Add what came back and is still owed. A lost dispute can have given it back since."""
+    """Add the returned amounts that are still owed.
+
+    A lost dispute can have given the payer an amount since it was returned.
+    """
     for key, part in accounts.parts.items():
         card = accounts.cards.get(key.payment_uuid)
         if card is not None and part.came_back:
             owed = card.borne - card.sent - accounts.target(card) - card.outstanding
-            is_over = accounts.checkout.status == Status.REFUNDED  # else what is taken back is planned again
+            is_over = accounts.checkout.status == Status.REFUNDED  # otherwise it is planned again
             back = part.not_given_again + (part.taken_back if is_over else 0)
             part.outstanding = max(0, min(back, owed))
             card.outstanding += part.outstanding
 
 
 def look(checkout: Checkout) -> Accounts | None:
-    """Read a checkout's accounts for a page, without a lock; None if the statuses of order and shares are enough.
+    """Read a checkout's accounts for a page, without a lock; None if the statuses are enough.
 
-    The statuses do, unless others refunded, a refund came back, a dispute moved money, or there is a booking.
+    The statuses of order and shares are enough unless others refunded, a refund was returned, a dispute moved
+    money, or there is a booking.
     """
     if checkout.status not in PAID:
         return None
@@ -284,18 +303,24 @@ _UNTOLD = Prepared(lambda pk: with_untold(Checkout.objects.filter(pk=pk).only("p
 
 
 def is_given_back_outside(checkout_uuid: UUID) -> bool:
-    """Whether others have refunded some of an order at the provider, or tried to. Then its links have ended."""
+    """Return whether others have refunded some of an order at the provider, or tried to.
+
+    The links of the order have then ended.
+    """
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, purpose=Purpose.OUTSIDE)
     return rows.exists()
 
 
 def is_anything_borne(checkout: Checkout, *, is_locked: bool = True) -> bool:
-    """Whether any card of a checkout still bears something."""
+    """Return whether any card of a checkout still bears an amount that is not being refunded."""
     return any(card.borne > card.sent for card in read(checkout, is_locked=is_locked).cards.values())
 
 
 def can_take(checkout: Checkout, amount: int) -> bool:
-    """Whether the lead's card of a locked checkout can take this amount on top of what it is owed already."""
+    """Return whether the lead's card can take this amount, in addition to what it is owed already.
+
+    Must be called with the checkout locked.
+    """
     accounts = read(checkout)
     lead = accounts.lead
     owed = sum(
@@ -305,7 +330,7 @@ def can_take(checkout: Checkout, amount: int) -> bool:
 
 
 def returned_on(payment: Payment, *, at_least: int) -> Operation | None:
-    """Return the oldest refund of a payment that came back and of which at least this amount is still owed."""
+    """Return the oldest returned refund of a payment of which at least this amount is still owed, or None."""
     checkout = Checkout.objects.get(pk=payment.checkout_uuid)
     accounts = read(checkout)
     for key, part in accounts.parts.items():

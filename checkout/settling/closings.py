@@ -1,4 +1,4 @@
-"""Closings of what is owed to the lead after lost disputes, and the reports of refunds that came back."""
+"""Closings of what is owed to the lead after lost disputes, and the reports of returned refunds."""
 
 from datetime import datetime
 from uuid import UUID
@@ -17,7 +17,7 @@ TAKEN_BACK = "The dispute was decided again."
 
 
 def follow_decisions(accounts: Accounts, now: datetime) -> None:
-    """Close shares that lost disputes of mates took completely, and reverse closings after an appeal was won.
+    """Close shares that mates' lost disputes took completely; reverse closings after a won appeal.
 
     Rule dispute.lost.
     """
@@ -37,7 +37,7 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
 
 
 def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
-    """Move a share back to `paid` if its closing was reversed: the lead gets it again."""
+    """Move a share back to `paid` if its closing was reversed, because the lead is owed it again."""
     has_ended = share.status in (ShareStatus.REIMBURSED, ShareStatus.REFUNDED)
     part = accounts.reimbursement(share)[1]
     if has_ended and accounts.owed_to_lead(share) > part.sent + part.outstanding:
@@ -60,9 +60,10 @@ def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime
 
 
 def follow_lead_disputes(accounts: Accounts, now: datetime) -> None:
-    """Close what a refunded order still owes the lead against lost disputes of the lead's card, or reverse that.
+    """Close what a refunded order still owes the lead against lost disputes of the lead's card.
 
-    An amount is owed if a reimbursement came back after the refund.
+    If disputes took less after an appeal, such closings are reversed. An amount is owed if a reimbursement
+    was returned after the refund.
     """
     if accounts.lead is not None:
         _reverse(accounts, accounts.lead, accounts.lead.disputed, now)
@@ -91,7 +92,7 @@ def _close(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, now: d
 
 
 def _reverse(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
-    """Reverse closings on a card, the newest first, until they are at most what disputes took."""
+    """Reverse closings on a card, newest first, until their sum is at most what disputes took."""
     reversed_ones = {row.reverses_id for row in accounts.bookings}
     standing = [
         row
@@ -105,7 +106,7 @@ def _reverse(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
 
 
 def end_reimbursed(accounts: Accounts, now: datetime) -> None:
-    """Mark each paid share as reimbursed that is not owed to the lead any more."""
+    """Mark each paid share that is not owed to the lead any more as reimbursed."""
     for share in accounts.shares:
         if share.status == ShareStatus.PAID and accounts.owed_to_lead(share) <= 0:
             share.move(ShareStatus.REIMBURSED)
@@ -114,10 +115,10 @@ def end_reimbursed(accounts: Accounts, now: datetime) -> None:
 
 
 def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = False) -> None:
-    """Report each refund that came back while its amount is owed, and close the report once the payer has it.
+    """Report each returned refund while its amount is owed; close the report once the payer has it.
 
-    Until then, the refund of the order reads `failed`. While a dispute is open, it is not known whether the payer has
-    it. Rule refund.returned.
+    Until then, the refund of the order reads `failed`. While a dispute is open, it is not known whether the
+    payer has the amount. Rule refund.returned.
     """
     returned = {
         key: part
@@ -138,7 +139,7 @@ def follow_returns(accounts: Accounts, now: datetime, *, is_disputed: bool = Fal
 
 
 def _follow_returned(part: Part, now: datetime) -> None:
-    """Report the newest refunds that came back, up to the amount owed, and close the reports of the others."""
+    """Report the newest returned refunds, up to the amount owed, and close the reports of the others."""
     left = part.outstanding
     back = [row for row in part.attempts if row.pk in part.came_back]
     for row in sorted(back, key=lambda row: row.created_at, reverse=True):

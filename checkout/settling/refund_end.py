@@ -1,4 +1,7 @@
-"""The end of a refund: settled when no card is owed more, failed when no part reached a card (rule refund.settled)."""
+"""End of a refund: settled if no card is owed more, failed if no part reached a card.
+
+Rule refund.settled.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +21,10 @@ REFUNDED = "The order was refunded, and its share went back to the mate."
 
 
 def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetime) -> None:
-    """End a refund under way, unless a card is still being asked, or a part is under way or still to be sent."""
+    """End a pending refund as settled or as failed, once this is decided.
+
+    It waits while a mate's card is being asked, and while a part is under way or still to be sent.
+    """
     if wants.is_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
         return
     if not wanted:
@@ -28,7 +34,10 @@ def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetim
 
 
 def _succeed(accounts: Accounts, refund: Refund, now: datetime) -> None:
-    """Settle the refund, as each card has got what it bore, and cancel open links."""
+    """Settle the refund, because each card has got what it bore, and cancel open links.
+
+    If a returned amount is still owed, the refund reads `failed`.
+    """
     checkout = accounts.checkout
     back = [part for part in accounts.of_refund(refund.pk).values() if part.outstanding]
     refund.status, refund.settled_at = Refund.Status.SETTLED, now
@@ -59,7 +68,7 @@ def _end_shares(accounts: Accounts, now: datetime) -> None:
 
 
 def close_shares(accounts: Accounts, now: datetime) -> None:
-    """Close what a refunded order still owes the lead for shares, as the mates have it back."""
+    """Close what a refunded order still owes the lead for shares, because the mates have it back."""
     for share in accounts.shares:
         owed = wants.rest_of(accounts, share, [])
         card = accounts.cards[share.payment_id] if share.payment_id else None
@@ -69,7 +78,10 @@ def close_shares(accounts: Accounts, now: datetime) -> None:
 
 
 def _fail(accounts: Accounts, refund: Refund, want: Want, now: datetime) -> None:
-    """Fail the refund, as no part reached a card, and resume paused links (rules refund.failed, share.pauses)."""
+    """Fail the refund, because no part reached a card, and resume paused links.
+
+    Rules refund.failed, share.pauses.
+    """
     last = want.part.last
     refund.status, refund.failure_reason = Refund.Status.FAILED, (last.reason if last else "") or "refused"
     refund.save(update_fields=["status", "failure_reason"])

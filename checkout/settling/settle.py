@@ -1,4 +1,4 @@
-"""`settle` compares what each card of an order has borne with what it should bear, and plans what is owed to it.
+"""`settle` compares what each card of an order has borne with its target, and plans what the card is owed.
 
 The table of targets is in docs/money.md. Rules settle.targets, refund.same_cards, reimburse.lead.
 """
@@ -24,10 +24,10 @@ State = Operation.State
 
 
 def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
-    """Plan refunds of what the cards of an order are owed, withdraw other planned ones, and end a complete refund.
+    """Plan refunds of what an order's cards are owed, withdraw others, and end a complete refund.
 
-    No refund is planned while a dispute is open on one of them. Safe to repeat. Must be called with the checkout
-    locked.
+    Only planned refunds are withdrawn. No refund is planned while a dispute is open on one of the cards. Safe
+    to repeat. Must be called with the checkout locked.
     """
     if checkout.status not in PAID or checkout.is_settled_later:
         return
@@ -47,9 +47,9 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
 
 @contextmanager
 def settled_later(checkout: Checkout) -> Iterator[None]:
-    """Make `settle` do no work in this block, since part of the provider's books does not show what a card is owed.
+    """Let `settle` skip its work in this block. The caller settles afterwards.
 
-    The caller settles afterwards.
+    A part of the provider's books does not show what a card is owed.
     """
     checkout.is_settled_later = True
     try:
@@ -108,7 +108,7 @@ def _plan(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Caus
 
 
 def _gives_again(accounts: Accounts, planned: Operation) -> bool:
-    """Whether an operator planned it to replace a refund that came back and is still owed."""
+    """Return whether an operator planned the refund to replace a returned one that is still owed."""
     if planned.resends_id is None or disputes.is_open(accounts.checkout.pk):
         return False
     return any(

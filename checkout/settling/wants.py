@@ -1,4 +1,4 @@
-"""The amounts that the cards of an order are owed: one reimbursement per share, or one refund part per card."""
+"""Amounts that the cards of an order are owed: one reimbursement per share, or one refund part per card."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Operation
 
-# The gap before the next attempt after a failure, and how long attempts go on. Then an operator decides.
+# The gap before the next attempt after a failure, and how long attempts continue. After that, an operator
+# decides.
 REIMBURSED_AGAIN_AFTER = timedelta(days=1)
 REFUNDED_AGAIN_AFTER = timedelta(hours=1)
 TRIED_FOR = timedelta(days=3)
@@ -23,7 +24,7 @@ TRIED_FOR = timedelta(days=3)
 
 @dataclass(frozen=True)
 class Want:
-    """An amount that a card is owed, to be sent from `at` on. If `at` is None, only an operator sends it."""
+    """Amount that a card is owed, to be sent from `at` on. If `at` is None, only an operator sends it."""
 
     key: Key
     amount: int
@@ -31,7 +32,10 @@ class Want:
     part: Part
 
     def is_met_by(self, planned: Operation) -> bool:
-        """Whether a planned refund fits. One that an operator planned fits with a smaller amount too."""
+        """Return whether a planned refund fits.
+
+        A refund that an operator planned fits with a smaller amount too.
+        """
         same = Key(planned.payment_id, planned.refund_uuid, planned.share_uuid) == self.key
         fits = planned.amount == self.amount or (self.at is None and planned.amount <= self.amount)
         return same and planned.resends_id is None and fits
@@ -43,7 +47,7 @@ class Want:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still to be sent, or under way."""
+        """Whether the amount is still to be sent, or is under way."""
         return self.at is not None or any(row.ended_at is None for row in self.part.attempts)
 
 
@@ -54,7 +58,7 @@ def of(accounts: Accounts, now: datetime) -> list[Want]:
 
 
 def current_refund(accounts: Accounts) -> Refund | None:
-    """Return the refund of an order that is being refunded, or was; None for a captured order."""
+    """Return the refund of an order that is being refunded, or was refunded; None for a captured order."""
     if accounts.checkout.status == Status.CAPTURED:
         return None
     refunds = accounts.checkout.refunds
@@ -83,14 +87,15 @@ def _reimbursements(accounts: Accounts, now: datetime) -> Iterator[Want]:
 
 
 def due_at(paid_at: datetime) -> datetime:
-    """Return when a share that was paid at this time is sent to the lead (rule reimburse.delay)."""
+    """Return when the reimbursement of a share that was paid at this time is due (rule reimburse.delay)."""
     return paid_at + settings.REIMBURSEMENT_DELAY
 
 
 def refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[Want]:
-    """Return what each card is owed of a refund, which is all that the card still bears (rule refund.same_cards).
+    """Return what each card is owed of a refund, which is all that the card still bears.
 
-    A part that failed is tried again once another one has succeeded. Until then the whole refund can fail.
+    A failed part is tried again once another part has succeeded. Until then the whole refund can fail. Rule
+    refund.same_cards.
     """
     found, has_given = [], refund.settled_at is not None or has_begun(accounts, refund)
     for card in accounts.cards.values():
@@ -108,12 +113,12 @@ def refund_parts(accounts: Accounts, refund: Refund, now: datetime) -> list[Want
 
 
 def has_begun(accounts: Accounts, refund: Refund) -> bool:
-    """Whether a refund has given something back, by a card or otherwise."""
+    """Return whether a refund has given an amount back, by a card or outside."""
     return any(part.refunded or part.settled for part in accounts.of_refund(refund.pk).values())
 
 
 def is_being_paid(accounts: Accounts) -> bool:
-    """Whether a mate's card is being charged now. That payment is refunded too (rule refund.waits)."""
+    """Return whether a mate's card is being charged now. That payment is refunded too (rule refund.waits)."""
     paying = ShareStatus.PAYING
     return accounts.checkout.has_mates and accounts.checkout.payment_requests.filter(status=paying).exists()
 
@@ -123,7 +128,7 @@ def _is_refused(part: Part) -> bool:
 
 
 def _at(part: Part, first: datetime, gap: timedelta, now: datetime) -> datetime | None:
-    """Return when a part is sent: `first`, or `gap` after a refusal. None after three days of attempts."""
+    """Return when a part is sent: `first`, or `gap` after a refusal; None after three days of attempts."""
     last = part.last
     if last is None or last.state not in REFUSED or last.ended_at is None:
         return first

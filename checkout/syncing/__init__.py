@@ -1,1 +1,1 @@
-"""Following the provider's books: one payment is read there, and what moved is recorded here."""
+"""Follows the provider's books: reads those of one payment, and records here what moved."""

@@ -1,4 +1,4 @@
-"""Follows what the provider's books have about a payment's capture."""
+"""Sync of a payment's capture with the provider's books."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ State: TypeAlias = Operation.State
 
 
 def follow(reading: Reading, told: CaptureRecord | None) -> bool:
-    """Record the capture that the books have, if it is of the whole amount; return whether anything has changed.
+    """Record the capture in the books if it is of the whole amount; return whether anything has changed.
 
-    One that the service never asked for is reported, and left for the merchant's own capture to find. In a restored
-    database it is the service's own, whose record was lost.
+    A capture that the service never requested is only reported, and the merchant's own capture finds it
+    later. In a restored database such a capture is the service's own, and its record was lost.
     """
     payment = reading.payment
     if told is None:
@@ -54,9 +54,10 @@ def _record(reading: Reading, capture: Operation, told: CaptureRecord) -> None:
 
 
 def _lost(reading: Reading) -> Operation:
-    """Write the capture that a restore has lost, and then the hold that it took, if that is lost too.
+    """Write the capture that a restore has lost and, if it is lost too, its hold. Return the capture.
 
-    With its capture there, the hold is not released: the order or its share may want no card by now.
+    The capture is written before the hold. Otherwise the hold would be released if the order or its share no
+    longer wants a card.
     """
     _make_way(reading)
     operations = reading.payment.operations.filter(ended_at=None).select_related("payment")
@@ -69,7 +70,10 @@ def _lost(reading: Reading) -> Operation:
 
 
 def _make_way(reading: Reading) -> None:
-    """Make a captured card the live one of its order or share again, instead of the card that the restore made live."""
+    """Make a captured card the live one of its order or share again.
+
+    It replaces the card that the restore made live.
+    """
     payment = reading.payment
     other = open_operations.live_payment(payment.subject)
     if payment.abandoned_at is not None:
@@ -82,14 +86,14 @@ def _make_way(reading: Reading) -> None:
 
 
 def written(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
-    """Write one of our operations that a restore has lost."""
+    """Write one of our operations that a restore has lost, and return it."""
     payment = reading.payment
     operation = Operation(
         payment=payment,
         kind=kind,
         amount=payment.amount,
         state=state,
-        attempts=2,  # as if sent in time and then again: when it was sent is lost
+        attempts=2,  # as if sent in time and sent again later, because its time is lost
         first_sent_at=reading.checkout.created_at,
         last_sent_at=reading.now,
         actor=PUMP.actor,
@@ -100,7 +104,10 @@ def written(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIG
 
 
 def report_missing(reading: Reading, books: Books) -> None:
-    """Report a capture that was recorded a while before the books were asked for, and that they lack."""
+    """Report a recorded capture that the books lack.
+
+    A capture counts only if it was recorded a while before the books were requested.
+    """
     recorded = reading.payment.movements.filter(
         kind=Movement.Kind.CAPTURED, recorded_at__lt=reading.asked_at - reconciliation.SKEW
     )

@@ -1,4 +1,4 @@
-"""Follows what the provider's books have about a payment's disputes. A lost dispute ends the links."""
+"""Sync of a payment's disputes with the provider's books. A lost dispute ends the links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def follow(reading: Reading, told: DisputeRecord) -> bool:
-    """Record a dispute as it is now; return whether anything has changed. Rules dispute.booked, dispute.lost."""
+    """Record a dispute as it is now; return whether anything has changed.
+
+    Rules dispute.booked, dispute.lost.
+    """
     recorded = disputes.record(reading.payment, told, now=reading.now)
     if recorded is None:
         return False

@@ -1,4 +1,4 @@
-"""Follows what the provider's books have about a payment's hold. One that no order waits for is released."""
+"""Sync of a payment's hold with the provider's books. A hold that no order waits for is released."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ GONE = (Status.DECLINED, Status.VOIDED)
 
 
 def follow(reading: Reading, books: Books) -> bool:
-    """Release a hold on a card that counts as declined, and report one that the two books disagree about."""
+    """Release a hold on a declined card, and report a hold on which our books and the provider's differ.
+
+    Returns whether anything has changed.
+    """
     payment = Payment.objects.get(pk=reading.payment.pk)
     ended = payment.operations.filter(ended_at__gte=reading.asked_at)
     if payment.operations.filter(ended_at=None).exists() or ended.exists():
-        return False  # it is being asked about, or was since
+        return False  # an operation is open, or has ended since the books were requested
     if reading.is_restored and payment.status == Status.AUTHORIZING:
         return _let_go(reading, payment, books)
     if books.is_held and payment.status in GONE:
@@ -34,7 +37,7 @@ def follow(reading: Reading, books: Books) -> bool:
             share_outcomes.release(payment, reading.now)
             return True
     if payment.status == Status.AUTHORIZED and not books.is_held and books.capture is None:
-        if reading.is_restored:  # its release was lost, and what it was released for
+        if reading.is_restored:  # the restore lost the release and its reason
             void, done = captures.written(reading, Operation.Kind.VOID), Outcome(Verdict.SUCCEEDED)
             return outcomes.conclude(reading.checkout, void, done, now=reading.now)
         _report(payment, kinds.OUTSIDE_VOID)
@@ -42,7 +45,10 @@ def follow(reading: Reading, books: Books) -> bool:
 
 
 def _let_go(reading: Reading, payment: Payment, books: Books) -> bool:
-    """Release a hold that a restore has lost: its two minutes are over, and the merchant may not have heard of it."""
+    """Release a hold that a restore has lost.
+
+    Its two minutes are over, and the merchant might not have been notified of it.
+    """
     open_operations.abandon(payment, reading.now)
     if books.is_held:
         share_outcomes.release(payment, reading.now)

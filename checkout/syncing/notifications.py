@@ -1,6 +1,7 @@
-"""The provider's notifications. None is believed: each only says about what the provider is to be asked.
+"""The provider's notifications (rule doubt.notification).
 
-Rule doubt.notification.
+The service does not rely on what a notification says. It only uses it to decide what to ask the provider
+about.
 """
 
 import structlog
@@ -28,9 +29,10 @@ ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Ve
 @csrf_exempt
 @require_POST
 def take(request: HttpRequest) -> HttpResponse:
-    """Take a message of the provider: 204, also for a repeated one and for one about a payment that is not ours.
+    """Accept a message of the provider and answer 204.
 
-    400 for one that is not signed or not readable.
+    A repeated message, and a message about a payment that is not ours, get 204 too. A message that is not
+    signed or cannot be read gets 400.
     """
     try:
         told = list(safe_answers.notifications(provider.current().parse_notifications(request)))
@@ -38,7 +40,7 @@ def take(request: HttpRequest) -> HttpResponse:
         return _refused(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
         raise
-    except Exception as error:  # never a 500: a person looks into it
+    except Exception as error:  # never a 500: an operator looks into it
         log.warning("unreadable notification", error=type(error).__name__)
         return _refused(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
     for notification in told:
@@ -52,7 +54,10 @@ def _refused(kind: DiscrepancyKind, words: str) -> HttpResponse:
 
 
 def hear_message(told: Notification) -> None:
-    """Make what a notification is about due now, or have the payment's books read; what is known already is left."""
+    """Make the operation that a notification is about due now, or have the payment's books read.
+
+    If the result is known already, the notification is ignored.
+    """
     log.info("notification", id=told.id, payment=str(told.payment), kind=told.kind, verdict=told.verdict)
     payment = Payment.objects.filter(pk=told.payment).first()
     if payment is None:
@@ -71,7 +76,10 @@ def hear_message(told: Notification) -> None:
 
 
 def _operation(payment: Payment, told: Notification) -> Operation | None:
-    """Return our operation that a notification names, or our last one of its kind; None for a refund of others."""
+    """Return our operation that a notification names, or else our last one of its kind.
+
+    Returns None for a refund by others.
+    """
     rows = payment.operations.filter(kind=told.kind)
     if told.operation is not None:
         return rows.filter(pk=told.operation).first()

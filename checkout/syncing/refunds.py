@@ -1,4 +1,4 @@
-"""Follows what the provider's books have about a payment's refunds, ours and those of others."""
+"""Sync of a payment's refunds, ours and those of others, with the provider's books."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ REFUSED = (State.FAILED, State.DECLINED)
 
 
 def follow(reading: Reading, told: RefundRecord) -> bool:
-    """Follow one refund as it is now; return whether anything has changed.
+    """Record one refund as it is now; return whether anything has changed.
 
-    A refund by others is recorded as an operation with the purpose `outside`, at the merchant's expense. A settled
-    refund that has failed since is put back and reported. Rules sync.outside, refund.returned.
+    A refund by others is recorded as an operation with the purpose `outside`, at the merchant's expense. If a
+    settled refund has failed since, its return is recorded and reported. Rules sync.outside, refund.returned.
     """
     known = _operation(reading, told)
     operation = known or _adopted(reading, told)
@@ -38,7 +38,7 @@ def follow(reading: Reading, told: RefundRecord) -> bool:
         )
         return False
     if operation.ended_at is not None and operation.ended_at >= reading.asked_at:
-        return False  # it was recorded after these books were asked for
+        return False  # its end was recorded after these books were requested
     has_changed = _end(reading, operation, told) or known is None
     if told.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
         has_changed |= _come_back(reading, operation, told)
@@ -46,10 +46,11 @@ def follow(reading: Reading, told: RefundRecord) -> bool:
 
 
 def _operation(reading: Reading, told: RefundRecord) -> Operation | None:
-    """Return our operation for a refund, None for a refund by others.
+    """Return our operation for a refund, or None for a refund by others.
 
-    The provider's own id tells first. A second refund under the key of one that has an id already was carried out
-    twice, or somebody else has named our operation in it: it is not ours, and is reported.
+    The provider's own id is compared first. A second refund can name an operation that has an id already. It
+    was then carried out twice, or another person named our operation in it. Such a refund is not ours, and it
+    is reported.
     """
     own = reading.payment.operations.filter(kind=Kind.REFUND).select_related("payment", "resends")
     by_reference = own.filter(reference=told.reference).first()
@@ -61,9 +62,10 @@ def _operation(reading: Reading, told: RefundRecord) -> Operation | None:
 
 
 def _adopted(reading: Reading, told: RefundRecord) -> Operation | None:
-    """Write a refund that we have no row for: by others, or, in a restored database, one of our own that was lost.
+    """Write a refund that has no row here, and return its operation.
 
-    None for one that moved no money, or of a payment that was never captured.
+    It was made by others or, in a restored database, it can be one of our own that was lost. Returns None for
+    a refund that moved no money, or whose payment was never captured.
     """
     moved = told.has_returned or told.verdict in (Verdict.SUCCEEDED, Verdict.PENDING)
     charged = reading.payment.movements.filter(kind=Movement.Kind.CAPTURED)
@@ -83,7 +85,7 @@ def _adopted(reading: Reading, told: RefundRecord) -> Operation | None:
     )
     _say_what_for(reading, operation, told)
     if operation.purpose != Purpose.OUTSIDE:
-        operation.next_attempt_at = reading.now  # the result of one by others is only in the books
+        operation.next_attempt_at = reading.now  # the result of a refund by others is only in the books
     planning.write(operation)
     if reading.is_restored and told.operation is not None and operation.purpose == Purpose.OUTSIDE:
         reporting.report_operation(operation, kinds.RESTORED_REFUND, checkout=str(reading.checkout.pk))
@@ -91,13 +93,17 @@ def _adopted(reading: Reading, told: RefundRecord) -> Operation | None:
 
 
 def _is_of_share(reading: Reading, told: RefundRecord) -> bool:
-    """Whether it is the reimbursement of a share that the restored database knows."""
+    """Return whether the refund is the reimbursement of a share that the restored database knows."""
     shares = reading.checkout.payment_requests
     return told.share is not None and shares.filter(pk=told.share).exists()
 
 
 def _say_what_for(reading: Reading, operation: Operation, told: RefundRecord) -> None:
-    """Give one of our lost refunds its id and purpose back from the metadata. Any other refund is by others."""
+    """Set the purpose of a refund that had no row here.
+
+    If a restore has lost one of our refunds, its id and purpose come from the metadata. Any other refund is
+    by others.
+    """
     is_known = told.operation is None or Operation.objects.filter(pk=told.operation).exists()
     has_aim = told.refund is not None or _is_of_share(reading, told)
     if not reading.is_restored or is_known or not has_aim:
@@ -119,7 +125,7 @@ def _end_links(reading: Reading) -> None:
 
 
 def _end(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
-    """Record the state of an operation; return whether it is new."""
+    """Record the state of an operation; return whether the state is new."""
     verdict = Verdict.SUCCEEDED if told.has_returned else told.verdict
     outcome = Outcome(verdict, reference=told.reference, reason=told.reason, amount=told.amount)
     if operation.ended_at is None:
@@ -134,7 +140,7 @@ def _end(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
 
 
 def _come_back(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
-    """Record that a settled refund failed; return whether that is new."""
+    """Record that a settled refund was returned; return whether that is new."""
     returned = Movement.Kind.REFUND_RETURNED
     if operation.movements.filter(kind=returned).exists():
         return False
@@ -156,7 +162,10 @@ def _come_back(reading: Reading, operation: Operation, told: RefundRecord) -> bo
 
 
 def report_missing(reading: Reading, told: Sequence[RefundRecord]) -> None:
-    """Report each refund that was recorded a while before the books were asked for, and that they lack."""
+    """Report each recorded refund that the books lack.
+
+    A refund counts only if it was recorded a while before the books were requested.
+    """
     there = {record.reference for record in told} | {record.operation for record in told}
     rows = reading.payment.movements.filter(
         kind=Movement.Kind.REFUNDED, recorded_at__lt=reading.asked_at - reconciliation.SKEW

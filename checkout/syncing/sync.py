@@ -1,6 +1,7 @@
 """`sync` reads a payment's books at the provider, records what is missing here, and lets the order follow.
 
-Notifications, the nightly reconciliation, the repair after a restore and operators' verbs call it. Rule sync.books.
+Notifications, the nightly reconciliation, the repair after a restore and operators' verbs call it. Rule
+sync.books.
 """
 
 from dataclasses import dataclass
@@ -20,15 +21,16 @@ from payments.inquiring.inquiries import Claim
 from payments.models import Payment
 from payments.provider import Books
 
-ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision may come without a notification
+ASK_AGAIN = timedelta(hours=1)  # while a dispute is open: its decision can come without a notification
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A payment whose books are being followed, with its checkout locked.
+    """A payment whose books are being recorded, with its checkout locked.
 
-    Only what was recorded here before `asked_at` is compared with them. `is_restored`: this database was put back to an
-    earlier moment, so an act in the books that it lacks may be our own.
+    Only facts that were recorded here before `asked_at` are compared with the books. `is_restored` means that
+    this database was restored to an earlier moment. An act in the books that the database lacks can then be
+    our own.
     """
 
     checkout: Checkout
@@ -39,16 +41,17 @@ class Reading:
 
 
 def look_into(claim: Claim) -> None:
-    """Sync the payment of a claimed inquiry; ask again while a dispute is open on its order."""
+    """Sync the payment of a claimed inquiry. While a dispute is open on its order, ask again later."""
     sync(claim.payment_uuid)
     is_open = recorded.is_open(claim.checkout_uuid)
     inquiries.close(claim, again_at=clock.now() + ASK_AGAIN if is_open else None)
 
 
 def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
-    """Read a payment's books at the provider, with no transaction open, and record what is missing here.
+    """Read a payment's books at the provider and record what is missing here.
 
-    Return whether anything has changed. Raises ProviderUnreachable, Payment.DoesNotExist.
+    The provider is asked with no transaction open. Returns whether anything has changed. Raises
+    ProviderUnreachable, Payment.DoesNotExist.
     """
     payment, asked_at = Payment.objects.get(pk=payment_uuid), clock.now()
     books = safe_answers.books(provider.current().movements(payment), now=asked_at)
@@ -56,7 +59,7 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
         checkout = Checkout.objects.locked(payment.checkout_uuid)
         payment = Payment.objects.get(pk=payment_uuid)
         if payment.synced_at is not None and payment.synced_at >= asked_at:
-            return False  # a later reading has been recorded: this one may be older than what that one knew
+            return False  # a later reading is recorded already, and can know more than this one
         Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
         has_changed = follow(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
         if has_changed:
@@ -65,7 +68,10 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
 
 
 def follow(reading: Reading, books: Books) -> bool:
-    """Record what is missing here, compare what is not, and settle the order; return whether anything has changed."""
+    """Record what is missing here, compare the rest, and settle the order.
+
+    Returns whether anything has changed.
+    """
     with settling.settled_later(reading.checkout):
         changes = [captures.follow(reading, books.capture)]
         changes += [refunds.follow(reading, told) for told in books.refunds]
@@ -75,6 +81,6 @@ def follow(reading: Reading, books: Books) -> bool:
     refunds.report_missing(reading, books.refunds)
     if any(changes):
         pauses.give_back(reading.checkout, reading.now)
-        if not reading.is_restored:  # else once the books of all its cards are recorded
+        if not reading.is_restored:  # the repair settles once the books of all cards are recorded
             settling.settle(reading.checkout, reading.now)
     return any(changes)

@@ -1,1 +1,1 @@
-"""What an installation has beside our processes: the proxy, the connection pooler, systemd's units, the probe."""
+"""Deployment: the proxy, the connection pooler, systemd units, the environment file, the health check."""

@@ -1,1 +1,1 @@
-"""Tools with no domain: they know neither merchants nor money."""
+"""Tools without domain knowledge: they know neither merchants nor money."""

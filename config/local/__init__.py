@@ -2,4 +2,4 @@
 
 
 class CannotStart(Exception):
-    """One line for a person: why the local run cannot start, or cannot go on."""
+    """The local run cannot start or continue. The message is one line for a person."""

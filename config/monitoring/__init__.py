@@ -1,1 +1,1 @@
-"""Alert rules and a dashboard, each made of one table: `make monitoring` writes their files anew."""
+"""Alert rules and a dashboard, each generated from one table by `make monitoring`."""

@@ -1,4 +1,4 @@
-"""The API described: the OpenAPI document, generated from the code, and the readable page over it."""
+"""The API's documentation: the OpenAPI document, generated from the code, and the page that shows it."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""The operators' overview of the service: what is in doubt, what is late, and the pumps."""
+"""The operators' overview of the service: operations in doubt, overdue work, and the pumps."""

@@ -1,1 +1,1 @@
-"""A merchant's logo: read from an upload, drawn for pages and chats, kept, served."""
+"""A merchant's logo: read from an upload, drawn for pages and chats, stored, and served."""

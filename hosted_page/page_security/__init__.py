@@ -1,1 +1,1 @@
-"""What PCI DSS asks of payment pages: the inventory of scripts, reports of browsers, the daily check."""
+"""PCI DSS for payment pages: the inventory of scripts, reports of browsers, the daily check."""

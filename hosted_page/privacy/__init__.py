@@ -1,1 +1,1 @@
-"""A person's data: what we know of them, and how it goes, when they ask or when its time is over."""
+"""Personal data: the rows about a person, their export, their erasure, and their retention."""

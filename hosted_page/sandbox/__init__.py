@@ -1,1 +1,1 @@
-"""The helper API: what a customer and the time do, for tests without a browser."""
+"""The helper API: actions of customers and the passage of time, for tests without a browser."""

@@ -1,1 +1,1 @@
-"""SMS messages: the port and its senders, the outbox, and how many there may be."""
+"""SMS messages: the port and its senders, the outbox, and the limits."""

@@ -1,1 +1,1 @@
-"""What is true of an order or of a share now, in words for people."""
+"""The current state of an order or of a share, in words for people."""

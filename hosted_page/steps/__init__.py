@@ -1,1 +1,1 @@
-"""The steps to a payment: a number, a code, a card."""
+"""The steps to a payment: phone number, code, split, card."""

@@ -1,1 +1,1 @@
-"""The ledger's days that are closed: their sums, from which balances are read."""
+"""The closed days of the ledger: their sums, from which balances are read."""

@@ -1,10 +1,11 @@
-"""Sums of the ledger's days and months that are closed, so that a balance costs the same however long the ledger is.
+"""Sums of the ledger's closed days and months. With them, a balance costs the same for any length of ledger.
 
-A day is closed an hour after its end. From then on a trigger dates a late posting by the clock, or by the end of the
-closed days if the clock ran ahead when it closed them (migrations/0019_late_postings_in_open_days.py). So the posting
-counts in a day that is open. Once every transaction that may have posted before the closing has ended, the day is
-summed; when the month is over, its days become one sum. A posting writes and locks nothing of this, and who reads sums
-and postings in one statement finds each posting once. Rule money.sums.
+A day is closed an hour after its end. From then on, a trigger dates a late posting by the clock, or by the
+end of the closed days if the clock ran ahead when they were closed
+(migrations/0019_late_postings_in_open_days.py). The posting therefore counts in an open day. A day is summed
+once every transaction that might have posted before the closing has ended. When the month is over, its days
+become one sum. A posting neither writes nor locks any row of the sums. A reader that reads sums and postings
+in one statement finds each posting once. Rule money.sums.
 """
 
 from collections.abc import Sequence
@@ -16,13 +17,14 @@ from django.db import connection, transaction
 
 from payments.models import LedgerClosing, Posting
 
-SETTLES = timedelta(hours=1)  # after a day's end, for clocks that differ and for transactions that last
+SETTLES = timedelta(hours=1)  # after a day's end, for clocks that differ and for long transactions
 
 _BEGIN = "INSERT INTO payments_ledgerclosing (id, closed_until) VALUES (1, 'epoch') ON CONFLICT DO NOTHING"
 _CLOSE = """
 UPDATE payments_ledgerclosing SET closed_until = %(until)s, horizon = NULL WHERE closed_until < %(until)s
 """
-# A horizon above all ids that there are is another server's: the database was put back here from a file.
+# A horizon above all existing transaction ids is from another server: the database was restored here from a
+# file.
 _LOOK = """
 UPDATE payments_ledgerclosing SET horizon = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text::bigint
@@ -30,7 +32,8 @@ WHERE horizon IS NULL OR horizon > pg_snapshot_xmax(pg_current_snapshot())::text
 _IS_SETTLED = (
     "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= horizon FROM payments_ledgerclosing"
 )
-# The postings of a merchant's account within some time are one range of an index that has all that is wanted.
+# The postings of a merchant's account in a period are one range of an index that includes all columns needed
+# here.
 _POSTED = """
 SELECT m.id AS merchant_id, accounts.account, p.currency, p.created_at, p.amount
 FROM payments_ledgerclosing c, payments_merchant m, unnest(%(accounts)s::text[]) AS accounts (account), LATERAL (
@@ -58,11 +61,12 @@ INSERT INTO payments_ledgersum (id, merchant_id, account, currency, begin, "end"
 SELECT gen_random_uuid(), merchant_id, account, currency, CASE WHEN is_over THEN month ELSE day END,
     CASE WHEN is_over THEN (month + interval '1 month')::date ELSE day + 1 END, sum(amount)::bigint
 FROM spans GROUP BY merchant_id, account, currency, 5, 6
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - only our own constants
 _SUMMED = "UPDATE payments_ledgerclosing SET summed_until = closed_until"
 
 _SUMMED_UNTIL = "SELECT coalesce(max(summed_until), '-infinity')::text FROM payments_ledgerclosing"
-# The bound that was known before lets PostgreSQL see how few postings there are; the other one is of this snapshot.
+# The bound that was read before lets PostgreSQL estimate how few postings there are. The other bound is of
+# this snapshot.
 _BALANCES = """
 SELECT account, currency, sum(amount)::bigint FROM (
     SELECT account, currency, amount FROM payments_ledgersum
@@ -99,14 +103,14 @@ SELECT DISTINCT merchant_id FROM (
 }) posted
     ) lines GROUP BY merchant_id, account, currency HAVING sum(amount) <> 0
 ) differing
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - only our own constants
 _OF_ACCOUNTS = {"accounts": list(Posting.Account.values)}
 
 
 def balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, int]]:
-    """Return what the postings of each of a merchant's accounts sum to, in minor units by currency.
+    """Return the sum of the postings of each of a merchant's accounts, in minor units by currency.
 
-    Reads the closed days' sums, and the postings of the days since then.
+    The query reads the sums of the closed days, and the postings of the days since then.
     """
     ((known,),) = _rows(_SUMMED_UNTIL)
     asked = {"merchant": merchant_uuid, "accounts": [account.value for account in accounts], "known": known}
@@ -115,16 +119,16 @@ def balances(merchant_uuid: UUID, *accounts: Posting.Account) -> list[dict[str, 
 
 
 def close(now: datetime) -> bool:
-    """Close the days that are over, and sum those that nobody can post into any more; return whether any were summed.
+    """Close the days that are over, and sum the days that can get no more postings.
 
-    Called again and again, also by several processes at a time.
+    Return whether any were summed. This is called repeatedly, also by several processes at the same time.
     """
     until = (now - SETTLES).replace(hour=0, minute=0, second=0, microsecond=0)
     _execute(_BEGIN)
     with transaction.atomic(durable=True):
         if _locked() is not None:
             _execute(_CLOSE, {"until": until})
-    with transaction.atomic(durable=True):  # its snapshot is from after the closing was committed
+    with transaction.atomic(durable=True):  # its snapshot must be later than the commit of the closing
         if _locked() is not None:
             _execute(_LOOK)
     with transaction.atomic(durable=True):
@@ -133,38 +137,38 @@ def close(now: datetime) -> bool:
 
 
 def first_month() -> date | None:
-    """Return the first month of the ledger, None while nothing is summed."""
+    """Return the first month of the ledger, or None while there are no sums."""
     rows = _rows(_FIRST, _OF_ACCOUNTS)
     return rows[0][0].replace(day=1) if rows and rows[0][0] is not None else None
 
 
 def last_day() -> date:
-    """Return today, or the last day that is summed if that is later: the clock may have run ahead."""
+    """Return today, or the last summed day if that is later, because the clock might have run ahead."""
     ((day,),) = _rows(_LAST_DAY)
     found: date = day
     return found
 
 
 def wrong_in(month: date) -> Sequence[UUID]:
-    """Return the merchants whose sums of a month's closed days are not those of its postings."""
+    """Return the merchants whose sums of a month's closed days differ from their postings."""
     span = {"begin": month, "end": next_month(month)}
     return [uuid for (uuid,) in _rows(_WRONG, _OF_ACCOUNTS | span)]
 
 
 def next_month(month: date) -> date:
-    """Return the first day of the month after."""
+    """Return the first day of the next month."""
     return (month + timedelta(days=31)).replace(day=1)
 
 
 def _locked() -> LedgerClosing | None:
-    """Return the closing with its row locked; None while another process has it."""
+    """Return the closing with its row locked, or None while another process holds the lock."""
     return LedgerClosing.objects.select_for_update(skip_locked=True).first()
 
 
 def _sum() -> bool:
     ((is_settled,),) = _rows(_IS_SETTLED)
     if is_settled:
-        _execute("SET LOCAL statement_timeout = 0")  # the first time it is the whole ledger
+        _execute("SET LOCAL statement_timeout = 0")  # the first run sums the whole ledger
         _execute(_SUM, _OF_ACCOUNTS)
         _execute(_SUMMED)
     return bool(is_settled)

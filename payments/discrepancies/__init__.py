@@ -1,1 +1,1 @@
-"""Discrepancies: the table of their kinds, how they are reported and closed, and their pages in the admin."""
+"""Discrepancies: the table of their kinds, how to report and close them, and their pages in the admin."""

@@ -1,4 +1,4 @@
-"""The admin of discrepancies: the list of them, and the page of each with the words of its kind."""
+"""The admin of discrepancies: their list, and a page for each with the words of its kind."""
 
 from typing import Any
 
@@ -26,9 +26,9 @@ OPENNESS = lists.by_state({"open": Q(closed_at=None), "closed": Q(closed_at__isn
 
 
 class DiscrepancyAdmin(ReadOnlyAdmin):
-    """A person looks into a discrepancy, notes the result and closes it; if it occurs again, it is reported again.
+    """Discrepancies. A person looks into one, notes the result and closes it.
 
-    Registered in checkout/admin.py, with the remedies.
+    If it occurs again, it is reported again. Registered in checkout/admin.py, with the remedies.
     """
 
     actions: tuple[str, ...] = ("close",)
@@ -40,7 +40,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     searched_by = "What is wrong, note or order"
     search_help_text = "Part of what is wrong or of a note, or a whole order id."
     search_fields = ("kind", "note", "subject")
-    words = ("sentence", "what_to_do", "remedies", "runbook")  # of the kind, on a discrepancy's page
+    words = ("sentence", "what_to_do", "remedies", "runbook")  # the kind's words, on a discrepancy's page
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         is_open = obj is None or obj.closed_at is None
@@ -55,7 +55,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find by the words of a kind too, which the list shows."""
+        """Return the results. The search also covers the sentences of the kinds, which the list shows."""
         found, has_duplicates = super().get_search_results(request, queryset, search_term)
         term = search_term.strip().lower()
         named = [kind.name for kind in kinds.TABLE.values() if term and term in kind.sentence.lower()]

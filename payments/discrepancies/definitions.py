@@ -1,4 +1,4 @@
-"""What the table of discrepancy kinds consists of: a kind with its words, and the operators' verbs that end it."""
+"""The types in the table of discrepancy kinds: a kind with its words, and the operators' verbs for it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ RUNBOOK = "docs/operate.md"
 
 @dataclass(frozen=True)
 class Remedy:
-    """A verb of the operators: its action in the admin, the words of its button, and which page has it."""
+    """A verb of the operators: its action in the admin, the words of its button, and the page that has it."""
 
     action: str
     words: str
@@ -23,10 +23,10 @@ REMEDIES = (SEND_AGAIN, SETTLE_OUTSIDE, GIVE_UP, CLOSE)  # in the order of their
 
 @dataclass(frozen=True)
 class DiscrepancyKind:
-    """A kind of discrepancy. Its sentence is also a title, so it has no full stop.
+    """A kind of discrepancy. Its sentence is also a title and has no full stop.
 
-    `runbook` is the anchor of a heading in docs/operate.md. `remedies` are the verbs that end it, all of one page; one
-    without a verb closes automatically.
+    `runbook` is the anchor of a heading in docs/operate.md. `remedies` are the verbs that end it, all on one
+    page. A kind without a verb closes automatically.
     """
 
     name: str
@@ -37,12 +37,12 @@ class DiscrepancyKind:
 
     @property
     def remedy(self) -> str:
-        """The buttons of its verbs and the page that has them."""
+        """Return the buttons of its verbs and the page that has them."""
         if not self.remedies:
             return "None: it closes automatically"
         return f"{' or '.join(verb.words for verb in self.remedies)}, on the {self.remedies[0].page}’s page"
 
     @property
     def runbook_page(self) -> str:
-        """Where the runbook says more."""
+        """Return the place in the runbook that says more."""
         return f"{RUNBOOK}#{self.runbook}"

@@ -1,7 +1,7 @@
-"""The table of discrepancy kinds: each kind's name, what is the matter, what to do, and its page in the runbook.
+"""The table of discrepancy kinds: each kind's name, sentence, instructions, and page in the runbook.
 
-To add a kind, add one entry here, report it, and run `make runbook`. Mails, pages and docs/operate.md take their words
-from this table. Rule money.discrepancy_kinds.
+To add a kind, add one entry here, report it, and run `make runbook`. Mails, pages and docs/operate.md take
+their words from this table. Rule money.discrepancy_kinds.
 """
 
 from collections.abc import Mapping
@@ -377,7 +377,7 @@ TABLE: Mapping[str, DiscrepancyKind] = {
 
 
 def of(name: str) -> DiscrepancyKind:
-    """Return the kind of this name; one that only an earlier release reported reads as its name does."""
+    """Return the kind of this name. A kind that only an earlier release reported reads like its name."""
     what_to_do = (
         "This release does not report it. Compare the facts with the provider’s dashboard, then close this."
     )

@@ -1,4 +1,6 @@
-"""Reporting: a discrepancy becomes a row for an operator and, within a minute, a mail. It is closed once resolved.
+"""Reports discrepancies and closes resolved ones.
+
+A new discrepancy becomes a row for an operator and, within a minute, a mail.
 
 Rules money.discrepancy, money.discrepancy_kinds.
 """
@@ -22,7 +24,7 @@ log = structlog.get_logger("payments.discrepancies")
 def report(
     kind: DiscrepancyKind, subject: UUID | None, *, merchant: Merchant | UUID | None = None, **facts: object
 ) -> None:
-    """Report a discrepancy about a subject, unless one of this kind about it is open already."""
+    """Report a discrepancy about a subject, unless one of this kind about the subject is already open."""
     merchant_uuid = merchant.pk if isinstance(merchant, Merchant) else merchant
     _leave(kind, subject, {"merchant_id": merchant_uuid, "facts": facts})
 
@@ -30,9 +32,9 @@ def report(
 def report_operation(
     operation: Operation, kind: DiscrepancyKind, *, subject: UUID | None = None, **facts: object
 ) -> None:
-    """Report a discrepancy about an operation, unless one of this kind about it is open already.
+    """Report a discrepancy about an operation, unless one of this kind about it is already open.
 
-    Operations that repeat each other are given one `subject`, so that only the first of them is reported.
+    Operations that repeat each other get the same `subject`, so that only the first of them is reported.
     """
     merchant_uuid = operation.payment.merchant_id
     _leave(
@@ -41,13 +43,13 @@ def report_operation(
 
 
 class AlreadyClosed(Exception):
-    """The discrepancy is closed already."""
+    """The discrepancy is already closed."""
 
 
 def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
-    """Close a discrepancy that a person has resolved; if it occurs again, it is reported again.
+    """Close a discrepancy that a person has resolved. If it occurs again, it is reported again.
 
-    The note is appended to earlier ones. Raises Discrepancy.DoesNotExist, AlreadyClosed.
+    The note is appended to earlier notes. Raises Discrepancy.DoesNotExist, AlreadyClosed.
     """
     with transaction.atomic():
         found = Discrepancy.objects.select_for_update().get(pk=discrepancy_uuid)
@@ -60,9 +62,9 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
 
 
 def close_resolved(kind: DiscrepancyKind, subject: UUID | None, *, note: str, now: datetime) -> None:
-    """Close the open discrepancy of a kind about a subject, since its cause is gone (rule money.settled).
+    """Close the open discrepancy of a kind about a subject, because its cause is gone (rule money.settled).
 
-    The note is appended to what a person has noted there.
+    The note is appended to a person's notes.
     """
     gap = Case(When(note="", then=Value("")), default=Value("\n"))
     noted = Concat("note", gap, Value(note), output_field=TextField())

@@ -1,1 +1,1 @@
-"""Which payments' books are to be read at the provider, and when: after a message, and each night."""
+"""Which payments' books to read at the provider, and when: after a message, and each night."""

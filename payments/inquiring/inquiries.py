@@ -1,4 +1,4 @@
-"""Inquiries: about which payments the provider is to be asked, and when, as others may have moved their money."""
+"""Inquiries: payments about which the provider must be asked, because others might have moved their money."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -9,11 +9,11 @@ from config.lib import clock
 from config.lib.leases import Queue
 from payments.models import Inquiry, Payment
 
-LEASE = timedelta(seconds=60)  # a slower process is overtaken, and books nothing any more
+LEASE = timedelta(seconds=60)  # a slower process is overtaken, and then books no more
 
 
 class Claim(NamedTuple):
-    """An inquiry that is leased to us until `until`, and whose payment it is about."""
+    """An inquiry that this process leases until `until`, with its payment, merchant and checkout."""
 
     payment_uuid: UUID
     merchant_uuid: UUID
@@ -22,7 +22,7 @@ class Claim(NamedTuple):
 
 
 def open_about(payments: Iterable[UUID]) -> None:
-    """Open an inquiry about each of these payments, due now; ids that are no payments of ours are left out."""
+    """Open an inquiry about each of these payments, due now. Ids of other payments are ignored."""
     now = clock.now()
     known = Payment.objects.filter(pk__in=list(payments)).values_list("pk", flat=True)
     Inquiry.objects.bulk_create(
@@ -34,7 +34,7 @@ def open_about(payments: Iterable[UUID]) -> None:
 
 
 def claim() -> Claim | None:
-    """Lease the inquiry that has been due longest and return it, None if none is due."""
+    """Lease and return the inquiry that has been due longest, or return None if none is due."""
     found = _WAITING.take_oldest(lambda _, now: {"due_at": now + LEASE})
     if found is None:
         return None
@@ -46,7 +46,7 @@ _WAITING = Queue(lambda: Inquiry.objects.select_related("payment"), "due_at")
 
 
 def close(claim: Claim, *, again_at: datetime | None = None) -> None:
-    """Delete a claimed inquiry, or make it due `again_at`; one that was opened anew meanwhile stays due."""
+    """Delete a claimed inquiry, or make it due at `again_at`. If it was opened again since, it stays due."""
     mine = Inquiry.objects.filter(payment=claim.payment_uuid, due_at=claim.until)
     if again_at is None:
         mine.delete()

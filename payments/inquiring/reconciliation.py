@@ -1,7 +1,8 @@
-"""Reconciliation: which payments' books are to be read, night by night without a gap (rule money.reconciled).
+"""Finds the payments whose books must be read, every night without a gap (rule money.reconciled).
 
-It only opens inquiries. Each of them reads everything that the provider has about one payment, and records what is
-missing here (checkout/syncing.py): so a payment that cannot be read now is read later, and holds up no other.
+It only opens inquiries. Each inquiry reads everything that the provider has about one payment, and records
+what is missing here (checkout/syncing/). A payment that cannot be read now is therefore read later, and holds
+up no other.
 """
 
 from datetime import datetime, timedelta
@@ -17,16 +18,17 @@ from payments.models import Payment, Reconciled
 
 log = structlog.get_logger("payments.inquiring.reconciliation")
 
-FIRST_LOOK_BACK = timedelta(hours=48)  # of the first run
-SKEW = timedelta(minutes=5)  # between the provider's clock and ours, and for a list that lags behind
+FIRST_LOOK_BACK = timedelta(hours=48)  # for the first run
+SKEW = timedelta(minutes=5)  # for the provider's clock, and for a list that lags behind
 CHUNK = 500
 
 
 def run(since: datetime | None = None) -> int:
-    """Open an inquiry about each payment whose books have changed, there or here, since the last complete run.
+    """Open an inquiry about each payment whose books have changed since the last complete run.
 
-    Return how many. The next run goes on from the beginning of this one, if it ends; `since` looks further back.
-    Raises ProviderUnreachable: then the next run begins where this one did.
+    Return how many payments were found. A change counts at the provider and in our own records. `since` looks
+    further back. If this run is completed, the next run continues from the beginning of this one. Raises
+    ProviderUnreachable: then the next run begins where this one did.
     """
     began_at = clock.now()
     since = min(filter(None, [since, due_from(began_at)])) - SKEW
@@ -42,20 +44,20 @@ def run(since: datetime | None = None) -> int:
 
 
 def due_from(now: datetime) -> datetime:
-    """Return until when the provider's books were read without a gap."""
+    """Return until when the provider's books were read without a gap. Before the first run: 48 hours ago."""
     done = Reconciled.objects.filter(pk=1).first()
     return done.until if done else now - FIRST_LOOK_BACK
 
 
 def age(now: datetime) -> timedelta:
-    """Return how long ago the last complete run began; before the first one, how old our first payment is."""
+    """Return how long ago the last complete run began. Before the first run: the age of our first payment."""
     done = Reconciled.objects.filter(pk=1).first()
     first = None if done else Payment.objects.order_by("pk").values_list("created_at", flat=True).first()
     return max(timedelta(), now - (done.until if done else first or now))
 
 
 def _moved_here(since: datetime) -> list[UUID]:
-    """Return the payments whose money has moved, or is in doubt, by our own books."""
+    """Return the payments with a movement that was recorded, or an operation that ended, since `since`."""
     recorded = Q(movements__recorded_at__gte=since)
     ended = Q(operations__ended_at__gte=since)
     return list(Payment.objects.filter(recorded | ended).order_by().values_list("pk", flat=True).distinct())

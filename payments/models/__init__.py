@@ -1,4 +1,4 @@
-"""The tables of money and whose it is."""
+"""The tables of merchants and their money."""
 
 from payments.models.books import BalanceEntry, Discrepancy, Posting, Reconciled
 from payments.models.merchants import DatabaseMark, FormerAccount, Logo, Merchant, Switch

@@ -1,4 +1,4 @@
-"""The ledger, the provider's balance, and what does not add up."""
+"""The ledger, the provider's balance, reconciliation, and discrepancies."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from payments.models.payments import Operation
 
 
 class Posting(models.Model):
-    """One line of the ledger. Append-only; the lines of a transaction sum to zero."""
+    """One line of the ledger. Append-only. The lines of a transaction sum to zero."""
 
     class Account(models.TextChoices):
         PROVIDER = "provider", "provider: what the provider owes us"
@@ -50,7 +50,10 @@ class Posting(models.Model):
 
 
 class BalanceEntry(models.Model):
-    """A line of the balance that the provider keeps for a merchant, as it tells it: the ledger does not know it."""
+    """A line of the balance that the provider keeps for a merchant, as the provider reports it.
+
+    It is not part of the ledger.
+    """
 
     class Kind(models.TextChoices):
         PAYMENT = "payment"
@@ -96,7 +99,7 @@ class BalanceEntry(models.Model):
 
 
 class Reconciled(models.Model):
-    """Until when the provider's books were read without a gap: the next reconciliation goes on from there."""
+    """Until when the provider's books were read without a gap. The next reconciliation starts from there."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     until = models.DateTimeField(help_text="By the database's clock, when the last complete run began.")
@@ -112,7 +115,7 @@ class Reconciled(models.Model):
 
 
 class Discrepancy(models.Model):
-    """Something that should not be, left for a person, such as a difference from the provider's books."""
+    """Something that should not exist, left for a person, such as a difference from the provider's books."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, null=True, blank=True)
@@ -147,5 +150,5 @@ class Discrepancy(models.Model):
 
     @property
     def kind_entry(self) -> DiscrepancyKind:
-        """Its kind with the words of the table; one that only an earlier release reported has some too."""
+        """Return its kind with the words of the table. A kind of an earlier release has words too."""
         return kinds.of(self.kind)

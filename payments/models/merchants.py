@@ -1,4 +1,4 @@
-"""Whose money it is and their logo, an operator's stop, and the mark of the server that the database was opened on."""
+"""Merchants with their logos and former accounts, operators' stops, and the mark of the database's server."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 
 class Merchant(models.Model):
-    """A business that takes payments; every query starts from one."""
+    """A business that takes payments. Every query starts from one."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=120)
@@ -71,9 +71,10 @@ class Merchant(models.Model):
 
 
 class FormerAccount(models.Model):
-    """An account at the provider that a merchant had before: their payments of then are still there.
+    """An account at the provider that a merchant had before. The payments of that time are still in it.
 
-    PostgreSQL keeps it when the merchant gets another one, whoever changes it. Rule provider.accounts.
+    PostgreSQL adds the row when the merchant gets another account, regardless of who changes it. Rule
+    provider.accounts.
     """
 
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
@@ -91,7 +92,7 @@ class FormerAccount(models.Model):
 
 
 class Logo(models.Model):
-    """A merchant's logo as it is served, apart from the merchant, whom every request reads."""
+    """A merchant's logo as it is served. It has its own table because every request reads the merchant."""
 
     merchant = models.OneToOneField(Merchant, on_delete=models.CASCADE, primary_key=True)
     version = models.PositiveIntegerField(help_text="The brand's, when it came: a part of its address.")
@@ -104,7 +105,7 @@ class Logo(models.Model):
 
 
 class Switch(models.Model):
-    """An operator's stop: no new checkouts, payments or captures, for one merchant or for all."""
+    """An operator's stop of new checkouts, payments and captures, for one merchant or for all merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(
@@ -125,7 +126,7 @@ class Switch(models.Model):
 
 
 class DatabaseMark(models.Model):
-    """The one row that says on which server the database was opened last (payments/opening.py)."""
+    """The only row that says on which server the database was last opened (payments/opening.py)."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     server = models.CharField(max_length=100)

@@ -1,4 +1,4 @@
-"""Money that moved on a payment: facts of the provider's books, and what was booked beside them."""
+"""Money that moved on a payment: facts of the provider's books, and bookings that moved no money there."""
 
 from typing import ClassVar
 
@@ -12,10 +12,11 @@ from payments.models.payments import Dispute, Operation, Payment
 
 
 class Movement(models.Model):
-    """One fact about a payment's money, as the provider's books have it. Append-only.
+    """One fact about a payment's money, as it is in the provider's books. Append-only.
 
-    Its id is its transaction in the ledger. The provider's `reference` is the same in an operation's answer and in the
-    list of a payment, so that a fact is recorded once, whoever hears of it first.
+    The id is also the movement's transaction in the ledger. The provider's `reference` is the same in an
+    operation's answer and in the list of a payment. A fact is therefore recorded once, regardless of which
+    process reads it first.
     """
 
     class Kind(models.TextChoices):
@@ -25,7 +26,7 @@ class Movement(models.Model):
         DISPUTE_WITHDRAWN = "dispute_withdrawn", "dispute withdrawn: the payer's bank took it back"
         DISPUTE_REINSTATED = "dispute_reinstated", "dispute reinstated: the payer's bank gave it again"
 
-    # What each kind does to the money that the provider has for us.
+    # The kinds that increase the money that the provider has for us.
     INCOMING = (Kind.CAPTURED, Kind.REFUND_RETURNED, Kind.DISPUTE_REINSTATED)
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False, help_text="In the ledger.")
@@ -77,10 +78,11 @@ class Movement(models.Model):
 
 
 class Booking(models.Model):
-    """What moved no money at the provider. Append-only; a reversal is another row, with the amount negated.
+    """A booking that moved no money at the provider. Append-only. A reversal is a row with a negated amount.
 
-    `settled_outside`: an operator says that a payer has got an amount by another way than the card. `closing`: what was
-    owed to the lead for a share is closed, since that share will not be given to the lead any more.
+    `settled_outside`: an operator states that a payer has received an amount in another way than by card.
+    `closing`: the amount owed to the lead for a share is closed, because the lead will not receive that share
+    any more.
     """
 
     class Kind(models.TextChoices):

@@ -1,4 +1,4 @@
-"""A card's money, what is done about it at the provider, and what its bank says against it."""
+"""Payments, the operations on them at the provider, inquiries about them, and disputes."""
 
 from typing import ClassVar, cast
 from uuid import UUID
@@ -14,7 +14,7 @@ from payments.models.merchants import Merchant
 
 
 def _generated(condition: Q) -> models.GeneratedField:
-    """Return a column in which PostgreSQL keeps whether a condition is true of the row, for queries only."""
+    """Return a column, for queries only, in which PostgreSQL stores whether a row meets a condition."""
     expression = models.ExpressionWrapper(condition, output_field=models.BooleanField())
     return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
 
@@ -61,7 +61,7 @@ class Payment(PreparedModel):
     abandoned_at = models.DateTimeField(
         null=True, blank=True, help_text="The payer went on with another card; a hold found later is voided."
     )
-    is_live = _generated(  # it is the payment that counts for its subject
+    is_live = _generated(  # whether this is the payment that counts for its subject
         Q(status__in=[Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED], abandoned_at=None)
     )
 
@@ -90,12 +90,12 @@ class Payment(PreparedModel):
 
     def __str__(self) -> str:
         amount = money.display(self.amount, self.currency)
-        status = "held" if self.status == self.Status.AUTHORIZED else self.status  # as its badge reads
+        status = "held" if self.status == self.Status.AUTHORIZED else self.status  # the word on its badge
         return f"{amount}\N{NO-BREAK SPACE}· {self.card_brand} {self.card_last4}\N{NO-BREAK SPACE}· {status}"
 
 
 class Operation(PreparedModel):
-    """One wanted act at the provider. Its id is the idempotency key of every call that carries it out.
+    """One intended action at the provider. Its id is the idempotency key of every call that carries it out.
 
     Rule money.one_capture.
     """
@@ -124,7 +124,7 @@ class Operation(PreparedModel):
 
     OPEN = (State.IN_FLIGHT, State.NEEDS_ACTION, State.UNKNOWN)
     ENDED = (State.SUCCEEDED, State.DECLINED, State.FAILED)
-    NOT_ENDED = (State.PLANNED, *OPEN, State.PENDING)  # as the index `operation_due` says
+    NOT_ENDED = (State.PLANNED, *OPEN, State.PENDING)  # the states of the index `operation_due`
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.ForeignKey(
@@ -159,7 +159,8 @@ class Operation(PreparedModel):
         help_text="By the database's clock, which judges how long it is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
-    # It was sent and has no clear answer yet. It holds up other operations on its payment, except if both are refunds.
+    # The operation was sent and has no clear answer yet. It holds up other operations on its payment, but no
+    # refund holds up another refund.
     is_open = _generated(
         Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
     )
@@ -168,7 +169,7 @@ class Operation(PreparedModel):
         on_delete=models.PROTECT,
         null=True,
         blank=True,
-        db_index=False,  # few are: see the index below
+        db_index=False,  # few rows have it: see the index below
         related_name="resent_by",
         help_text="The settled refund that came back, whose money this one gives again.",
     )
@@ -187,7 +188,7 @@ class Operation(PreparedModel):
             ),
             models.UniqueConstraint(
                 "payment",
-                condition=Q(is_open=True) & ~Q(kind="refund"),  # refunds are of disjoint parts of the money
+                condition=Q(is_open=True) & ~Q(kind="refund"),  # refunds are for disjoint parts of the money
                 name="one_open_operation_per_payment",
             ),
             models.UniqueConstraint(
@@ -218,22 +219,22 @@ class Operation(PreparedModel):
 
     @property
     def reimbursed_share(self) -> UUID:
-        """The share that a reimbursement gives to the lead."""
+        """Return the share that a reimbursement pays to the lead."""
         return cast("UUID", self.share_uuid)
 
     @property
     def refund_of_part(self) -> UUID:
-        """The refund that a refund part belongs to."""
+        """Return the refund that a refund part belongs to."""
         return cast("UUID", self.refund_uuid)
 
     @property
     def has_ended_without_hold(self) -> bool:
-        """Whether this authorization was declined or given up: a hold that it still brings is released."""
+        """Return whether this authorization was declined or failed. A hold from it is released."""
         return self.kind == self.Kind.AUTHORIZE and self.state in (self.State.DECLINED, self.State.FAILED)
 
 
 class Inquiry(models.Model):
-    """A payment whose money others may have moved: the provider is to be asked, and only its answer is believed."""
+    """A payment whose money others might have moved: the provider must be asked. Only its answer counts."""
 
     payment = models.OneToOneField(Payment, on_delete=models.PROTECT, primary_key=True)
     due_at = models.DateTimeField(db_index=True)
@@ -246,14 +247,14 @@ class Inquiry(models.Model):
 
 
 class Dispute(models.Model):
-    """A payer's bank has taken a payment's money back, until it is decided who gets it."""
+    """A dispute: the payer's bank has taken a payment's money back until the dispute is decided."""
 
     class Status(models.TextChoices):
         OPEN = "open"
         WON = "won"
         LOST = "lost"
 
-    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money: nothing more is given back
+    STANDING = (Status.OPEN, Status.LOST)  # the payer has the money, so that no refund may follow
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")
@@ -282,5 +283,5 @@ class Dispute(models.Model):
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the time for evidence is over."""
+        """Return whether the deadline for evidence has passed."""
         return self.respond_by is not None and self.respond_by <= clock.now()

@@ -1,4 +1,4 @@
-"""Sums of the ledger's days and months that are closed: what a balance is read from, however long the ledger is."""
+"""Sums of the ledger's closed days and months. A balance is read from them, however long the ledger is."""
 
 from typing import ClassVar
 
@@ -11,9 +11,10 @@ from payments.models.merchants import Merchant
 
 
 class LedgerSum(models.Model):
-    """What the postings of a merchant's account sum to in a month that is over, or in a day of the current one.
+    """The sum of the postings of a merchant's account in a past month, or in a day of the current month.
 
-    By the UTC time of the postings. Written by payments/closing/sums.py alone, from the postings.
+    Days and months are those of the postings' UTC times. Only payments/closing/sums.py writes the sums, from
+    the postings.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -40,9 +41,9 @@ class LedgerSum(models.Model):
 
 
 class LedgerClosing(models.Model):
-    """The one row that says up to when the ledger is closed, and up to when that is in the sums.
+    """The only row that says until when the ledger is closed, and until when the sums cover it.
 
-    A trigger dates a posting that comes after its day was closed into a day that is open.
+    If a posting comes after its day was closed, a trigger dates it into an open day.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)

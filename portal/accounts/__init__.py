@@ -1,1 +1,1 @@
-"""How people log in and prove who they are: passwords, second factor, passkeys, sessions, unused accounts."""
+"""Login and proof of identity: passwords, second factor, passkeys, sessions, unused accounts."""

@@ -1,1 +1,1 @@
-"""The delivery log as people read it."""
+"""The delivery log for people: search and detail."""

@@ -1,1 +1,1 @@
-"""Mails to a merchant's people: the outbox, and what is worth one."""
+"""E-mails to a merchant's people: the outbox, and the events that are worth an e-mail."""

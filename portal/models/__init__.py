@@ -1,4 +1,4 @@
-"""The portal's tables: people and their access, keys, the audit log, trials, mails, figures by hour."""
+"""The portal's tables: people and their access, keys, the audit log, trials, e-mails, figures by hour."""
 
 from portal.models.people import Invitation, LoginAttempt, Membership, PreviousPassword, Role, User
 from portal.models.records import (

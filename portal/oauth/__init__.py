@@ -1,1 +1,1 @@
-"""OAuth for merchants' backends: the endpoints for tokens and for their revocation, and the metadata about both."""
+"""OAuth for merchants' backends: the token endpoint, the revocation endpoint, and their metadata."""

@@ -1,1 +1,1 @@
-"""Checkouts as the merchant sees them: search, detail, timeline."""
+"""Checkouts as merchants see them: search, detail, timeline."""

@@ -1,1 +1,1 @@
-"""The checklist's cases run by the sandbox: a real order goes through the merchant's own integration."""
+"""Cases of the checklist that the sandbox runs: a real order passes through the merchant's integration."""

@@ -1,1 +1,1 @@
-"""The portal's pages: read the request, one call, show the result."""
+"""The portal's pages: each view reads the request, makes one call, and shows the result."""

@@ -2,11 +2,10 @@
 
 A mutant is killed if the tests of its module fail. Each other mutant must be listed in `equivalent.py`. Killed mutants
 are recorded in .local/mutants, so that an interrupted run continues where it stopped, and a run after new tests tries
-only the survivors. A changed module starts from the beginning.
+only the survivors. A module whose code changed starts from the beginning; its comments and docstrings do not matter.
 """
 
 import argparse
-import hashlib
 import os
 import random
 import shutil
@@ -18,7 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.mutants.equivalent import EQUIVALENT
-from tests.mutants.making import Mutant, mutants
+from tests.mutants.making import Mutant, identity, mutants
 from tests.mutants.modules import MODULES
 
 ROOT = Path(__file__).parents[2]
@@ -32,17 +31,12 @@ class Known:
     """The mutants of the present version of a module that earlier runs killed."""
 
     def __init__(self, module: str, code: str) -> None:
-        digest = hashlib.sha256(code.encode()).hexdigest()[:12]
-        self.path = KEPT / f"{module.replace('/', '.')}.{digest}.killed"
+        self.path = KEPT / f"{module.replace('/', '.')}.{identity(code)[:12]}.killed"
         self.killed = set(self.path.read_text().splitlines()) if self.path.exists() else set()
 
     def add(self, mutant: Mutant) -> None:
         with self.path.open("a") as kept:
-            kept.write(f"{name_of(mutant)}\n")
-
-
-def name_of(mutant: Mutant) -> str:
-    return hashlib.sha256(mutant.code.encode()).hexdigest()
+            kept.write(f"{identity(mutant.code)}\n")
 
 
 def main() -> int:
@@ -53,7 +47,7 @@ def main() -> int:
     found = [mutant for module, code in planned for mutant in mutants(module, code)]
     assert len(found) <= AT_MOST, f"{len(found)} mutants, more than {AT_MOST}"
     known = {module: Known(module, code) for module, code in planned}
-    left = [mutant for mutant in found if name_of(mutant) not in known[mutant.module].killed]
+    left = [mutant for mutant in found if identity(mutant.code) not in known[mutant.module].killed]
     tried = random.Random(1).sample(left, min(asked.at_most, len(left)))
     print(f"{len(found)} mutants, {len(found) - len(left)} killed before, {len(tried)} tried now.")
     survived = _try_all(tried, known)

@@ -1,5 +1,7 @@
 """Makes the mutants of a module: one small change each, by cosmic-ray's operators."""
 
+import ast
+import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -49,6 +51,18 @@ def mutants(module: str, code: str) -> Iterator[Mutant]:
                 seen.add(changed)
                 found.append(_mutant(module, code, changed))
     yield from sorted(found, key=lambda mutant: mutant.number)
+
+
+def identity(code: str) -> str:
+    """Return a digest of the code without its comments and docstrings."""
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
 def _mutant(module: str, code: str, changed: str) -> Mutant:

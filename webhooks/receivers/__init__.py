@@ -1,1 +1,1 @@
-"""Receivers of webhooks for merchants to copy, one a language, and signed vectors for a receiver in any other."""
+"""Webhook receivers for merchants to copy, one per language, and signed vectors for any other language."""

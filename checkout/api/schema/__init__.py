@@ -1,1 +1,1 @@
-"""What the OpenAPI document says about the merchant API of checkouts."""
+"""The part of the OpenAPI document about the merchant API of checkouts."""

@@ -1,4 +1,4 @@
-"""The endpoints of the checkout API, as its document describes them (rule api.document)."""
+"""Endpoints of the checkout API, as the OpenAPI document describes them (rule api.document)."""
 
 from checkout.api import serializers, views
 from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse

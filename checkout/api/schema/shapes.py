@@ -1,6 +1,7 @@
-"""The shapes of answers and events, as the API's document describes them; `presentation` and `events` build them.
+"""Shapes of answers and events, as the API's document describes them.
 
-A shape is the names of its fields, each a row of config/openapi/field_table.py: `name?` may be null, `[name]` missing.
+`presentation` and `events` build them. A shape is a list of field names, each a row of
+config/openapi/field_table.py. `name?` can be null, and `[name]` can be missing.
 """
 
 from checkout.states import PAID, Status
@@ -25,14 +26,15 @@ SHAPES = {
     "OptInCustomer": "name? email phone?",
     "OptIn": "email_marketing? sms_marketing? opted_in_at placement text_version",
 }
-# The shape of each event's `data` (rules event.*); None: an object that a receiver may ignore.
+# The shape of each event's `data` (rules event.*). None means an object that a receiver can ignore.
 EVENT_DATA: dict[EventType, str | None] = {
     EventType.AUTHORIZED: "AuthorizedData",
     EventType.VOIDED: "VoidedData",
     EventType.OPTED_IN: "OptedInData",
     EventType.TEST: None,
 }
-# Fields that only some statuses have (rule read.fields): where they always are, and where they may be.
+# Fields that only some statuses have (rule read.fields): those that are always present, and those that can be
+# present.
 ALWAYS: dict[str, tuple[Status, ...]] = {
     "payable_until": (Status.CREATED, Status.EXPIRED),
     "expired_at": (Status.EXPIRED,),

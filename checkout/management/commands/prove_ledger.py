@@ -11,7 +11,7 @@ from checkout.proof.proving import Breach
 from config.lib import clock
 from payments.discrepancies import kinds
 
-QUIET_SECONDS = 10  # between two lines that tell how far it is
+QUIET_SECONDS = 10  # between two lines of progress
 
 
 class Command(BaseCommand):
@@ -70,7 +70,10 @@ class Command(BaseCommand):
 
 
 def _next(run: ProofRun) -> str:
-    """Say what comes next: of ids, which are UUIDv7, the time at which they were made."""
+    """Return what the run proves next.
+
+    For checkouts, it gives the date on which they were made, because their ids are UUIDv7.
+    """
     if run.next_uuid is None:
         return "the ledger's sums"
     return f"checkouts of {clock.made_at(run.next_uuid):%Y-%m-%d}"

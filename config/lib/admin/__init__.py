@@ -1,1 +1,1 @@
-"""What every page of the admin is made of: read-only lists, columns, panels, actions that ask first."""
+"""The parts of every admin page: read-only lists, columns, panels, actions that ask for confirmation."""

@@ -1,1 +1,1 @@
-"""The database as a whole: a replica and how far it is behind, what a silent one may cost, partitions by time."""
+"""The database as a whole: the replica and its lag, time limits, partitions by time."""

@@ -1,1 +1,1 @@
-"""What a process does about itself: measuring, and giving signs of life."""
+"""What a process does about itself: metrics, traces, signs of life."""

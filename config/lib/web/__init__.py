@@ -1,1 +1,1 @@
-"""Requests and answers below the level of any app: bodies, addresses, cookies, origins, request ids, error pages."""
+"""HTTP below the level of any app: bodies, addresses, cookies, origins, request ids, error pages."""

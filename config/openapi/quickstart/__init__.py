@@ -1,1 +1,1 @@
-"""The first five minutes of a merchant's developer, one program a language: token, order, capture, refund."""
+"""Quick starts for a merchant's developer, one program per language: token, order, capture, refund."""

@@ -12,7 +12,7 @@ LONGEST_REASON = 32
 
 
 class NotSent(Exception):
-    """The carrier does not say that it took the message. `reason` is a word for operators, of no person and code."""
+    """The carrier did not confirm the message. `reason` for operators has no personal data and no code."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -20,26 +20,26 @@ class NotSent(Exception):
 
 
 class NotTaken(NotSent):
-    """The carrier surely has not taken it, and may a little later: it is out of reach, or has too much to do."""
+    """The carrier has not accepted the message and might accept it later: it is unreachable or overloaded."""
 
 
 class Refused(NotSent):
-    """The carrier has not taken it and never will: the number, the sender or the account is wrong."""
+    """The carrier rejects the message for good: the number, the sender or the account is wrong."""
 
 
 class InDoubt(NotSent):
-    """The carrier may have taken it: the answer was lost, or says nothing."""
+    """The carrier might have accepted the message: the answer was lost or is unclear."""
 
 
 class Sender(Protocol):
-    """Sends SMS messages. A thread waits for it, so it must give up by itself within half a minute."""
+    """Sends SMS messages. A thread waits for it, so it must give up within 30 seconds."""
 
     shows_codes: bool
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send `text` to an E.164 number. A `key` comes again only after NotTaken.
+        """Send `text` to an E.164 number. The caller repeats a `key` only after NotTaken.
 
-        Raises NotTaken, Refused, InDoubt; anything else that it raises counts as InDoubt.
+        Raises NotTaken, Refused, InDoubt. The caller treats any other exception as InDoubt.
         """
 
 
@@ -51,7 +51,7 @@ def current() -> Sender:
 
 
 def require() -> None:
-    """Raise ImproperlyConfigured, with a sentence, if the sender cannot be made."""
+    """Raise ImproperlyConfigured, with a sentence, if the sender cannot be created."""
     try:
         current()
     except ImportError:

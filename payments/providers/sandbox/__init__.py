@@ -1,1 +1,1 @@
-"""The sandbox bank: a complete provider with books, cards and pages of its own."""
+"""The sandbox bank: a complete provider with its own books, cards and pages."""

@@ -1,4 +1,7 @@
-"""The sandbox bank's calls, idempotent by key: play money is held, taken, released, given back (rule sandbox.bank)."""
+"""The sandbox bank's calls, idempotent by key: they hold, capture, release and refund play money.
+
+Rule sandbox.bank.
+"""
 
 import secrets
 from collections.abc import Sequence
@@ -30,7 +33,7 @@ def open_session(*, subject: UUID, return_url: str, page: dict[str, Any]) -> UUI
 
 
 def tokenise(*, subject: UUID, number: str) -> str:
-    """Return a single-use token for a test card, good for `subject` alone. Raises UnknownCard."""
+    """Return a single-use token for a test card, valid only for `subject`. Raises UnknownCard."""
     card = CARDS.get(number)
     if card is None:
         raise UnknownCard
@@ -52,12 +55,12 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     """
     with transaction.atomic():
         token = _spent(card_token, subject)
-        if token is None:  # the same call may be here twice at the same time
+        if token is None:  # the same call might run twice at the same time
             made = journal.CHARGE.first(charge["payment"])
             repeated = journal.answered(journal.lines(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
         state, verdict = _first_state(BY_LAST4[token.last4])
-        if state != Charge.State.CHALLENGED:  # nobody goes anywhere whence they would be led back
+        if state != Charge.State.CHALLENGED:  # without a challenge, the payer needs no way back
             charge = charge | {"return_url": ""}
         made = Charge.objects.create(
             token=token.pk, subject=subject, last4=token.last4, state=state, **charge
@@ -66,14 +69,14 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
 
 
 class _Token(NamedTuple):
-    """What is charged of a token."""
+    """The parts of a token that a charge needs."""
 
     pk: UUID
     last4: str
 
 
 def _spent(card_token: str, subject: UUID) -> _Token | None:
-    """Use up a token that is good for this subject, and return it; None if there is none, or no longer."""
+    """Use up and return a token that is valid for this subject, or return None if there is no unused one."""
     with connection.cursor() as cursor:
         cursor.execute(_SPEND, [crypto.digest(card_token), subject])
         row = cursor.fetchone()
@@ -95,9 +98,9 @@ def _first_state(card: TestCard) -> tuple[Charge.State, Verdict]:
 
 
 def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
-    """Confirm or refuse the authorization under `key` for the payer, once; return its charge, if there is one.
+    """Confirm or refuse the authorization under `key` for the payer, once. Return its charge, or None.
 
-    One that is answered already, or given up by the caller, stays as it is.
+    If it is already answered, or the caller has given it up, it stays unchanged.
     """
     with transaction.atomic():
         call = Call.objects.filter(key=key, kind="authorize").first()
@@ -114,7 +117,7 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
 
 
 def capture(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
-    """Take the held money, at once or `later`."""
+    """Capture the held money, at once or `later`."""
     return _act(key, "capture", payment, later)
 
 
@@ -145,7 +148,7 @@ def _act(key: UUID, kind: str, payment: UUID, later: Later | None) -> Outcome:
 
 
 def _why_not(kind: str, charge: Charge, lines: Sequence[Call]) -> str:
-    """Return why a charge's money cannot be taken or released, "" if it can."""
+    """Return why a charge's money cannot be captured or released, or "" if it can."""
     pending = [line.kind for line in lines if line.verdict == Verdict.PENDING]
     if charge.state == Charge.State.CAPTURED or (kind == "capture" and charge.state != Charge.State.HELD):
         return f"already_{charge.state}"
@@ -162,7 +165,7 @@ def refund(
 ) -> Outcome:
     """Accept a refund of `amount` minor units, which settles or fails after SANDBOX_REFUND_SECONDS.
 
-    `refund` and `share` are the caller's ids of what it is for.
+    `refund` and `share` are the caller's ids of the refund or share that it is for.
     """
     with transaction.atomic():
         charge = settling.locked(payment)
@@ -186,10 +189,11 @@ def refund(
 
 
 def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> Outcome:
-    """Return what became of a call, after settling what is due on its payment.
+    """Return the outcome of a call, after settling what is due on its payment.
 
-    It is found by its key, remembered or not; a capture or void that was made in the dashboard counts as well.
-    With `is_vouched` false, it is found only while its key is remembered, and NOT_FOUND proves nothing.
+    The call is found by its key, remembered or not. A capture or void that was made in the dashboard counts
+    too. If `is_vouched` is false, the call is found only while its key is remembered, and NOT_FOUND is no
+    proof.
     """
     with transaction.atomic():
         charge = settling.locked(payment)
@@ -208,7 +212,7 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
 def refuse(
     *, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None, **_: object
 ) -> Outcome:
-    """Refuse a call; a repeated call under its key gets the same answer."""
+    """Refuse a call. A repeated call under its key gets the same answer."""
     with transaction.atomic():
         charge = settling.locked(payment)
         if charge is None:
@@ -219,9 +223,9 @@ def refuse(
 
 
 def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0, is_pending: bool = False) -> str:
-    """Capture, void or refund as staff do in the bank's own dashboard, notify the caller and return the reference.
+    """Capture, void or refund as in the bank's own dashboard, notify the caller and return the reference.
 
-    A refund with `is_pending` stays so until settling.end_refund ends it.
+    A refund with `is_pending` stays pending until settling.end_refund ends it.
     """
     key = uuid7()
     if kind == "refund":

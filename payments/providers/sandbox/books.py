@@ -1,4 +1,4 @@
-"""The bank's books: everything about one payment's money as it is now, and which payments have changed."""
+"""The bank's books: the current state of one payment's money, and the payments that have changed."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from payments.providers.sandbox.models import Call, Charge
 
 
 def movements(*, payment: UUID) -> Books:
-    """Return what the books have about a payment, after settling what is due on it. Raises fault_injection.Broken."""
+    """Return the books about a payment, after settling what is due on it. Raises fault_injection.Broken."""
     lacks_after = fault_injection.begin_reading(payment)
     settling.settle_due([payment])
     charge = journal.CHARGE.first(payment)
@@ -34,7 +34,7 @@ def _capture(lines: Sequence[Call]) -> CaptureRecord | None:
 
 
 def _is_refund(line: Call) -> bool:
-    """Whether a line is a refund that was accepted: of a refused call the books have nothing."""
+    """Return whether a line is an accepted refund. The books do not list a refused call."""
     return line.kind == "refund" and (line.verdict != Verdict.FAILED or line.settles_at is not None)
 
 
@@ -54,6 +54,6 @@ def _refund(line: Call) -> RefundRecord:
 
 
 def changed(*, since: datetime) -> Iterable[UUID]:
-    """Return the payments with a call or a dispute that is new or has changed after `since`."""
+    """Return the payments with a call or a dispute that is new or has changed since `since`."""
     calls = Call.objects.filter(changed_at__gte=since).values_list("charge__payment", flat=True)
     return list({*calls, *disputing.disputed(since=since)})

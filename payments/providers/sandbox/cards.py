@@ -1,4 +1,4 @@
-"""The sandbox bank's cards, as a table: the only numbers it knows, and what each does (rule sandbox.cards)."""
+"""The sandbox bank's cards: the only numbers that it knows, and what each does (rule sandbox.cards)."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from config.lib import crypto
 
 
 class TestCard(NamedTuple):
-    """A test card: its number, what it does in words, and the settings that make the bank do it."""
+    """A test card: its number, its effect in words, and the settings that make the bank act so."""
 
     number: str
     effect: str
@@ -58,4 +58,4 @@ _TABLE = (
     TestCard("4000000000007726", _("a refund is settled, and fails 2 s afterwards"), refund_returns_in=2),
 )
 CARDS = {card.number: card for card in _TABLE}
-BY_LAST4 = {card.last4: card for card in _TABLE}  # the digits that the bank keeps: they tell its cards apart
+BY_LAST4 = {card.last4: card for card in _TABLE}  # the bank stores these digits, which identify a card

@@ -1,4 +1,4 @@
-"""The client of the sandbox bank, which runs in this process; injected faults become errors or silence."""
+"""The client of the sandbox bank, which runs in this process. Injected faults become errors or silence."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from payments.providers.sandbox import (
 )
 from payments.providers.sandbox.models import Fault
 
-SECONDS = 5.0  # until a question counts as unanswered
+SECONDS = 5.0  # after which a request counts as unanswered
 OTHERS: dict[str, Callable[..., Any]] = {
     "open_session": bank.open_session,
     "tokenise": bank.tokenise,
@@ -38,7 +38,7 @@ OTHERS: dict[str, Callable[..., Any]] = {
 
 
 def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
-    """Make a call into which faults may be injected. Raises fault_injection.Broken, carried out or not."""
+    """Make a call that can have injected faults. Raises fault_injection.Broken, carried out or not."""
     try:
         return fault_injection.call(verb, arguments)
     except fault_injection.Broken as broken:
@@ -51,7 +51,7 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
 
 
 def ask(verb: str, /, **arguments: Any) -> Any:
-    """Make one of the OTHERS. Raises bank.UnknownCard, and ProviderUnreachable for an injected fault."""
+    """Make one of the calls in OTHERS. Raises bank.UnknownCard, ProviderUnreachable for an injected fault."""
     try:
         return OTHERS[verb](**arguments)
     except fault_injection.Broken as broken:
@@ -62,5 +62,5 @@ def ask(verb: str, /, **arguments: Any) -> Any:
 
 
 def address() -> str:
-    """Return the address under which the bank's own pages are."""
+    """Return the base address of the bank's own pages."""
     return settings.BASE_URL

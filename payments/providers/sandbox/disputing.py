@@ -1,4 +1,4 @@
-"""Disputes at the bank: a payer takes the money of a charge back, until it is decided who gets it."""
+"""Disputes at the bank: a payer takes back the money of a charge until the dispute is decided."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ TIME_TO_RESPOND = timedelta(days=7)
 
 
 def begin(charge: Charge, *, seconds: float = 0, amount: int | None = None, **facts: Any) -> Dispute:
-    """Let the payer dispute a charge, the whole of it without an `amount`, `seconds` from now."""
+    """Let the payer dispute a charge `seconds` from now. Without an `amount`, it is the whole charge."""
     opens_at = clock.now() + timedelta(seconds=seconds)
     facts = {"reason": "fraudulent", "respond_by": opens_at + TIME_TO_RESPOND} | facts
     return Dispute.objects.create(charge=charge, amount=amount or charge.amount, opens_at=opens_at, **facts)
@@ -26,15 +26,16 @@ def begin(charge: Charge, *, seconds: float = 0, amount: int | None = None, **fa
 def dispute(
     *, payment: UUID, reason: str = "fraudulent", amount: int | None = None, is_inquiry: bool = False
 ) -> str:
-    """Let the payer dispute a payment, or inquire about it, now; return the dispute's reference."""
+    """Let the payer dispute a payment now, or inquire about it. Return the dispute's reference."""
     charge = Charge.objects.get(payment=payment)
     return str(begin(charge, amount=amount, reason=reason, is_inquiry=is_inquiry).pk)
 
 
 def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
-    """Decide a dispute for the merchant or for the payer, move its money there, and notify the caller.
+    """Decide a dispute for the merchant or for the payer, move its money, and notify the caller.
 
-    Without a reference it is the payment's open dispute, or the newest. One that was decided is decided by an appeal.
+    Without a reference, decide the payment's open dispute, or else the newest one. If the dispute was decided
+    before, this is the decision of an appeal.
     """
     with transaction.atomic():
         rows = _opened(payment).select_for_update(of=("self",))
@@ -49,7 +50,10 @@ def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
 
 
 def tell_due(payments: Sequence[UUID] | None = None) -> None:
-    """Notify the caller of the disputes whose time has come; with `payments`, of theirs, whoever is at it too."""
+    """Notify the caller of disputes that have just opened.
+
+    With `payments`, notify only of their disputes, and wait for any other process that is doing so.
+    """
     due = Dispute.objects.filter(is_told=False, opens_at__lte=Now())
     with transaction.atomic():
         if payments is None:
@@ -61,14 +65,14 @@ def tell_due(payments: Sequence[UUID] | None = None) -> None:
 
 
 def taken(charge: Charge) -> int:
-    """Return what disputes have taken of a charge, in minor units; all of it while one of them is open."""
+    """Return the amount of a charge that disputes have taken, in minor units: all of it while one is open."""
     found = [row for row in _opened(charge.payment) if row.has_taken]
     is_open = any(row.status == Dispute.Status.OPEN for row in found)
     return charge.amount if is_open else sum(row.amount for row in found)
 
 
 def disputes(*, payment: UUID) -> Sequence[DisputeRecord]:
-    """Return a payment's disputes, the oldest first."""
+    """Return a payment's disputes, oldest first."""
     return [_record(row) for row in _opened(payment).select_related("charge").order_by("opens_at")]
 
 
@@ -93,7 +97,7 @@ def _record(row: Dispute) -> DisputeRecord:
 
 
 def disputed(*, since: datetime) -> list[UUID]:
-    """Return the payments with a dispute that was opened or decided after `since`."""
+    """Return the payments with a dispute that was opened or decided since `since`."""
     rows = Dispute.objects.filter(Q(opens_at__gte=since) | Q(decided_at__gte=since), opens_at__lte=Now())
     return list(rows.values_list("charge__payment", flat=True))
 

@@ -1,4 +1,4 @@
-"""Fault injection: the bank goes wrong on request, by the card that is used or by a switch that a test has set."""
+"""Fault injection: the bank fails on request, by the card that is used or by a switch that a test has set."""
 
 import time
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from payments.providers.sandbox.models import BrokenKey, Call, Fault
 from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
-LATE = timedelta(seconds=5)  # how far stale books are behind
-SILENCE = timedelta(seconds=2)  # how long nothing else is answered after a capture whose answer is lost
+LATE = timedelta(seconds=5)  # how far stale books lag behind
+SILENCE = timedelta(seconds=2)  # how long the bank answers no call after a capture whose answer is lost
 UNDONE = {Mode.DOWN, Mode.ERROR, Mode.HANG, Mode.REPLAYED_500}
 DONE = {
     Mode.DONE_THEN_HANG,
@@ -28,7 +28,7 @@ DONE = {
     Mode.DONE_REPLAYED_500,
 }
 REPLAYED = {Mode.REPLAYED_500, Mode.DONE_REPLAYED_500}
-ERRORS = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED}  # answered, but by an error
+ERRORS = {Mode.ERROR, Mode.DONE_THEN_ERROR, *REPLAYED}  # answered with an error
 PENDING = {
     Mode.PENDING: Later(3),
     Mode.PENDING_FOR_EVER: Later(None),
@@ -44,7 +44,7 @@ GARBAGE = "4242424242424242 \x00\x1b[31m\u202e" * 200
 
 
 class Broken(Exception):
-    """The call gets no usable answer, as `mode` says; only the bank's books tell whether it was carried out."""
+    """The call gets no usable answer, as `mode` says. Only the bank's books show if it was carried out."""
 
     def __init__(self, mode: Mode) -> None:
         super().__init__(mode.label)
@@ -52,7 +52,7 @@ class Broken(Exception):
 
 
 def call(verb: str, arguments: dict[str, Any]) -> Outcome:
-    """Carry out a call, with the faults of its card and of the switch that is set. Raises Broken."""
+    """Carry out a call with the faults of its card and of the switch that is set. Raises Broken."""
     is_set = _set_for(verb, arguments)
     card = is_set.card
     if card is not None:
@@ -77,7 +77,7 @@ def call(verb: str, arguments: dict[str, Any]) -> Outcome:
 
 
 def begin_reading(payment: UUID) -> datetime | None:
-    """Return the moment after which the books lack what is new, None if they are up to date. Raises Broken."""
+    """Return the moment after which the books lack new lines, or None if they are current. Raises Broken."""
     now, charge = clock.now(), journal.CHARGE.first(payment)
     if charge is not None and charge.silent_until and charge.silent_until > now:
         raise Broken(Mode.DOWN)
@@ -88,11 +88,11 @@ def begin_reading(payment: UUID) -> datetime | None:
 
 
 class _Set(NamedTuple):
-    """What makes a call go wrong: in all but tests nothing. `card` is the payment's, else that of a given token."""
+    """The faults that apply to a call. `card` is the payment's card, or else the card of the given token."""
 
-    is_broken: bool  # its key
-    is_faulty: bool  # its verb
-    is_silent: bool  # the bank about its charge, for now
+    is_broken: bool  # whether its key always gets an error; only in tests
+    is_faulty: bool  # whether a switch is set for its verb; only in tests
+    is_silent: bool  # whether the bank is silent about its charge for now
     card: TestCard | None
 
 
@@ -115,7 +115,7 @@ SELECT EXISTS (SELECT FROM bank_brokenkey WHERE key = %s),
 
 
 def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
-    """Carry out the call as the fault says."""
+    """Carry out the call with the given fault."""
     act: Callable[..., Outcome] = getattr(bank, verb)
     key, changed = arguments["key"], dict(arguments)
     if fault == Mode.NOT_ACCEPTED:
@@ -136,7 +136,7 @@ def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:
 
 
 def _spoilt(outcome: Outcome, fault: Mode | None) -> Outcome:
-    """Return the outcome, spoilt if the fault says so."""
+    """Return the outcome, with invalid values if the fault requires them."""
     if fault == Mode.NO_AMOUNT:
         words: dict[str, Any] = {"amount": "a lot"}
         return replace(outcome, **words)
@@ -147,7 +147,7 @@ def _spoilt(outcome: Outcome, fault: Mode | None) -> Outcome:
 
 
 def set_fault(*, verb: str, mode: str, times: int) -> None:
-    """Make the next `times` calls of the verb go wrong; 0 ends it."""
+    """Make the next `times` calls of the verb fail as `mode` says. If `times` is 0, end the fault."""
     Fault.objects.filter(verb=verb).delete()
     if times:
         Fault.objects.create(verb=verb, mode=Mode(mode), times=times)
@@ -173,7 +173,7 @@ def _as_the_card_does(verb: str, card: TestCard, arguments: dict[str, Any]) -> N
 
 
 def _next_fault(verb: str) -> Mode | None:
-    """Use up and return one of the verb's faults, None if a test has set none."""
+    """Use up and return one of the verb's faults, or return None if a test has set none."""
     with transaction.atomic():
         fault = Fault.objects.select_for_update().filter(verb=verb, times__gt=0).first()
         if fault is None:

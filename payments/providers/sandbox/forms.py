@@ -1,4 +1,4 @@
-"""The form for a card on the bank's own page."""
+"""The card form of the bank's own page."""
 
 import re
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ NOT_A_CODE = gettext_lazy("The code has 3 digits, 4 on American Express.")
 
 
 class CardForm(forms.Form):
-    """A test card's number, an expiry date in the future, a code of three or four digits."""
+    """A test card's number, an expiry date that has not passed, and a code of three or four digits."""
 
     number = forms.CharField(
         max_length=40,

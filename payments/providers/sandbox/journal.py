@@ -1,4 +1,4 @@
-"""The bank's journal: a line for each call, the answer that its key gets, and its notifications."""
+"""The bank's journal: a line for each call, the answer for its key, and its notifications."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
 def lines(charge: Charge) -> Sequence[Call]:
-    """Return the lines about a charge, the oldest first."""
+    """Return the lines about a charge, oldest first."""
     found = _LINES.all(charge.pk)
     for line in found:
         line.charge = charge
@@ -27,7 +27,7 @@ CHARGE = Prepared(lambda payment: Charge.objects.filter(payment=payment), UUID)
 
 
 def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
-    """Return the answer that a key has got in these lines, None if the key is new or no longer remembered."""
+    """Return the answer for a key in these lines, or None if the key is new or no longer remembered."""
     for line in reversed(known):
         if line.reference == key and line.is_remembered:
             life = timedelta(seconds=settings.SANDBOX_KEY_SECONDS)
@@ -36,14 +36,17 @@ def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
 
 
 def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
-    """Return the newest answer for the caller's reference, remembered or not, preferring one that was not refused."""
+    """Return the newest answer for the caller's reference, remembered or not.
+
+    Prefer an answer that is not a refusal.
+    """
     found = [line for line in known if line.reference == reference]
     found.sort(key=lambda line: line.verdict not in (Verdict.FAILED, Verdict.DECLINED))
     return outcome(found[-1]) if found else None
 
 
 def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
-    """Add a line and return it as an outcome. A key that is no longer remembered gets another line."""
+    """Add a line and return it as an outcome. If the key has a line that is not remembered, add another."""
     line = Call(key=key, reference=key, kind=kind, charge=charge, verdict=verdict)
     line.amount = charge.amount
     for name, value in facts.items():
@@ -55,7 +58,7 @@ def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) 
 
 
 def change(line: Call, **facts: Any) -> None:
-    """Change a line, and notify the caller."""
+    """Change a line and notify the caller."""
     for name, value in facts.items():
         setattr(line, name, value)
     line.changed_at = clock.now()
@@ -64,17 +67,17 @@ def change(line: Call, **facts: Any) -> None:
 
 
 def stop_remembering(key: UUID, payment: UUID) -> None:
-    """Stop remembering the key of calls about a payment: the next one under it is a new one. Its lines stay."""
+    """Stop remembering a key of a payment's calls: the next call under it is a new one. Its lines stay."""
     Call.objects.filter(charge__payment=payment, reference=key).update(is_remembered=False)
 
 
 def tell(call: Call) -> BankNotification:
-    """Write a notification of the call as it stands, which is sent later."""
+    """Write a notification of the call in its current state, to be sent later."""
     return BankNotification.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
 
 
 def payments(*, since: datetime) -> list[PaymentRecord]:
-    """Return the charges that were made after `since`."""
+    """Return the charges that were made since `since`."""
     return [payment(charge) for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")]
 
 

@@ -1,4 +1,4 @@
-"""The sandbox bank's own tables. They know our payments and operations only by the ids that we send."""
+"""The sandbox bank's own tables. They refer to our payments and operations only by the ids that we send."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,9 +18,10 @@ from payments.providers.sandbox.cards import BY_LAST4, TestCard
 
 
 class CardSession(PreparedModel):
-    """One visit to the bank's card page, which PostgreSQL keeps out of its log.
+    """One visit to the bank's card page, in an unlogged table.
 
-    A crash empties the table, a restore and a replica have none of it: who was at the page goes back to the order.
+    A crash of PostgreSQL empties the table, and a restored database or a replica has none of its rows. The
+    payer who was on the page then returns to the order.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -34,9 +35,10 @@ class CardSession(PreparedModel):
 
 
 class CardToken(PreparedModel):
-    """A card entered once for one subject, good for one charge, which keeps the card. The number is never stored.
+    """A card that was entered once for one subject, valid for one charge. The card number is never stored.
 
-    PostgreSQL keeps new ones out of its log, as it does visits: after a crash a card is entered again.
+    The charge stores the card. New tokens are in an unlogged table, like visits. After a crash of PostgreSQL,
+    the payer enters the card again.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -52,12 +54,12 @@ class CardToken(PreparedModel):
         return f"{self.brand} {self.last4}"
 
     def table_of_new(self) -> str:
-        """Return the table beside its own that is not logged: 0007_tokens_are_not_logged."""
+        """Return the name of the unlogged table for new rows (0007_tokens_are_not_logged)."""
         return f"{self._meta.db_table}_unlogged"
 
 
 class Charge(PreparedModel):
-    """A card's money: held, taken, released."""
+    """The money of a card for one payment, which the bank holds, captures or releases."""
 
     class State(models.TextChoices):
         DECLINED = "declined"
@@ -93,7 +95,7 @@ class Charge(PreparedModel):
 
     @property
     def card(self) -> TestCard:
-        """What its card does."""
+        """Return its test card, which says what the bank does."""
         return BY_LAST4[self.last4]
 
     @property
@@ -103,7 +105,7 @@ class Charge(PreparedModel):
 
     @property
     def shown_card(self) -> Card:
-        """Its card as callers are told."""
+        """Return its card as callers see it."""
         return Card(self.card.brand, self.card.last4, self.card.fingerprint)
 
 
@@ -151,9 +153,9 @@ class Call(PreparedModel):
 
 
 class Dispute(models.Model):
-    """A payer has disputed a charge: its money is taken back until the dispute is decided.
+    """A payer's dispute of a charge. The charge's money is withdrawn until the dispute is decided.
 
-    An inquiry takes nothing until it is lost. An appeal decides a dispute again.
+    An inquiry withdraws no money until it is lost. An appeal decides a dispute again.
     """
 
     class Status(models.TextChoices):
@@ -187,17 +189,17 @@ class Dispute(models.Model):
 
     @property
     def moves(self) -> Sequence[datetime]:
-        """Return when it moved its money: taken first, then by turns given back and taken again."""
+        """Return when it moved its money: first withdrawn, then alternately reinstated and withdrawn."""
         return [*([] if self.is_inquiry else [self.opens_at]), *self.moved_at]
 
     @property
     def has_taken(self) -> bool:
-        """Whether the payer has the money now."""
+        """Return whether the payer has the money now."""
         return len(self.moves) % 2 == 1
 
 
 class BankNotification(models.Model):
-    """A notification about a call or a dispute, sent until it is accepted, six times at most."""
+    """A notification about a call or a dispute. It is sent until it is accepted, at most six times."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     call = models.ForeignKey(Call, on_delete=models.PROTECT, null=True, blank=True)
@@ -216,7 +218,7 @@ class BankNotification(models.Model):
 
 
 class BrokenKey(models.Model):
-    """An idempotency key whose every call is answered with the same error 500."""
+    """An idempotency key under which every call gets the same error 500."""
 
     key = models.UUIDField(primary_key=True)
 
@@ -225,7 +227,7 @@ class BrokenKey(models.Model):
 
 
 class Fault(models.Model):
-    """A switch for tests: the next `times` calls of `verb` go wrong as `mode` says."""
+    """A switch for tests: the next `times` calls of `verb` fail as `mode` says."""
 
     class Mode(models.TextChoices):
         DOWN = "down", "the connection breaks before anything is done"

@@ -1,4 +1,4 @@
-"""The bank's notifications to its caller: signed, sent until they are accepted, at most six times."""
+"""The bank's notifications to its caller: signed, and sent until they are accepted, at most six times."""
 
 import time
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from payments.providers.sandbox import settling
 from payments.providers.sandbox.models import BankNotification
 
 HEADER = "Bank-Signature"
-_PURPOSE = "bank.notifications"  # of a message's digest
+_PURPOSE = "bank.notifications"  # the purpose of a message's digest
 TOLERANCE_SECONDS = 300
 MAX_ATTEMPTS = 6
 SECONDS = 5.0
@@ -26,14 +26,17 @@ LEASE = timedelta(seconds=10)
 
 
 def send_due() -> None:
-    """Settle what is due and send every notification whose time has come."""
+    """Settle what is due and send every due notification."""
     settling.settle_due()
     while notification := _claim():
         send(notification)
 
 
 def tell(*, payments: Sequence[UUID]) -> Sequence[Notification]:
-    """Settle what is due on these payments, and return what their caller has not heard yet. It is sent all the same."""
+    """Settle what is due on these payments, and return the notifications that are not accepted yet.
+
+    They are still sent.
+    """
     settling.settle_due(payments)
     of_these = Q(call__charge__payment__in=payments) | Q(dispute__charge__payment__in=payments)
     rows = BankNotification.objects.select_related("call__charge", "dispute__charge")
@@ -45,7 +48,7 @@ def _told(notification: BankNotification) -> Notification:
 
 
 def _facts(notification: BankNotification) -> dict[str, Any]:
-    """Return what a notification says: of a dispute, only whose it is."""
+    """Return a notification's content. For a dispute, it names only the payment."""
     call = notification.call
     if call is None:
         charge = notification.dispute.charge if notification.dispute else None
@@ -67,7 +70,7 @@ _WAITING = Queue(BankNotification.objects.all, "due_at")
 
 
 def send(notification: BankNotification) -> None:
-    """Send a notification once; one that is not accepted is due again, ever later."""
+    """Send a notification once. If it is not accepted, it is due again after a growing delay."""
     body = orjson.dumps(_facts(notification))
     try:
         headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
@@ -87,7 +90,7 @@ def sign(body: bytes, at: int) -> str:
 
 
 def read(header: str, body: bytes) -> Notification:
-    """Return what a message says. Raises ForgedNotification for one that is unsigned, too old or unreadable."""
+    """Return a message's content. Raises ForgedNotification if it is unsigned, too old or unreadable."""
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at, given = parts.get("t", ""), parts.get("v1", "")
     if (

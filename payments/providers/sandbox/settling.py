@@ -1,4 +1,4 @@
-"""What the bank does later: an accepted call is carried out or fails, and a settled refund may come back."""
+"""Later steps of the bank: an accepted call is carried out or fails, and a settled refund can be returned."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ CARRIED_OUT = {"capture": Charge.State.CAPTURED, "void": Charge.State.VOIDED}
 
 
 class Later(NamedTuple):
-    """When an accepted call is carried out, in seconds (None: never), and the reason if it fails then."""
+    """The seconds until an accepted call is carried out (None: never), and the reason if it then fails."""
 
     seconds: float | None
     reason: str = ""
@@ -30,9 +30,9 @@ class Later(NamedTuple):
 
 
 def settle_due(payments: Sequence[UUID] | None = None) -> None:
-    """Settle what is due on any charge, and notify the caller of it and of disputes that have opened.
+    """Settle what is due on all charges, and notify the caller of it and of newly opened disputes.
 
-    With `payments`, on their charges alone.
+    If `payments` is given, settle only their charges.
     """
     now = clock.now()
     due = Q(verdict=Verdict.PENDING, settles_at__lte=now) | Q(returns_at__lte=now)
@@ -47,7 +47,7 @@ def settle_due(payments: Sequence[UUID] | None = None) -> None:
 
 
 def locked(payment: UUID) -> Charge | None:
-    """Return a payment's charge locked. Its lines are read and written only under this lock."""
+    """Return a payment's charge, locked. Its lines are read and written only under this lock."""
     return _LOCKED.first(payment)
 
 
@@ -55,7 +55,7 @@ _LOCKED = Prepared(lambda payment: Charge.objects.select_for_update().filter(pay
 
 
 def settle(lines: Iterable[Call]) -> None:
-    """Carry out what is due among the lines of a locked charge, and notify the caller."""
+    """Carry out the due lines of a locked charge, and notify the caller."""
     waiting = [line for line in lines if line.verdict == Verdict.PENDING or line.returns_at]
     if not waiting:
         return
@@ -68,7 +68,7 @@ def settle(lines: Iterable[Call]) -> None:
 
 
 def advance(*, payments: Sequence[UUID], seconds: int) -> None:
-    """Bring everything that is still to happen to these payments `seconds` nearer, the end of a silence too."""
+    """Bring all future changes of these payments `seconds` nearer, including the end of a silence."""
     sooner = timedelta(seconds=seconds)
     charges = Charge.objects.filter(payment__in=payments, silent_until__isnull=False)
     charges.update(silent_until=F("silent_until") - sooner)
@@ -78,11 +78,11 @@ def advance(*, payments: Sequence[UUID], seconds: int) -> None:
     disputes = Dispute.objects.filter(charge__payment__in=payments)
     disputes.update(respond_by=F("respond_by") - sooner)
     unopened = disputes.filter(opens_at__gt=Now())
-    unopened.update(opens_at=Greatest(F("opens_at") - sooner, Now()))  # `changed` lists it as new
+    unopened.update(opens_at=Greatest(F("opens_at") - sooner, Now()))  # so that `changed` lists it as new
 
 
 def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
-    """End a refund now: a pending one settles, or fails with a reason; a settled one comes back."""
+    """End a refund now. A pending one settles, or fails with a reason. A settled one is returned."""
     with transaction.atomic():
         charge = locked(payment)
         lines = journal.lines(charge) if charge else []
@@ -97,7 +97,7 @@ def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
 
 
 def carry_out(kind: str, charge: Charge) -> None:
-    """Take or release the money of a locked charge."""
+    """Capture or release the money of a locked charge."""
     charge.state = CARRIED_OUT[kind]
     charge.save(update_fields=["state"])
     if kind == "capture" and charge.card.disputed_in:
@@ -105,7 +105,7 @@ def carry_out(kind: str, charge: Charge) -> None:
 
 
 def _carry_out(line: Call, now: datetime) -> None:
-    """Let a line succeed or fail. However late that is, a refund comes back only after it has been seen as settled."""
+    """Let a line succeed or fail. However late this is, a refund is first settled and only later returned."""
     charge, returns_at = line.charge, None
     if not line.fails_with and line.kind != "refund":
         carry_out(line.kind, charge)

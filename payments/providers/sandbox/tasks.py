@@ -1,4 +1,4 @@
-"""The tasks of the sandbox bank: its pump, and the clean-up of old visits and notifications."""
+"""The tasks of the sandbox bank: its pump, and the deletion of old visits and notifications."""
 
 from datetime import timedelta
 
@@ -15,14 +15,14 @@ NOTIFICATIONS_KEPT = timedelta(days=30)
 
 @shared_task
 def send_notifications() -> None:
-    """Settle what is due at the bank and send its notifications, where there is a sandbox bank."""
+    """Settle what is due at the bank and send its notifications, if there is a sandbox bank."""
     if settings.SANDBOX:
         notifications.send_due()
 
 
 @shared_task
 def delete_old_visits() -> None:
-    """Delete visits to the card page and card tokens after a day, finished notifications after thirty."""
+    """Delete card page visits and card tokens after one day, and finished notifications after thirty days."""
     a_day_ago = clock.first_id(clock.now() - VISITS_KEPT)
     batches.delete(CardSession.objects.filter(pk__lt=a_day_ago))
     batches.delete(CardToken.objects.filter(pk__lt=a_day_ago))

@@ -1,4 +1,4 @@
-"""The bank's own pages, which alone see card numbers: the card form and the payer's confirmation (3-D Secure)."""
+"""The bank's own pages, the only ones that see card numbers: the card form and 3-D Secure confirmation."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -27,7 +27,7 @@ from payments.providers.sandbox.models import Call, CardSession, Charge
 @sensitive_variables()
 @require_http_methods(["GET", "HEAD", "POST"])
 def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
-    """Ask for a card; a valid one leads back to the session's return address with its `card_token`."""
+    """Ask for a card. A valid card redirects to the session's return address with its `card_token`."""
     session = _SESSION.first(session_uuid)
     if session is None:
         raise Http404
@@ -47,13 +47,13 @@ _SESSION = Prepared(lambda pk: CardSession.objects.filter(pk=pk), UUID)
 
 
 def _speak(session: CardSession) -> None:
-    """Answer this request in the language of the page that led here, whatever the browser asks for."""
+    """Activate the language of the page that led here, regardless of the browser's language."""
     if language := session.page.get("language"):
         translation.activate(language)
 
 
 def _back(session: CardSession, number: str) -> HttpResponse:
-    """Lead back with the card's token; the browser knows then that it has given its card here (rule pay.back)."""
+    """Redirect back with the card's token, and note in a cookie that a card was given (rule pay.back)."""
     token = bank.tokenise(subject=session.subject, number=number)
     separator = "&" if "?" in session.return_url else "?"
     url = f"{session.return_url}{separator}{urlencode({'card_token': token})}"
@@ -67,7 +67,7 @@ def _cookie() -> str:
 
 
 def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
-    """Return the session's page with the form's errors and values, but never the number or the code."""
+    """Return the session's page data with the form's errors and values, but never the number or the code."""
     errors = {name: form.errors[name][0] for name in form.errors}
     return {
         **session.page,
@@ -79,15 +79,16 @@ def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
 
 @cache
 def _test_cards(_language: str | None) -> Sequence[Mapping[str, str]]:
-    """Return each card's number and what it does, in the active language."""
+    """Return each test card's number and its effect, in the active language."""
     return [{"number": card.spaced, "effect": units.whole(_(card.effect))} for card in CARDS.values()]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
-    """Ask the payer to confirm an authorization (3-D Secure); the answer leads back to the charge's return address.
+    """Ask the payer to confirm an authorization (3-D Secure).
 
-    If it was answered before, or has been given up, the page leads back at once.
+    The answer redirects to the charge's return address. If the authorization was answered before, or has been
+    given up, the page redirects at once.
     """
     call = Call.objects.filter(pk=key, kind="authorize").select_related("charge").first()
     if call is None:
@@ -111,7 +112,10 @@ def _ask(request: HttpRequest, charge: Charge) -> HttpResponse:
 
 
 def _question(charge: Charge) -> dict[str, Any]:
-    """Return what the bank knows of the payment; shop's name and language come from the session of the card page."""
+    """Return the page data of a challenge.
+
+    The shop's name and the language come from the session of the card page.
+    """
     sessions = CardSession.objects.filter(subject=charge.payer)
     session = sessions.order_by("-created_at").first()
     order = session.page.get("order", {}) if session else {}

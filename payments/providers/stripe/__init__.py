@@ -1,1 +1,1 @@
-"""Stripe: cards by its PaymentIntents, asked by its own library."""
+"""Stripe: card payments by its PaymentIntents, through its own library."""

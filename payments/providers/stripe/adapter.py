@@ -32,14 +32,14 @@ from payments.providers.stripe import (
 log = structlog.get_logger("payments.providers.stripe")
 Kind = Operation.Kind
 Change: TypeAlias = Callable[[PaymentIntentService, str, RequestOptions], stripe.PaymentIntent]
-METHODS = ["card", "link"]  # cards, the wallets that bring cards, and Link: all of them can be held
+METHODS = ["card", "link"]  # cards, wallets with cards, and Link: all of them can be held
 UNKNOWN_CALL = "payment_intent_unexpected_state"
 
 
 class StripeProvider:
-    """Implements payments.provider.Provider by Stripe's PaymentIntents, held and captured apart.
+    """Implements payments.provider.Provider with Stripe's PaymentIntents, held and captured separately.
 
-    Each is made unconfirmed and its id committed; the confirmation holds the money.
+    The service creates each PaymentIntent unconfirmed and commits its id. The confirmation holds the money.
     """
 
     urls = ""
@@ -93,7 +93,7 @@ class StripeProvider:
             asked["confirmation_token"] = card.token
         else:
             asked["payment_method"] = card.token
-        if operation.payment.kind == Payment.Kind.SHARE:  # its money is paid out to somebody else's card
+        if operation.payment.kind == Payment.Kind.SHARE:  # its money is paid to someone else's card
             asked["payment_method_options"] = {"card": {"request_three_d_secure": "any"}}
         return _changed(operation, patience, lambda service, pi, key: service.confirm(pi, asked, key))
 
@@ -116,14 +116,17 @@ class StripeProvider:
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         payment = operation.payment
         if not payment.provider_reference:
-            return intents.ABSENT  # nothing is confirmed before its id is committed
+            return intents.ABSENT  # no intent is confirmed before its id is committed
         if operation.kind == Kind.REFUND:
             return refunds.look_up(operation, seconds=patience)
         return intents.outcome(operation.kind, client.intent_of(payment, seconds=patience))
 
 
 def _allowed() -> dict[str, list[str]]:
-    """Return what the Payment Element needs. Stripe's documentation: "Security guide", Content Security Policy."""
+    """Return the origins that the Payment Element needs, by directive of the CSP.
+
+    Stripe's documentation: "Security guide", Content Security Policy.
+    """
     script = [origins.of(settings.STRIPE_SCRIPT), "https://*.js.stripe.com"]
     api = origins.of(settings.STRIPE_API)
     return {
@@ -152,11 +155,11 @@ def _changed(operation: Operation, patience: float, change: Change) -> Outcome:
 
 
 def _told(kind: str, ask: Callable[[], Outcome]) -> Outcome:
-    """Return the outcome of a call that may move money, or what Stripe's error means for it."""
+    """Return the outcome of a call that can move money, or the outcome that Stripe's error means."""
     try:
         return ask()
     except stripe.APIConnectionError:
-        raise  # silence
+        raise  # no answer: the caller counts it as unknown
     except stripe.CardError as error:
         return Outcome(Verdict.DECLINED, reason=reasons.of_decline(*reasons.named_in(error.error)))
     except stripe.StripeError as error:
@@ -164,7 +167,7 @@ def _told(kind: str, ask: Callable[[], Outcome]) -> Outcome:
 
 
 def _refused(kind: str, error: stripe.StripeError) -> Outcome:
-    """Return what an error that is not about the card means: done, refused, or not known."""
+    """Return the outcome that an error not about the card means: done, refused or unknown."""
     code, _ = reasons.named_in(error.error)
     log.warning(
         "stripe refused",
@@ -178,13 +181,13 @@ def _refused(kind: str, error: stripe.StripeError) -> Outcome:
         return _impossible(kind, code, error)
     if isinstance(error, stripe.AuthenticationError | stripe.PermissionError) and kind == Kind.AUTHORIZE:
         return Outcome(Verdict.FAILED, reason="provider_refused")
-    # A key in use (409) has an earlier call on its way, and a 5xx can be carried out later. Stripe's documentation:
-    # "Advanced error handling", "Server errors".
+    # If the key is in use (409), an earlier call is on its way. A call with a 5xx answer can be carried out
+    # later. Stripe's documentation: "Advanced error handling", "Server errors".
     return Outcome(Verdict.UNKNOWN)
 
 
 def _impossible(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:
-    """Return the outcome that the PaymentIntent in Stripe's refusal shows; FAILED if it shows none."""
+    """Return the outcome that the PaymentIntent in Stripe's refusal shows, or FAILED if it shows none."""
     intent = getattr(error.error, "payment_intent", None)
     if code == UNKNOWN_CALL and intent is not None and kind != Kind.REFUND:
         found = intents.outcome(kind, intent)

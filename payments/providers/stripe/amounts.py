@@ -1,4 +1,4 @@
-"""Amounts as Stripe counts them: mostly in minor units of ISO 4217, but not for every currency.
+"""Amounts as Stripe counts them: in minor units of ISO 4217 for most currencies, but not for all.
 
 Stripe's documentation: "Supported currencies", minimum amounts and special cases.
 """
@@ -9,14 +9,16 @@ from typing import NamedTuple
 from payments import money
 from payments.provider import AmountRule
 
-# For a currency that is not here Stripe's minimum is worth about 0.50 USD: less is refused there, not here.
+# For a currency that is not listed, Stripe's minimum is worth about 0.50 USD. Stripe refuses a smaller
+# amount; this service does not.
 MINIMUM = {
     "AED": 200, "ARS": 50, "AUD": 50, "BRL": 50, "CAD": 50, "CHF": 50, "COP": 50, "CZK": 1500, "DKK": 250,
     "EUR": 50, "GBP": 30, "HKD": 400, "HUF": 17500, "IDR": 50, "ILS": 50, "INR": 50, "JPY": 50, "KRW": 50,
     "MXN": 1000, "MYR": 200, "NOK": 300, "NZD": 50, "PHP": 50, "PLN": 200, "RON": 200, "RUB": 50, "SEK": 300,
     "SGD": 50, "THB": 1000, "USD": 50, "ZAR": 50,
 }  # fmt: skip
-# Eight digits, as the reference of PaymentIntents says. Most cards can be charged more; Link, and JCB in Japan, cannot.
+# Eight digits, as the reference of PaymentIntents says. Most cards can be charged more, but Link, and JCB in
+# Japan, cannot.
 MAXIMUM = 99_999_999
 WITHOUT_DECIMALS = frozenset(
     ("BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF")
@@ -26,7 +28,7 @@ WHOLE_UNITS_OF_100 = frozenset(("ISK", "UGX"))  # written with two decimals that
 
 
 class _Counted(NamedTuple):
-    """How Stripe counts a currency: its decimals there, and the step of an amount in that count."""
+    """Stripe's count of a currency: its number of decimals, and the step of an amount in that count."""
 
     digits: int
     step: int
@@ -41,7 +43,7 @@ def _counted(currency: str) -> _Counted:
 
 
 def rule(currency: str) -> AmountRule:
-    """Return which amounts Stripe charges, in our minor units."""
+    """Return the amounts that Stripe can charge, in our minor units."""
     minimum = max(1, ours(MINIMUM.get(currency, 1), currency))
     step = max(1, ours(_counted(currency).step, currency))
     return AmountRule(minimum=minimum, step=step, maximum=ours(MAXIMUM, currency))
@@ -53,6 +55,6 @@ def theirs(amount: int, currency: str) -> int:
 
 
 def ours(amount: int, currency: str) -> int:
-    """Return an amount that Stripe names in our minor units; `currency` as Stripe writes it, or as we do."""
+    """Return one of Stripe's amounts in our minor units. `currency` is in Stripe's spelling or in ours."""
     code = currency.upper()
     return int(Decimal(amount).scaleb(money.minor_digits(code) - _counted(code).digits))

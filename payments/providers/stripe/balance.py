@@ -1,7 +1,7 @@
-"""Stripe's balances: what each charge brought and cost, and the payout that it went with.
+"""Stripe's balances: the amount and the cost of each charge, and the payout that includes it.
 
-Stripe's documentation: "Payout reconciliation", "Balance transaction types". Payouts of the platform's
-own account are not read: Stripe does not know which merchants they are for.
+Stripe's documentation: "Payout reconciliation", "Balance transaction types". Payouts of the platform's own
+account are not read, because Stripe does not know which merchants they are for.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _FEES = frozenset(("stripe_fee", "stripe_fx_fee", "tax_fee"))
 
 
 def entries(since: datetime) -> Iterator[Entry]:
-    """Yield the lines of every account that were made since, then those of its payouts. Raises ProviderUnreachable."""
+    """Yield each account's lines since `since`, then the lines of its payouts. Raises ProviderUnreachable."""
     first = int(since.timestamp())
     for account in books.accounts():
         yield from _lines(account, {"created": {"gte": first}})
@@ -36,7 +36,7 @@ def entries(since: datetime) -> Iterator[Entry]:
 
 
 def _payouts(account: str, asked: PayoutListParams) -> Iterator[str]:
-    """Yield the ids of automatic payouts: Stripe does not say what a manual one pays out."""
+    """Yield the ids of automatic payouts. Stripe does not say which lines a manual payout pays out."""
     for payout in books.pages(account, lambda client: client.v1.payouts.list(asked)):
         if payout.automatic:
             yield payout.id
@@ -69,7 +69,7 @@ def _entry(line: stripe.BalanceTransaction, account: str, payout: str) -> Entry:
 
 
 def _ours(source: Any, account: str) -> tuple[Payment | None, UUID | None]:
-    """Return our payment that a charge, refund or dispute is about, and our capture or refund."""
+    """Return our payment that a charge, refund or dispute is about, and the id of our capture or refund."""
     payment = books.payment_of(source, account)
     if payment is None or source.object == "dispute":
         return payment, None

@@ -1,6 +1,7 @@
-"""Stripe's lists by account: the payments that were made there, and whose an object of Stripe's is.
+"""Stripe's lists by account: the payments made there, and the payment to which a Stripe object belongs.
 
-What names no payment of ours in that account is left out: another system may use it. Rule provider.accounts.
+An object that names none of our payments in that account is left out, because another system might use the
+account. Rule provider.accounts.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ log = structlog.get_logger("payments.providers.stripe")
 T = TypeVar("T", bound=stripe.StripeObject)
 Kind = Operation.Kind
 NAMES = (metadata.PAYMENT, metadata.MERCHANT, metadata.SUBJECT)
-# What a webhook endpoint is to hear.
+# The events that a webhook endpoint must receive.
 EVENTS = (
     *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
     *("payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded"),
@@ -32,9 +33,10 @@ EVENTS = (
 
 
 def payments(since: datetime) -> Iterator[PaymentRecord]:
-    """Yield every PaymentIntent made since that names a payment of ours. Raises ProviderUnreachable.
+    """Yield the PaymentIntents made since `since` that name one of our payments. Raises ProviderUnreachable.
 
-    The holder of an account can write any metadata in it. It counts only for a merchant who has or had the account.
+    The holder of an account can write any metadata there. The metadata counts only for a merchant who has or
+    had the account.
     """
     asked: PaymentIntentListParams = {
         "created": {"gte": int(since.timestamp())},
@@ -87,20 +89,24 @@ def _payment(
 
 
 def accounts() -> list[str]:
-    """Return the accounts that merchants have or had, "" for the platform's own: payments stay where they were made."""
+    """Return the accounts that merchants have or had, "" for the platform's own.
+
+    Former accounts are included because payments stay where they were made.
+    """
     former = FormerAccount.objects.values_list("provider_account", flat=True)
     return list(current_accounts().union(former))
 
 
 def current_accounts() -> QuerySet[Merchant, str]:
-    """Return the accounts that payments to come are made in, "" for the platform's own."""
+    """Return the accounts in which new payments are made, "" for the platform's own."""
     return Merchant.objects.values_list("provider_account", flat=True).distinct()
 
 
 def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T]]) -> Iterator[T]:
-    """Yield all pages of a list of an account's. Raises ProviderUnreachable.
+    """Yield the objects on all pages of an account's list. Raises ProviderUnreachable.
 
-    An account that we may no longer read yields nothing: what it lacks is reported, and the others are still read.
+    If we may no longer read a merchant's account, log the error and yield no object, so that the other
+    accounts are still read.
     """
     try:
         asks = client.of(account, seconds=client.BOOKS_SECONDS)
@@ -117,7 +123,7 @@ def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T
 
 
 def payment_of(thing: Any, account: str) -> Payment | None:
-    """Return our payment of a PaymentIntent, or of a refund or dispute that names one, None if it is not ours."""
+    """Return our payment of a PaymentIntent, or of an object that names one, or None if it is not ours."""
     intent = thing.id if thing.object == "payment_intent" else getattr(thing, "payment_intent", None)
     found = Payment.objects.filter(provider_reference=intent or "", provider_account=account)
     return found.first() if intent else None

@@ -1,4 +1,4 @@
-"""Finds our payments that have changed at Stripe. An event only names a payment: no other fact is read from it.
+"""Finds our payments that have changed at Stripe. From an event, it reads only which payment it names.
 
 Rule provider.accounts.
 """
@@ -15,7 +15,7 @@ from config.lib import batches, clock
 from payments.models import Payment
 from payments.providers.stripe import books
 
-# Every event about the money of a payment. One request can name 20.
+# All event types about the money of a payment. One request can name 20 types.
 EVENTS = (
     *("payment_intent.amount_capturable_updated", "payment_intent.canceled", "payment_intent.payment_failed"),
     *("payment_intent.processing", "payment_intent.requires_action", "payment_intent.succeeded"),
@@ -29,7 +29,7 @@ CHUNK = 500
 
 
 def changed(since: datetime) -> Iterator[UUID]:
-    """Yield our ids of the payments with an event since. Raises ProviderUnreachable.
+    """Yield our ids of the payments with an event since `since`. Raises ProviderUnreachable.
 
     If `since` is before the oldest event that Stripe lists, yield every payment.
     """
@@ -49,5 +49,5 @@ def _events(account: str, since: datetime) -> Iterator[stripe.Event]:
 
 
 def _intent_of(thing: Any) -> str:
-    """Return the PaymentIntent's id from an event's object, "" if it has none."""
+    """Return the PaymentIntent's id from an event's object, or "" if it has none."""
     return thing.id if thing.object == "payment_intent" else getattr(thing, "payment_intent", None) or ""

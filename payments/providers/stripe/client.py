@@ -1,4 +1,4 @@
-"""Asks Stripe's API by its own library: one client for each call, which ends in the seconds that its caller has."""
+"""Calls Stripe's API with Stripe's library. Each call has its own client and ends in the caller's time."""
 
 import logging
 import time
@@ -16,18 +16,20 @@ from config.lib.web import http
 from payments.models import Payment
 
 log = structlog.get_logger("payments.providers.stripe")
-ASK_SECONDS = 8.0  # for a question that moves no money
+ASK_SECONDS = 8.0  # for a request that moves no money
 BOOKS_SECONDS = 30.0  # for a page of the books, which is read at night
-BOOKS_PAUSES = (1.0, 4.0, 15.0)  # before a page is asked for again
-PAGE_SECONDS = 60.0  # after which it is not: an operator may be waiting
+BOOKS_PAUSES = (1.0, 4.0, 15.0)  # before a page is requested again
+PAGE_SECONDS = 60.0  # after this, a page is not requested again, because an operator might be waiting
 PASSING = (stripe.APIConnectionError, stripe.APIError, stripe.RateLimitError)
 T = TypeVar("T")
-logging.getLogger("stripe").setLevel(logging.CRITICAL + 1)  # it logs what it sends
+logging.getLogger("stripe").setLevel(logging.CRITICAL + 1)  # because the library logs what it sends
 
 
 class Transport(stripe.HTTPClient):
-    """Carries the library's requests, each over a connection of its own: a kept one may be dead, which would leave
-    the outcome unknown."""
+    """Carries the library's requests, each over a new connection.
+
+    A connection that was kept open might be dead, which would leave the outcome unknown.
+    """
 
     name = "aiohttp"
 
@@ -47,11 +49,11 @@ class Transport(stripe.HTTPClient):
         return answer.body.decode(errors="replace"), answer.status, answer.headers
 
     def close(self) -> None:
-        """Nothing is kept open."""
+        """Do no work, because no connection is kept open."""
 
 
 def of(account: str, *, seconds: float) -> StripeClient:
-    """Return a client for an account, "" for the platform's own; it repeats no request by itself."""
+    """Return a client for an account, "" for the platform's own. It repeats no request automatically."""
     return StripeClient(
         settings.STRIPE_SECRET_KEY,
         stripe_account=account or None,
@@ -62,16 +64,16 @@ def of(account: str, *, seconds: float) -> StripeClient:
 
 
 def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge") -> stripe.PaymentIntent:
-    """Read a payment's PaymentIntent by its id, with its charge. Raises stripe.StripeError."""
+    """Return a payment's PaymentIntent with its charge, read by its id. Raises stripe.StripeError."""
     asked: PaymentIntentRetrieveParams = {"expand": [expand]}
     intents = of(payment.provider_account, seconds=seconds).v1.payment_intents
     return intents.retrieve(payment.provider_reference, asked)
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """Return a page of the books, asked for again after each pause while Stripe is silent, busy or broken.
+    """Return a page of the books. While Stripe is silent, busy or broken, request it again after each pause.
 
-    So one page does not lose a night's whole reading. Raises stripe.StripeError.
+    One failed page therefore does not lose a whole night's reading. Raises stripe.StripeError.
     """
     deadline = Deadline.after(PAGE_SECONDS)
     for pause in BOOKS_PAUSES:

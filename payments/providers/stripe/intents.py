@@ -1,7 +1,8 @@
-"""What a PaymentIntent says about the authorization, the capture and the void of its payment.
+"""Reads from a PaymentIntent the outcomes of its payment's authorization, capture and void.
 
-Stripe's documentation: "How PaymentIntents work". One that nobody has confirmed holds no money, and its id is committed
-before: so an unknown outcome can always be looked up by the id.
+Stripe's documentation: "How PaymentIntents work". A PaymentIntent that was never confirmed holds no money,
+and its id is committed before the confirmation. An unknown outcome can therefore always be looked up by the
+id.
 """
 
 from collections.abc import Callable
@@ -14,11 +15,11 @@ from payments.provider import Card, Outcome, Verdict
 from payments.providers.stripe import amounts, reasons
 
 Kind = Operation.Kind
-ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # read by its id, it shows that the call did not arrive
+ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # the intent, read by its id, shows no such call
 
 
 def outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:
-    """Return what became of the operation of this kind; NOT_FOUND, vouched for, if the intent shows none."""
+    """Return the outcome of the operation of this kind, or a vouched NOT_FOUND if the intent shows none."""
     return _READERS[Kind(kind)](intent)
 
 
@@ -42,7 +43,10 @@ def _authorized(intent: stripe.PaymentIntent) -> Outcome:
 
 
 def _asked(intent: stripe.PaymentIntent) -> Outcome:
-    """Return the page on which the bank asks the payer; a challenge that only a script could show counts as failed."""
+    """Return the page on which the bank asks the payer.
+
+    A challenge that only a script can show counts as failed.
+    """
     action = intent.next_action
     page = action.redirect_to_url.url if action and action.redirect_to_url else None
     if not page:
@@ -87,14 +91,15 @@ def _failed(intent: stripe.PaymentIntent, reason: str) -> Outcome:
 
 
 def _was_held(intent: stripe.PaymentIntent) -> bool:
-    """Whether a cancelled intent held money before: its last charge was not declined."""
+    """Return whether a cancelled intent held money before: it has a charge that was not declined."""
     return _charge(intent) is not None and intent.last_payment_error is None
 
 
 def _charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
-    """Return the last charge, or its id where it was not asked for.
+    """Return the last charge, or only its id if the charge was not requested.
 
-    Events come in the version of the account or of the endpoint. Before 2022-11-15 an intent lists all its charges.
+    Events have the API version of the account or of the endpoint. Before version 2022-11-15, an intent lists
+    all its charges.
     """
     if "latest_charge" in intent:
         return intent.latest_charge
@@ -109,7 +114,7 @@ def _charge_id(intent: stripe.PaymentIntent) -> str:
 
 
 def card(intent: stripe.PaymentIntent) -> Card | None:
-    """Return the card's facts, as far as a wallet shows them; None while there is no charge."""
+    """Return the card's details, as far as a wallet shows them, or None while there is no charge."""
     charge = _charge(intent)
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
     if details is None:

@@ -21,7 +21,7 @@ def describe_refund(operation: Operation) -> dict[str, str]:
 
 
 def read_id(thing: Any, name: str) -> UUID | None:
-    """Return the id under a name in an object's metadata, None if there is no valid one."""
+    """Return the id under a name in an object's metadata, or None if there is no valid one."""
     written = thing.metadata
     try:
         return UUID(written[name]) if written and name in written else None

@@ -1,4 +1,4 @@
-"""Reads Stripe's books about one payment: its charge, refunds and disputes, each in its present state."""
+"""Reads Stripe's books about one payment: its charge, refunds and disputes, each in its current state."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -105,7 +105,7 @@ def _dispute(dispute: stripe.Dispute) -> DisputeRecord:
 
 
 def _status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
-    """Return the status of a dispute, None if Stripe's word for it is unknown."""
+    """Return the status of a dispute, or None if Stripe's word for it is unknown."""
     if status not in _UNDECIDED_ENDS:
         return _STATUSES.get(status)
     taken = sum(-1 if line.is_back else 1 for line in lines)
@@ -113,7 +113,7 @@ def _status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
 
 
 def _lines(dispute: stripe.Dispute) -> list[DisputeLine]:
-    """Return the balance lines that moved the disputed money, the oldest first, without fees.
+    """Return the balance lines that moved the disputed money, oldest first, without fees.
 
     Lines of the same second are sorted so that a withdrawal comes before its reversal.
     """

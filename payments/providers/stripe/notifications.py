@@ -1,4 +1,4 @@
-"""Stripe's webhooks: verified by its library, and believed as little as any other message."""
+"""Stripe's webhooks: verified by its library, and trusted as little as any other message."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,12 +12,12 @@ from payments.provider import ForgedNotification, Notification
 from payments.providers.stripe import books, intents, metadata, refunds
 
 Kind = Operation.Kind
-# What has been done last to a PaymentIntent of this status.
+# The last operation on a PaymentIntent of this status.
 _LAST = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 
 
 def read(request: HttpRequest) -> Iterator[Notification]:
-    """Yield what an event says of our payments: nothing if it is about something else. Raises ForgedNotification."""
+    """Yield what an event says about our payments, if it is about one. Raises ForgedNotification."""
     event = _verified(request.body, request.headers.get("Stripe-Signature", ""))
     thing: Any = event.data.object
     account = getattr(event, "account", None) or ""
@@ -42,7 +42,7 @@ def read(request: HttpRequest) -> Iterator[Notification]:
 
 
 def _verified(body: bytes, signature: str) -> stripe.Event:
-    """Return the event, signed by one of our endpoints' secrets. Raises ForgedNotification."""
+    """Return the event, which one of our endpoints' secrets has signed. Raises ForgedNotification."""
     for secret in settings.STRIPE_WEBHOOK_SECRETS:
         try:
             event: stripe.Event = stripe.Webhook.construct_event(body, signature, secret)

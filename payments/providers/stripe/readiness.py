@@ -1,4 +1,4 @@
-"""What is missing at Stripe for taking money, found by questions that change nothing (rule provider.check)."""
+"""Finds what is missing at Stripe for taking money, without any change there (rule provider.check)."""
 
 from collections.abc import Iterator
 
@@ -14,12 +14,12 @@ WALLETS = ("apple_pay", "google_pay", "link")
 
 
 def missing() -> Iterator[str]:
-    """Yield a sentence for each thing that is missing, with what to do. Raises ProviderUnreachable."""
+    """Yield a sentence for each thing that is missing, with the remedy. Raises ProviderUnreachable."""
     try:
         yield from _webhooks()
         for account in books.current_accounts() or [""]:
             yield from _account(account)
-            _of(account).v1.balance_transactions.list({"limit": 1})  # the key may read fees and payouts
+            _of(account).v1.balance_transactions.list({"limit": 1})  # whether the key may read fees, payouts
             yield from _wallets(account)
     except stripe.AuthenticationError:
         yield "Stripe does not know STRIPE_SECRET_KEY: take it anew from Stripe's dashboard, Developers, API keys."
@@ -30,7 +30,7 @@ def missing() -> Iterator[str]:
 
 
 def _webhooks() -> Iterator[str]:
-    """Look for a webhook endpoint that sends every event that we read to our address."""
+    """Yield what is missing of a webhook endpoint that sends all events that we read to our address."""
     wanted = settings.BASE_URL + reverse("provider_notifications")
     found = _of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
     ours = [row for row in found if row.url == wanted and row.status == "enabled"]
@@ -53,7 +53,7 @@ def _account(account: str) -> Iterator[str]:
 
 
 def _wallets(account: str) -> Iterator[str]:
-    """Wallets are shown only on hosts that are registered; cards work without."""
+    """Yield why wallets are not shown. Their hosts must be registered. Cards work without registration."""
     host = origins.host_of(settings.CHECKOUT_PAGE_URL)
     whose = f" of the account {account}" if account else ""
     found = _of(account).v1.payment_method_domains.list({"domain_name": host, "enabled": True}).data

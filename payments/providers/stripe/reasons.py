@@ -1,8 +1,8 @@
-"""Why a card was declined, in the words of this service. Stripe's documentation: "Decline codes"."""
+"""The reasons for a declined card, in the words of this service. Stripe's documentation: "Decline codes"."""
 
 from typing import Any
 
-# What a payer may be told.
+# The reasons that a payer may see.
 _KNOWN = {
     "insufficient_funds": "insufficient_funds",
     "withdrawal_count_limit_exceeded": "insufficient_funds",
@@ -11,7 +11,7 @@ _KNOWN = {
     "authentication_required": "challenge_failed",
     "payment_intent_authentication_failure": "challenge_failed",
 }
-# The card may be another's: Stripe says that nobody is to be told.
+# The card might belong to someone else. Stripe says that these reasons must not be disclosed.
 _KEPT_SECRET = frozenset(
     (
         *("fraudulent", "generic_decline", "highest_risk_level", "lost_card", "merchant_blacklist"),
@@ -22,7 +22,7 @@ DECLINED = "card_declined"
 
 
 def of_decline(code: str, decline_code: str) -> str:
-    """Return the reason for a decline; the bank's own code if it is neither known here nor to be kept secret."""
+    """Return the reason for a decline, or the bank's own code if that is neither known here nor secret."""
     said = decline_code or code
     if said in _KEPT_SECRET:
         return DECLINED
@@ -30,5 +30,5 @@ def of_decline(code: str, decline_code: str) -> str:
 
 
 def named_in(said: Any) -> tuple[str, str]:
-    """Return the code and, of a decline, the bank's own code in Stripe's error object, each "" without one."""
+    """Return the code and the bank's decline code in Stripe's error object, each "" if it is missing."""
     return (getattr(said, "code", None) or "", getattr(said, "decline_code", None) or "")

@@ -1,4 +1,4 @@
-"""What Stripe says about a refund of ours, which names the operation in its metadata."""
+"""Reads from Stripe the outcomes of our refunds. A refund names its operation in its metadata."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ GONE = (Verdict.FAILED,)
 
 
 def outcome(refund: stripe.Refund) -> Outcome:
-    """Return what became of a refund; Stripe's reasons for a failed one are our words for it too."""
+    """Return the outcome of a refund. Stripe's reason for a failed refund is taken over unchanged."""
     verdict = _VERDICTS.get(refund.status or "", Verdict.UNKNOWN)
     reason = getattr(refund, "failure_reason", None) or "refused" if verdict == Verdict.FAILED else ""
     money = amounts.ours(refund.amount, refund.currency)
@@ -28,7 +28,7 @@ def outcome(refund: stripe.Refund) -> Outcome:
 
 
 def look_up(operation: Operation, *, seconds: float) -> Outcome:
-    """Ask what became of a refund, by its id, or among those of its payment. Raises stripe.StripeError."""
+    """Return the outcome of a refund, found by its id or among its payment's. Raises stripe.StripeError."""
     payment = operation.payment
     stripe_client = client.of(payment.provider_account, seconds=seconds)
     if operation.reference:
@@ -41,13 +41,13 @@ def look_up(operation: Operation, *, seconds: float) -> Outcome:
 
 
 def of_payment(payment: Payment, stripe_client: stripe.StripeClient) -> Iterator[stripe.Refund]:
-    """Yield all refunds of a payment, also those that others made."""
+    """Yield all refunds of a payment, including those that others made."""
     asked: RefundListParams = {"payment_intent": payment.provider_reference, "limit": 100}
     yield from stripe_client.v1.refunds.list(asked).auto_paging_iter()
 
 
 def _are_all(found: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
-    """Whether the list is complete: the charge itself says how much of it was given back."""
+    """Return whether the list is complete: the charge itself says how much of it was refunded."""
     charge = client.intent_of(payment, seconds=seconds).latest_charge
     given_back = sum(refund.amount for refund in found if outcome(refund).verdict not in GONE)
     return isinstance(charge, stripe.Charge) and charge.amount_refunded == given_back

@@ -1,1 +1,1 @@
-"""Django's engine for PostgreSQL, whose pooled connections are asked whether they live only when that is in doubt."""
+"""Django's engine for PostgreSQL, which tests a pooled connection only if it might be dead."""
