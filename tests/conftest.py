@@ -31,19 +31,19 @@ from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
 
-# These start the whole service, and measure time: one process runs those that share a service, and another one those
-# with a world of their own; every other one of the thirty seeds and the gallery, which take longer than all the rest,
-# are taken by whoever is free.
+# These tests start the whole service and measure time. One process runs the tests that share a service.
+# Another process runs the tests that have their own world. The gallery and half of the thirty seeds take
+# longer than all other tests, so the next free process takes them.
 SHARING_A_SERVICE = ("tests/browser/", "tests/journeys/")
 WITH_A_WORLD = ("tests/chaos/", "tests/races/")
 PICTURED = "tests/browser/test_gallery.py"
-# Which of all addresses want a login is found out once.
+# These tests search for the addresses that require a login, which one process does once.
 ASKING_EVERYWHERE = "tests/config/bounds/test_price.py::TestAddresses"
 BESIDE = re.compile(r"thirty_seeds\[\d*[02468]\]")
 
 
 class Spread(LoadScopeScheduling):
-    """Of a run that is spread over several processes: whoever is free takes the next test."""
+    """A scheduler for a run with several processes: a process that is free takes the next test."""
 
     def _split_scope(self, nodeid: str) -> str:
         if BESIDE.search(nodeid):
@@ -58,7 +58,7 @@ class Spread(LoadScopeScheduling):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Every other process reads the modules from the end, and finds compiled what the others have read meanwhile."""
+    """Make every second process read the modules from the end: others have then compiled many of them."""
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     if int(number) % 2 and config.args == ["tests"]:
         config.args = sorted({str(path.parent) for path in Path("tests").rglob("test_*.py")}, reverse=True)
@@ -71,12 +71,12 @@ def pytest_in_one_order(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The gallery and the thirty seeds take longer than anything else: they start first."""
+    """Start the gallery and the thirty seeds first, because they take the longest."""
     items.sort(key=lambda item: not item.nodeid.startswith(PICTURED) and "thirty_seeds" not in item.name)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Say at once what has failed: a run that is ended early has told it."""
+    """Print a failure at once, so that it is not lost if the run is ended early."""
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         crash = getattr(report.longrepr, "reprcrash", None)
         print(f"\n{report.nodeid}: {crash.message if crash else report.longrepr}", file=sys.__stderr__)
@@ -88,13 +88,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
-    """The tests' database is the one that has been migrated already, in an engine of this process alone."""
+    """Use the database that has already been migrated, in this process's own engine."""
     connection.settings_dict["TEST"]["NAME"] = connection.settings_dict["NAME"]
 
 
 @pytest.fixture(scope="session")
 def django_db_keepdb() -> bool:
-    """It is kept: its engine ends with the tests."""
+    """Keep the database: its engine ends with the tests."""
     return True
 
 
@@ -107,13 +107,19 @@ def _emptied_by_deleting() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _clients_that_send_secrets() -> None:
-    """The cookie of a session holds its secret, and Django's test client would send its key."""
+    """Make Django's test client send session secrets.
+
+    The cookie of a session holds the session's secret. The client would send the session's key.
+    """
     sessions.install()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _static_files_looked_for_once() -> Iterator[None]:
-    """Each client of the tests has middleware of its own, which would look for all static files again."""
+    """Search for static files only once.
+
+    Each test client has its own middleware, which would search for all static files again.
+    """
     look = WhiteNoiseMiddleware.add_files_from_finders
     found: dict[str, Any] = {}
 
@@ -130,25 +136,28 @@ def _static_files_looked_for_once() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _passwords_cost_little(settings: Settings) -> None:
-    """A password's real hash costs a quarter of a second of CPU, by intention."""
+    """Use a fast hash for passwords: the real hash takes a quarter of a second of CPU, by design."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
 
 
 @pytest.fixture(autouse=True)
 def _no_limits(settings: Settings) -> None:
-    """Tests are faster than any merchant may be; the limits have tests of their own."""
+    """Remove the rate limits: tests are faster than any merchant can be. The limits have their own tests."""
     settings.LIMITS = dict.fromkeys(settings.LIMITS, "1000000/second")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _open_as_far_as_anybody_asks() -> None:
-    """No test's statements are counted with the look at the database's mark; those about it look anew."""
+    """Set the database to open in the cache, so that no test counts the query of the database's mark.
+
+    The tests of the mark read it again.
+    """
     opening._is_open._value, opening._is_open._read_at = True, float("inf")
 
 
 @pytest.fixture(autouse=True)
 def _switches_read_anew() -> None:
-    """What another test has stopped is open again."""
+    """Read the switches again, so that a switch that another test has stopped is open."""
     switches.read_anew()
 
 
@@ -163,7 +172,7 @@ def rival(db: None) -> Merchant:
 
 
 class Api:
-    """A merchant's backend: JSON in, JSON out, with a token."""
+    """A merchant's backend: it sends and receives JSON, with a token."""
 
     def __init__(self, merchant: Merchant, key: keys.NewClient | None = None) -> None:
         self.merchant, self.client = merchant, Client(enforce_csrf_checks=True)
@@ -208,14 +217,14 @@ def rival_api(rival: Merchant) -> Api:
 
 @pytest.fixture
 def proven(db: None) -> Iterator[None]:
-    """Whatever happens in the test, the ledger agrees with the states after it."""
+    """Check after the test that the ledger agrees with the statuses."""
     yield
     assert proving.breaches() == []
 
 
 @pytest.fixture
 def posted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bank's messages reach us in this process; the answers' statuses."""
+    """Deliver the bank's messages in this process; return the list of the responses' status codes."""
     statuses: list[int] = []
 
     def post(url: str, body: bytes, headers: dict[str, str], *, seconds: float) -> http.Response:
@@ -236,7 +245,7 @@ def unpaid(acme: Merchant) -> Checkout:
 
 @pytest.fixture
 def pay() -> Callable[..., Checkout]:
-    """Pay a checkout with a test card, as Lea does on the page; return it as it is then."""
+    """Pay a checkout with a test card, as Lea does on the page, and return it as it is after the payment."""
 
     def paid(checkout: Checkout, card: str = "4242424242424242") -> Checkout:
         token = bank.tokenise(subject=checkout.pk, number=card)
@@ -259,9 +268,10 @@ def captured(held: Checkout) -> Checkout:
 
 @pytest.fixture
 def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checkout]:
-    """Bring Acme's unpaid checkout to any status, the way that it gets there.
+    """Bring Acme's unpaid checkout to any status, by the steps that lead there.
 
-    `lapsed` is voided by time; `shared` is captured, and the first of two mates has paid what the lead has not got.
+    A `lapsed` checkout was voided when its time passed. A `shared` checkout is captured, and the first of two
+    mates has paid. The lead has not been reimbursed yet.
     """
 
     def brought(status: str) -> Checkout:
@@ -293,14 +303,14 @@ def at(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Checko
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bank that hangs is waited for as long as ever, but in smaller seconds."""
+    """Shorten the waits for a bank that hangs, without any other change."""
     monkeypatch.setattr(operations, "CALL_SECONDS", dict.fromkeys(KINDS, 0.02))
     monkeypatch.setattr(operations, "LOOK_UP_SECONDS", 0.02)
 
 
 @pytest.fixture
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Bring the unpaid checkout to the act of this kind, and let that get no clear answer, `times` times."""
+    """Bring the unpaid checkout to this kind of operation and leave it unclear `times` times."""
 
     def brought(kind: str, mode: str = "down", times: int = 1) -> Operation:
         if kind == "refund":
@@ -327,7 +337,7 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
 
 @pytest.fixture
 def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
-    """An order of a card whose refunds come back two seconds after they are settled; they have not yet."""
+    """A refunded order of a card whose refunds are returned two seconds later; not returned yet."""
     captures.capture(unpaid.merchant, pay(unpaid, RETURNS).pk, cause=CAUSE)
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     settle(unpaid)
@@ -337,7 +347,7 @@ def refunded(unpaid: Checkout, pay: Callable[..., Checkout]) -> Checkout:
 
 @pytest.fixture
 def accepted(captured: Checkout) -> Operation:
-    """A refund that the bank has accepted and about which the pump asks in an hour."""
+    """A refund that the bank has accepted and that the pump looks up in an hour."""
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     tasks.finish_operations()
     Operation.objects.filter(kind="refund").update(next_attempt_at=clock.now() + timedelta(hours=1))
@@ -348,7 +358,10 @@ def accepted(captured: Checkout) -> Operation:
 
 @pytest.fixture
 def shares(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
-    """£90.00, captured: Finn is asked for £20.00, Amy for £30.00; £40.00 stay with Lea."""
+    """The shares of a captured order of £90.00.
+
+    Finn is asked for £20.00 and Amy for £30.00. Lea keeps £40.00.
+    """
     asked = mates.split(unpaid, 2000, 3000)
     pay(unpaid)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)

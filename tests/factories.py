@@ -1,4 +1,4 @@
-"""The cast: Acme is the merchant, Rival the stranger, Lea leads, Finn is the friend."""
+"""The cast: Acme is the merchant, Rival is a stranger, Lea is the lead, Finn is the friend."""
 
 from collections import abc
 from datetime import timedelta
@@ -37,12 +37,12 @@ class CustomerFactory(DjangoModelFactory[Customer]):
     class Meta:
         model = Customer
 
-    # past the numbers of 07700 900, which people in the tests have
+    # Outside the range of 07700 900, which the people in the tests use.
     phone = Sequence(lambda number: f"+4477009{number + 1000:05d}")
 
 
 def item(**changes: Any) -> dict[str, Any]:
-    """A line of an order as the API takes it: four tickets of £22.50."""
+    """Return a line of an order as the API takes it: four tickets of £22.50."""
     line = {
         "item_ref": "ticket-1",
         "name": "Standing ticket",
@@ -55,12 +55,12 @@ def item(**changes: Any) -> dict[str, Any]:
 
 
 def line(**changes: Any) -> Item:
-    """A line of an order as it is kept."""
+    """Return a line of an order as the service stores it."""
     return Item(**{"custom_data": None} | item(**changes))
 
 
 def order(**changes: Any) -> dict[str, Any]:
-    """A creation request as the API takes it: £90.00."""
+    """Return a create request as the API takes it: £90.00."""
     fields: dict[str, Any] = {
         "merchant_order_id": "A-20417",
         "total_amount": 9000,
@@ -73,7 +73,7 @@ def order(**changes: Any) -> dict[str, Any]:
 
 
 def checkout(merchant: Merchant, **changes: Any) -> Checkout:
-    """An unpaid checkout."""
+    """Create an unpaid checkout."""
     return creation.create(merchant, Order(**order(**changes)), cause=CAUSE)
 
 
@@ -84,13 +84,13 @@ def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:
 
 
 def record(operation: Operation, outcome: Outcome) -> Recorded:
-    """Record an answer about an operation, as whoever has asked under its lease does."""
+    """Record an answer about an operation, as the process that holds its lease does."""
     checkout_uuid, lease = operation.payment.checkout_uuid, operation.lease_token
     return outcomes.record_outcome(checkout_uuid, operation.pk, outcome, lease=lease)
 
 
 def make_late(checkout: Checkout) -> None:
-    """Let the deadline that a checkout is waiting for have passed a second ago."""
+    """Make the deadline that a checkout waits for a second ago."""
     ago = clock.now() - timedelta(seconds=1)
     rows = Checkout.objects.filter(pk=checkout.pk)
     if checkout.status == "authorized":
@@ -101,12 +101,12 @@ def make_late(checkout: Checkout) -> None:
 
 
 def subscribe(merchant: Merchant, *, url: str, event_types: abc.Sequence[str] = ("*",)) -> Registered:
-    """Check where events shall go, and let them go there, as the API and the portal do."""
+    """Check a URL and subscribe the merchant's events to it, as the API and the portal do."""
     checked = checks.checked(merchant, url)
     return subscriptions.keep(merchant, url=checked, event_types=event_types, is_approved=True)
 
 
 def balances(checkout_uuid: UUID) -> dict[str, int]:
-    """What stands on each account of a checkout, in minor units."""
+    """Return the balance of each account of a checkout, in minor units."""
     rows = Posting.objects.filter(checkout_uuid=checkout_uuid).values_list("account")
     return dict(rows.annotate(balance=Sum("amount")))

@@ -1,4 +1,4 @@
-"""What Lea's mates do in the tests: they are asked for shares, pay them, and time passes at the bank."""
+"""The acts of Lea's mates in the tests: they are asked for shares and pay them; time passes at the bank."""
 
 from uuid import UUID
 
@@ -19,20 +19,20 @@ ACCOUNT_CLOSED = "4000000000005126"  # the refund fails later
 
 
 def split(checkout: Checkout, *amounts: int) -> list[PaymentRequest]:
-    """Ask a mate for each amount."""
+    """Ask one mate for each amount."""
     lead = Checkout.objects.values_list("lead", flat=True).get(pk=checkout.pk)
     sharing.split(checkout.pk, [sharing.Share(amount) for amount in amounts], lead=lead)
     return list(checkout.payment_requests.order_by("position"))
 
 
 def pay(share: PaymentRequest, card: str = FINNS, mate: Customer | None = None) -> authorizations.Paid:
-    """Let a mate's card be held, for a share; the pump has not run."""
+    """Hold a mate's card for a share; the pump has not run yet."""
     token = bank.tokenise(subject=share.pk, number=card)
     return sharing.pay(share.pk, card=CardUse(token), mate=mate or CustomerFactory.create(), cause=CAUSE)
 
 
 def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
-    """Let the pump run so many times; whatever of ours is open is due."""
+    """Run the pump so many times; each time, all open operations of the service are due."""
     for _ in range(rounds):
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
         of_checkout.exclude(purpose=Operation.Purpose.OUTSIDE).update(next_attempt_at=LONG_AGO)
@@ -40,13 +40,13 @@ def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
 
 
 def finish(operation: Operation) -> None:
-    """Let the pump take this one alone, if it is due."""
+    """Let the pump take only this operation, if it is due."""
     for claimed in due.claim(operation_uuid=operation.pk):
         doubt.finish(claimed)
 
 
 def settled(share: PaymentRequest) -> str:
-    """Let the pump run until nothing is open; return the share's status then."""
+    """Run the pump until no operation is open, and return the status of the share."""
     of_checkout = Operation.objects.filter(payment__checkout_uuid=share.checkout_id, ended_at=None)
     for _ in range(20):
         if not of_checkout.exists():
@@ -57,7 +57,7 @@ def settled(share: PaymentRequest) -> str:
 
 
 def borne(order: Checkout) -> dict[str, int]:
-    """What each card has paid and not got back, by last 4."""
+    """Return the amount that each card has paid and not got back, by last 4."""
     payments = Payment.objects.filter(checkout_uuid=order.pk).values_list("pk", flat=True)
     rows = Charge.objects.filter(payment__in=list(payments), state="captured")
     return {row.last4: row.amount - row.refunded_amount for row in rows}

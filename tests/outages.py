@@ -1,4 +1,4 @@
-"""What a provider that fails does in the tests: it breaks down, is overheard; time passes, and the pump asks again."""
+"""A provider that fails: the tests break it, record its calls, let time pass, and run the pump again."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -28,7 +28,7 @@ def break_down(verb: str, mode: str, times: int = 1) -> None:
 
 
 def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
-    """What the bank is asked from now on, whether it answers or not."""
+    """Record each call to the bank from this moment on, whether or not the bank answers it."""
     asked: list[tuple[str, UUID]] = []
     answer = fault_injection.call
 
@@ -41,7 +41,7 @@ def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
 
 
 def pump() -> None:
-    """Let the pump run at a moment when everything that is open is due."""
+    """Run the pump at a moment when all open operations are due."""
     Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
     tasks.finish_operations()
 
@@ -52,7 +52,7 @@ def pass_time(operation: Operation, **span: float) -> None:
 
 
 def seen(checkout: Checkout) -> tuple[str, str, str]:
-    """How the checkout, its newest payment and the bank's newest charge stand."""
+    """Return the states of the checkout, of its newest payment and of the bank's newest charge."""
     checkout.refresh_from_db()
     payment, charge = Payment.objects.latest("created_at"), Charge.objects.order_by("-id").first()
     return checkout.status, payment.status, charge.state if charge else ""
@@ -63,7 +63,7 @@ def events() -> list[str]:
 
 
 def leave_in_doubt(checkout: Checkout) -> Operation:
-    """Let a capture of a held checkout stay without any answer."""
+    """Leave a capture of a held checkout without any answer."""
     for verb in ("capture", "look_up"):
         fault_injection.set_fault(verb=verb, mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):

@@ -1,4 +1,4 @@
-"""What payers and banks do in the tests without us: disputes, and refunds that come back."""
+"""The acts of payers and banks outside the service: disputes and returned refunds."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ RETURNS = "4000000000007726"
 
 
 def dispute(payment: Payment | None, amount: int | None = None) -> Dispute:
-    """Let a payer dispute, all of it without an amount; the bank tells, and we ask."""
+    """Dispute a payment, or only an amount of it; the bank notifies the service, which asks the bank."""
     assert payment is not None
     client.ask("dispute", payment=payment.pk, amount=amount)
     hear()
@@ -42,7 +42,7 @@ def balances(checkout: Checkout) -> dict[str, int]:
 
 
 def settle(checkout: Checkout) -> None:
-    """Let the bank settle what it has accepted, and nothing come back yet."""
+    """Let the bank settle the calls that it has accepted, before any refund is returned."""
     mates.pump(checkout.pk)
     Call.objects.filter(verdict=Verdict.PENDING).update(settles_at=clock.now())
     mates.pump(checkout.pk)
@@ -50,7 +50,7 @@ def settle(checkout: Checkout) -> None:
 
 
 def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000) -> PaymentRequest:
-    """Let Finn pay a share, and the lead get it on a card whose refunds come back; this one has not yet."""
+    """Pay Finn's share and reimburse the lead on a card whose refunds are returned; not returned yet."""
     (share,) = mates.split(order, amount)
     captures.capture(order.merchant, pay(order, RETURNS).pk, cause=CAUSE)
     mates.pay(share)
@@ -60,7 +60,7 @@ def reimburse(order: Checkout, pay: Callable[..., Checkout], amount: int = 3000)
 
 
 def come_back(*, is_told: bool = True) -> None:
-    """Two seconds pass at the bank; it tells, and we ask."""
+    """Let two seconds pass at the bank, which notifies the service; the service asks the bank."""
     settling.advance(payments=list(Payment.objects.values_list("pk", flat=True)), seconds=3)
     if is_told:
         notifications.send_due()
@@ -71,14 +71,17 @@ def come_back(*, is_told: bool = True) -> None:
 
 
 def returned(checkout: Checkout) -> Operation:
-    """The refund of an order that was settled and came back."""
+    """Return the refund of an order that was settled and then returned."""
     back = Movement.objects.get(checkout_uuid=checkout.pk, kind=Movement.Kind.REFUND_RETURNED)
     assert back.operation_id is not None
     return Operation.objects.select_related("payment").get(pk=back.operation_id)
 
 
 def refund_outside(payment: Payment | None, amount: int, *, is_pending: bool = False) -> str:
-    """Let staff give money back in the bank's dashboard; the bank tells, and we ask. Return its reference."""
+    """Refund in the bank's dashboard, as its staff does, and return the bank's reference.
+
+    The bank notifies the service, which asks the bank.
+    """
     assert payment is not None
     reference: str = client.ask(
         "act_in_dashboard", kind="refund", payment=payment.pk, amount=amount, is_pending=is_pending
@@ -90,7 +93,7 @@ def refund_outside(payment: Payment | None, amount: int, *, is_pending: bool = F
 
 
 def ask_about(payment: Payment | None) -> None:
-    """Let the payment's books be read."""
+    """Read the payment's books."""
     assert payment is not None
     sync.sync(payment.pk)
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL means to read for a query."""
+"""PostgreSQL's plans: the tables, indexes and partitions that it would read for a query."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def scans(sql: str) -> Iterator[str]:
 
 
 def days(sql: str) -> set[str]:
-    """Return the days of the partitions that a query is planned to read, the default one left out."""
+    """Return the days of the partitions that the plan of a query reads, without the default partition."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {sql}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
@@ -32,7 +32,7 @@ def days(sql: str) -> set[str]:
 
 
 def since(moment: datetime) -> set[str]:
-    """Return the days from a moment on for which there are partitions, as `days` does."""
+    """Return the days from a moment on for which there are partitions, in the format of `days`."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r'")
         found = {name[-8:] for (name,) in cursor.fetchall() if name[-8:].isdecimal()}

@@ -1,4 +1,4 @@
-"""PgBouncer between the tests and their PostgreSQL, as config/deploy/pgbouncer.ini has it, in transaction mode."""
+"""PgBouncer between the tests and PostgreSQL, in transaction mode, as in config/deploy/pgbouncer.ini."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from config.local import children, engines, servers
 from tests import template
 
-WANTED = "THROUGH_PGBOUNCER"  # set: the service reaches PostgreSQL through one
+WANTED = "THROUGH_PGBOUNCER"  # if it is set, the service reaches PostgreSQL through PgBouncer
 FILE = Path(__file__).resolve().parents[1] / "config" / "deploy" / "pgbouncer.ini"
 PORT = 6432
 START_SECONDS = 20
@@ -22,7 +22,7 @@ START_SECONDS = 20
 
 @contextlib.contextmanager
 def before(database_url: str, folder: Path) -> Iterator[str]:
-    """Run one until the block ends, if it is wanted; yield the address at which the service finds the database."""
+    """Run PgBouncer until the block ends, if it is wanted; yield the database URL for the service."""
     if not os.environ.get(WANTED):
         yield database_url
         return
@@ -43,7 +43,7 @@ def before(database_url: str, folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def of_a_run() -> Iterator[dict[str, str]]:
-    """Yield the variables of a program that brings no database of its own, if one is wanted; else none."""
+    """Yield the environment of a program that has no database yet; empty if PgBouncer is not wanted."""
     if not os.environ.get(WANTED):
         yield {}
         return
@@ -57,7 +57,10 @@ def of_a_run() -> Iterator[dict[str, str]]:
 
 
 def _settings(folder: Path, sockets: Path) -> Path:
-    """Write the file of an installation with the addresses of this machine; the tests' role has no password."""
+    """Write an installation's configuration with the addresses of this machine.
+
+    The role of the tests has no password.
+    """
     (folder / "users.txt").write_text('"checkout" ""\n')
     text = FILE.read_text()
     for there, here in {

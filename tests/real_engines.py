@@ -1,7 +1,7 @@
-"""A pytest plugin: PostgreSQL and Valkey are up before Django reads its settings, and gone at the end.
+"""A pytest plugin that runs PostgreSQL and Valkey from before Django reads its settings until the tests end.
 
-Each process of a run that is spread over several has engines of its own; the one that spreads it tests nothing
-and has none.
+In a run with several processes, each process has its own engines. The process that distributes the tests runs
+no test and has no engines.
 """
 
 import atexit
@@ -34,7 +34,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def spreads(config: pytest.Config) -> bool:
-    """Whether this process leaves the tests to others."""
+    """Return whether this process only distributes the tests to others."""
     is_one_of_several = "PYTEST_XDIST_WORKER" in os.environ
     return bool(config.known_args_namespace.numprocesses) and not is_one_of_several
 

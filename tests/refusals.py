@@ -1,4 +1,4 @@
-"""What every refusal has in common: the envelope (rule api.error), and books in which nothing has moved."""
+"""The facts that all refusals share: the envelope (rule api.error), and books in which no row has changed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,14 +38,17 @@ MISSING: Any = _Missing()
 
 @contextmanager
 def nothing_moves() -> Iterator[None]:
-    """Fail if the block changes any row of the money and event tables; when a payment was read last is no money."""
+    """Fail if the block changes any row of the money and event tables.
+
+    The time at which a payment was read last does not count.
+    """
     before = _rows()
     yield
     assert _rows() == before
 
 
 def _rows() -> dict[str, str | None]:
-    """Every row of the books as JSON, table by table, but for when the provider's books were read."""
+    """Return the rows of the books as JSON, by table, without the time of the last sync."""
     tables = [model._meta.db_table for model in BOOKS]
     selects = [
         f"SELECT '{table}', jsonb_agg(to_jsonb(t) - 'synced_at' ORDER BY t)::text FROM {table} t"
@@ -57,7 +60,10 @@ def _rows() -> dict[str, str | None]:
 
 
 def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[str, Any]:
-    """Check the whole envelope, and that it names each of `params` (the first one in `param`); return it."""
+    """Check the whole envelope and that it names each of `params`; return the error.
+
+    The first of `params` is in `param`.
+    """
     seen = answer.request["PATH_INFO"][-80:], answer.content[:500]
     assert (answer.status_code, answer["Content-Type"]) == (status, "application/json"), seen
     body = answer.json()
@@ -76,11 +82,11 @@ def refused(answer: Any, status: int, code: str, *params: str | None) -> dict[st
 
 
 def _in_words(first: dict[str, Any], *more: dict[str, Any]) -> str:
-    """The first detail, so that a log of messages alone is useful."""
+    """Return the expected `message`: the first detail, so that a log that holds only messages is useful."""
     named = f"{first['param']}: " if first["param"] else ""
     return f"{named}{first['message']}" + (f" {len(more)} more in details." if more else "")
 
 
 def without(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields less those that are MISSING."""
+    """Return the fields without those that are MISSING."""
     return {name: value for name, value in fields.items() if value is not MISSING}

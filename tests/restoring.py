@@ -1,4 +1,4 @@
-"""A database that is put back to an earlier moment under a provider that is not: the bank's own tables stay."""
+"""A database that is restored to an earlier moment while its provider is not: the bank's tables stay."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ GROUP BY c.relname
 
 
 class Backup:
-    """Our rows as they were when it was made, in the transaction of a test."""
+    """A copy of the service's rows at the moment when it was made, in the transaction of a test."""
 
     def __init__(self) -> None:
         self.made_at = clock.now()
@@ -40,7 +40,7 @@ class Backup:
                 cursor.execute(f"CREATE UNLOGGED TABLE restored_{table} AS SELECT * FROM {table}")
 
     def restore(self) -> None:
-        """Put the rows back, on what counts as another server: the service is closed."""
+        """Restore the rows on a database that counts as another server, so that the service is closed."""
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL session_replication_role = replica")
             for table, columns in self.columns.items():
@@ -65,13 +65,13 @@ def told(order: Checkout) -> list[str]:
 
 
 def borne() -> dict[str, int]:
-    """What each card has paid and not got back, by last 4, as the bank says."""
+    """Return the amount that each card has paid and not got back, by last 4, according to the bank."""
     rows = Charge.objects.filter(state="captured").order_by("pk")
     return {row.last4: row.amount - row.refunded_amount for row in rows}
 
 
 def repaired(began: datetime) -> Repair:
-    """Repair, and see that books and provider agree, and that no card moves then or later."""
+    """Repair, and check that the books agree with the provider and that no card moves then or later."""
     before = borne()
     done = repairing.repair(began)
     assert not opening.is_closed()

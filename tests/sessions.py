@@ -1,6 +1,7 @@
-"""Django's test client, for sessions whose cookie holds the secret of which the session key is the digest.
+"""Django's test client for sessions whose cookie holds the secret; the session key is its digest.
 
-The client puts the session key into the cookie when it logs a person in or begins a session. Here it finds the secret.
+When the client logs a person in or begins a session, it puts the session key into the cookie. This module
+replaces the key by the secret.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ _secrets: dict[str, str] = {}  # of the sessions that this process has begun, by
 
 
 def install() -> None:
-    """Have Django's test client send secrets."""
+    """Make Django's test client send secrets."""
     mixin: Any = django_client.ClientMixin
     store_class: Any = SessionStore
     create, log_in, begin = store_class.create, mixin._login, mixin.session

@@ -1,4 +1,4 @@
-"""Waiting for what happens in another thread or process."""
+"""Waits for events in another thread or process."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wai
 
 
 def wait_for(condition: Callable[[], bool], *, within: float = 5) -> None:
-    """Return once it is so; fail if it is not within so many seconds."""
+    """Return once the condition is true; fail if it is not true within so many seconds."""
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end
@@ -21,7 +21,7 @@ def wait_for(condition: Callable[[], bool], *, within: float = 5) -> None:
 def waiting_for_locks() -> int:
     """Return how many connections wait for a lock.
 
-    A transaction sees the connections that its first look found, and no later one, unless it lets go of that look.
+    Within a transaction, PostgreSQL returns the connections of the first look until that snapshot is cleared.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_stat_clear_snapshot()")

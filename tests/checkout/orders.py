@@ -1,4 +1,4 @@
-"""Orders that are accepted, and orders that are refused: then nothing has moved."""
+"""Orders that the service accepts, and orders that it refuses without any change."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.refusals import nothing_moves, refused, without
 
 
 def refuse(api: Api, param: str, **changes: Any) -> dict[str, Any]:
-    """Create with changed fields; check that the field is named and nothing is made."""
+    """Create with changed fields; check that the error names the field and that no row is written."""
     with nothing_moves():
         answer = api.post("checkouts", without(order(**changes)))
         return refused(answer, 422, "validation_failed", param)
@@ -19,7 +19,7 @@ def refuse_item(api: Api, field: str, **changes: Any) -> dict[str, Any]:
 
 
 def accept(api: Api, **changes: Any) -> dict[str, Any]:
-    """Create with changed fields and return the checkout as it is read."""
+    """Create with changed fields and return the checkout as a read shows it."""
     answer = api.post("checkouts", order(**changes))
     assert answer.status_code == 201, answer.json()
     read: dict[str, Any] = api.get(f"checkouts/{answer.json()['data']['checkout_uuid']}").json()["data"]

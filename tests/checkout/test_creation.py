@@ -1,4 +1,4 @@
-"""What an order adds up to: amounts, quantities, and the currency they are in."""
+"""The sum of an order: amounts, quantities and their currency."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Silence is not an answer: what a provider leaves in doubt is brought to its end."""
+"""Silence is not an answer: an operation in doubt is brought to its end."""
 
 from typing import Any
 from uuid import UUID
@@ -141,7 +141,10 @@ class TestCapture:
 
 @pytest.mark.rule("doubt.refusal")
 class TestARefusalOfARepeatedCall:
-    """Its key may be forgotten, and what it asks for be done: the bank refuses to do it twice."""
+    """A refusal of a repeated call.
+
+    The provider may have forgotten the key after the act happened, so that it refuses to act twice.
+    """
 
     @pytest.mark.parametrize("kind", ["refund", "capture", "void"])
     def test_counts_only_if_nothing_was_done(self, in_doubt: InDoubt, kind: str) -> None:
@@ -152,7 +155,7 @@ class TestARefusalOfARepeatedCall:
         assert (operation.state, operation.attempts) == ("succeeded", 2)
 
     def test_counts_only_if_nothing_was_accepted(self, in_doubt: InDoubt) -> None:
-        """The first call was taken on for later: the second one is refused since the first one is pending."""
+        """The bank accepted the first call for later. It refuses the second because the first is pending."""
         operation = in_doubt("void", "pending_for_ever")
         Operation.objects.filter(pk=operation.pk).update(state="unknown")  # as if the answer had been lost
         break_down("void", "forgets_keys")
@@ -183,7 +186,7 @@ class TestARefusalOfARepeatedCall:
 
 @pytest.mark.rule("doubt.old_key")
 def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(held: Checkout) -> None:
-    """Its error could be stored under the key, and a hold is released once, whichever call arrives first."""
+    """The error could be stored under the key. The hold is released once, by either call."""
     break_down("void", "error", times=99)
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     keys = []
@@ -197,7 +200,7 @@ def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(hel
 def test_money_goes_back_once_though_the_key_of_its_refund_is_forgotten(
     in_doubt: InDoubt, calls: list[tuple[str, UUID]]
 ) -> None:
-    """Of a part of what was taken the bank could be asked twice, and would give it back twice."""
+    """The bank could be asked twice for a part of the captured amount, and would refund it twice."""
     operation = in_doubt("refund", "done_then_reset")
     break_down("refund", "forgets_keys")
     calls.clear()

@@ -1,4 +1,4 @@
-"""What each verb tells the merchant, field by field."""
+"""The events that each verb sends to the merchant, field by field."""
 
 import json
 from typing import Any
@@ -23,13 +23,13 @@ CARD = "4242424242424242"
 
 
 def told(event_type: str) -> dict[str, Any]:
-    """The envelope of the one event of a type."""
+    """Return the envelope of the only event of a type."""
     envelope: dict[str, Any] = json.loads(Event.objects.get(type=event_type).plain_body)
     return envelope
 
 
 def paid_by(merchant: Merchant, lead: Customer) -> Checkout:
-    """A new checkout that this customer has paid."""
+    """Create a checkout that this customer has paid."""
     checkout = factories.checkout(merchant)
     token = bank.tokenise(subject=checkout.pk, number=CARD)
     authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=CAUSE)
@@ -101,13 +101,13 @@ class TestVoided:
 
 @pytest.mark.rule("opt_in.every_tick")
 def _inside(field: dict[str, Any], things: dict[str, Any]) -> set[str]:
-    """The names of an object's own fields, none of a value's."""
+    """Return the names of an object's own fields; empty for a plain value."""
     return set(things[field["$ref"].rpartition("/")[2]]["properties"]) if "$ref" in field else set()
 
 
 class TestOptedIn:
     def test_has_the_fields_of_its_table(self) -> None:
-        """As the API's document tells them."""
+        """The fields are those in the API's document."""
         things = described.document()["components"]["schemas"]
         fields = things[shapes.EVENT_DATA[EventType.OPTED_IN]]["properties"]
         parts = {name: _inside(field, things) for name, field in fields.items()}

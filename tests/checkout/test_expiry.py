@@ -1,4 +1,4 @@
-"""The pump of deadlines: many checkouts in one transaction, and none of them for the sake of the others."""
+"""The pump of deadlines ends many checkouts in one transaction, and none of them holds up the others."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from webhooks.models import Delivery, Event, Subscription
 
 @pytest.fixture
 def holds(acme: Merchant, pay: Callable[..., Checkout]) -> list[Checkout]:
-    """Three checkouts whose two minutes are over, the first one's the longest ago."""
+    """Three checkouts whose two minutes are over; the first one's ended longest ago."""
     made = [pay(factories.checkout(acme)) for _ in range(3)]
     for hold in made:
         make_late(hold)
@@ -129,7 +129,7 @@ class TestLapse:
     def test_the_pump_waits_for_a_hold_that_ends_within_its_tick(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A tick is a second: found at the next one, its end would be told up to a second late."""
+        """A tick is a second: at the next tick, the end would be reported up to a second late."""
         monkeypatch.setattr(tasks, "TICK_SECONDS", 5.0)
         ends_at = clock.now() + timedelta(seconds=0.5)
         Checkout.objects.filter(pk=held.pk).update(

@@ -1,4 +1,4 @@
-"""What a provider's answer does to an order: what counts, what proves nothing, and what comes too late."""
+"""The effect of a provider's answer on an order: answers that count, prove no fact, or come too late."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ Answer = Callable[[str, Outcome], None]
 
 @pytest.mark.rule("doubt.sleeper")
 class TestALateNo:
-    """A hold that was captured by another process stays captured, whatever a sleeper has heard before."""
+    """A refusal that comes late: a hold that another process has captured stays captured."""
 
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_charge_after_the_end_is_reported_once_however_the_service_learns_of_i
 
 @pytest.fixture
 def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """Let the bank answer every call of a verb in one way, and do nothing."""
+    """Make the bank answer every call of a verb in one way, without acting."""
 
     def answers(verb: str, outcome: Outcome) -> None:
         call = fault_injection.call

@@ -1,4 +1,4 @@
-"""What becomes of a split order's amount."""
+"""The division of a split order's amount."""
 
 import pytest
 

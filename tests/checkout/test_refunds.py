@@ -12,7 +12,7 @@ from tests.factories import CAUSE
 
 
 def settle(checkout: Checkout) -> Checkout:
-    """Let the bank settle and the pump ask, as the seconds that pass would."""
+    """Let the bank settle and the pump ask, as they do after a few seconds."""
     tasks.finish_operations()
     Operation.objects.filter(state="pending").update(next_attempt_at="2020-01-01T00:00Z")
     tasks.finish_operations()

@@ -73,14 +73,14 @@ class TestTheNextLapse:
 
 
 def ends_in(held: Checkout, seconds: float) -> None:
-    """Let a hold end in so many seconds by the database's clock."""
+    """Make a hold end in so many seconds by the database's clock."""
     until = clock.now() + timedelta(seconds=seconds)
     Checkout.objects.filter(pk=held.pk).update(capture_before=until)
 
 
 @pytest.mark.rule("environment.logs")
 class TestAFailure:
-    """A row at which a pump fails has a line that says whose it is."""
+    """A failure of a pump at a row logs a line that names the merchant and the checkout."""
 
     @pytest.fixture
     def fail(self, settings: Settings, tmp_path: Path) -> Callable[[str], None]:
@@ -104,7 +104,7 @@ class TestAFailure:
         self, held: Checkout, fail: Callable[[str], None], caplog: pytest.LogCaptureFixture
     ) -> None:
         make_late(held)
-        fail("event_written")  # of all that are late together, then of this one alone
+        fail("event_written")  # once for all late checkouts together, then for this one only
         fail(f"event_written.checkout.voided.{held.pk}")
         tasks.expire_due()
         of_all, alone = lines(caplog)

@@ -1,8 +1,9 @@
-"""manage.py's commands in one process of their own: a JSON array of arguments a line in, its result a line out.
+"""A process that runs commands of manage.py: it reads a JSON array of arguments per line.
 
-`python -m tests.journeys.clerk`, in the environment of a running service. Starting Django for each command
-would take longer than the journeys themselves. `["make_merchants", "100"]` prints a JSON list of merchants whose
-people never log in: hashing their passwords as for people would take most of a second each.
+It writes the result of each on one line. `python -m tests.journeys.clerk` runs in the environment of a
+running service. A start of Django for each command would take longer than the journeys themselves.
+`["make_merchants", "100"]` prints a JSON list of merchants whose people never log in: a secure hash of each
+password would take most of a second.
 """
 
 import contextlib
@@ -23,14 +24,14 @@ CHEAP = "django.contrib.auth.hashers.MD5PasswordHasher"
 
 
 def _run(arguments: list[str]) -> dict[str, Any]:
-    """Return the command's exit code and what it printed."""
+    """Return the command's exit code and its output."""
     printed = io.StringIO()
     try:
         if arguments[0] == "make_merchants":
             return {"exit_code": 0, "printed": json.dumps(_make_merchants(int(arguments[1])))}
         with contextlib.redirect_stdout(
             printed
-        ):  # what a command's code prints itself would be taken for a result
+        ):  # otherwise the own output of a command's code would count as a result
             call_command(*arguments, stdout=printed, stderr=printed)
     except CommandError as error:
         return {"exit_code": 1, "printed": str(error)}

@@ -11,21 +11,21 @@ from tests.journeys.service import Service
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The whole of `make run`, for every journey that breaks nothing."""
+    """Run the whole of `make run`, for every journey that breaks no part of it."""
     with services.running(tmp_path_factory.mktemp("service")) as started:
         yield started
 
 
 @pytest.fixture
 def merchant(service: Service) -> Iterator[Merchant]:
-    """A merchant of this test alone; afterwards the ledger must still be proved by the states."""
+    """Create a merchant for this test only; check afterwards that the ledger agrees with the statuses."""
     yield service.new_merchant()
     service.prove_ledger()
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint of this test alone; whatever reached it must have been signed for it."""
+    """Run an endpoint for this test only; each request that reached it must be signed for it."""
     with receivers.listening() as endpoint:
         yield endpoint
     assert endpoint.refused == []
@@ -33,6 +33,6 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 def subscribed(merchant: Merchant, receiver: Receiver) -> Merchant:
-    """The merchant, whose events all go to the receiver."""
+    """Return the merchant, whose events are all sent to the receiver."""
     receiver.secrets = [merchant.subscribe(receiver.url)]
     return merchant

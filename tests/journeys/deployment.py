@@ -1,4 +1,4 @@
-"""Web, worker and beat as processes of their own on engines of their own, so that each can be broken alone."""
+"""Web, worker and beat as separate processes on separate engines, so that a test can break one of them."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ SILENT_SECONDS = 600  # ended by a restart
 
 
 class Part(NamedTuple):
-    """A process: its command, its environment, and where its code lies."""
+    """A process: its command, its environment, and the folder of its code."""
 
     command: Sequence[str]
     variables: Mapping[str, str]
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 
 class Deployment:
-    """Runs the commands that `make run` runs; nothing of it outlives the thread that started it."""
+    """A runner of the commands of `make run`; no process of it outlives the thread that started it."""
 
     def __init__(self, folder: Path, own: engines.Engines, variables: Mapping[str, str]) -> None:
         self.engines = own
@@ -44,11 +44,11 @@ class Deployment:
         self._is_redis_whole = True
 
     def fill(self) -> None:
-        """Bring the database up to date and make its first merchants."""
+        """Migrate the database and create its first merchants."""
         subprocess.run(self.seed, env=self.variables, cwd=ROOT, check=True, capture_output=True)
 
     def start(self, part: str) -> None:
-        """Start a part, with a log of its own."""
+        """Start a part, with its own log."""
         path = self._folder / f"{part}.log"
         if path.exists():
             path.rename(self._folder / f"{part}.until-{time.time_ns()}.log")
@@ -64,20 +64,20 @@ class Deployment:
             )
 
     def kill(self, part: str) -> None:
-        """End a part in the middle of whatever it does."""
+        """Kill a part in the middle of its work."""
         process = self._running.pop(part)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
     def stop(self, part: str) -> None:
-        """End a part in good order."""
+        """Stop a part in good order."""
         process = self._running.pop(part)
         process.terminate()
         process.wait(40)
 
     def ended(self, part: str, *, within: float) -> int:
-        """Return the exit code of a part that ends by itself."""
+        """Return the exit code of a part that ends without a request."""
         return self._running.pop(part).wait(within)
 
     def stop_redis(self) -> None:
@@ -85,7 +85,7 @@ class Deployment:
         self.engines.stop_redis()
 
     def silence_redis(self) -> None:
-        """Let it take connections and commands, and answer none."""
+        """Make it accept connections and commands, but answer none."""
         self._is_redis_whole = False
         with redis.Redis.from_url(self.engines.redis_url) as connection:
             connection.client_pause(SILENT_SECONDS * 1000)
@@ -95,13 +95,13 @@ class Deployment:
             connection.flushall()
 
     def one_row(self, statement: str, *parameters: str) -> Any:
-        """Return the one row of a statement, for what no API tells."""
+        """Return the only row of a statement, for facts that no API shows."""
         with psycopg.connect(self.engines.database_url) as connection:
             (row,) = connection.execute(statement, parameters).fetchall()
         return row
 
     def start_anew(self, variables: Mapping[str, str], **of_part: Mapping[str, str]) -> None:
-        """Start each part again with more variables, and those of its own; return when everything answers."""
+        """Restart each part with more variables for all parts and for this part; return when all answer."""
         for name, part in list(self.parts.items()):
             self.kill(name)
             more = {**variables, **of_part.get(name, {})}
@@ -109,7 +109,7 @@ class Deployment:
         self.make_whole()
 
     def make_whole(self) -> None:
-        """Return when everything runs and answers."""
+        """Return when all parts run and answer."""
         if not self._is_redis_whole:
             self.engines.stop_redis()
             self.engines.start_redis()
@@ -120,18 +120,18 @@ class Deployment:
         polling.until(self.is_ready, within=60, what="web and worker")
 
     def is_ready(self) -> bool:
-        """Whether web and worker answer."""
+        """Return whether web and worker answer."""
         with contextlib.suppress(requests.RequestException):
             answer = requests.get(f"{self.variables['BASE_URL']}/readyz", timeout=5)
             return answer.status_code == 200 and b" ready." in (self._folder / "worker.log").read_bytes()
         return False
 
     def group(self, part: str) -> int:
-        """Return the process group of a part that runs: it and its children."""
+        """Return the process group of a running part: the process and its children."""
         return self._running[part].pid
 
     def are_alive(self) -> bool:
-        """Whether no part has ended by itself."""
+        """Return whether no part has ended without a request."""
         return all(process.poll() is None for process in self._running.values())
 
     def end(self) -> None:
@@ -145,7 +145,7 @@ class Deployment:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
-    """Run a deployment, and a clerk beside it, until the block ends."""
+    """Run a deployment and a clerk until the block ends."""
     template.copy_to(folder)
     port, shop_port = service.free_ports()
     variables = environment.of_run(service.bare_environment(PORT=port, SHOP_PORT=shop_port), folder)
@@ -155,7 +155,7 @@ def running(folder: Path) -> Iterator[tuple[Deployment, Service]]:
     ):
         may_prepare = (
             database_url == own.database_url
-        )  # the pooler that is tested knows no prepared statements
+        )  # the tested pooler does not support prepared statements
         variables |= {"DATABASE_URL": database_url, "DATABASE_PREPARE": str(may_prepare).lower()}
         variables["REDIS_URL"] = own.redis_url
         deployment = Deployment(folder, own, variables)

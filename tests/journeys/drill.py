@@ -1,4 +1,4 @@
-"""The service with a bank of its own and a PostgreSQL that archives its log, whose machine can be lost and restored."""
+"""The service with its own bank and an archiving PostgreSQL, whose machine can be lost and restored."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ from tests.journeys import polling, service
 from tests.journeys.deployment import Deployment, Part
 from tests.journeys.service import Service
 
-PAGE = "operate.md"  # its commands make the back-up and bring it back, with the paths of this machine
+PAGE = "operate.md"  # its commands make and restore the backup, with the paths of this machine
 RESTORED_TO = re.compile(r"recovery_target_time = '.*'")
 CHARGES = """
 SELECT c.payment::text, c.subject::text, c.state,
@@ -32,7 +32,7 @@ FROM bank_charge c
 
 
 class Charge(NamedTuple):
-    """What the bank's books have of a card: whose payment, for what, its state, what the card bears, its captures."""
+    """A card in the bank's books: its payment, subject and state, the amount it bears, its captures."""
 
     payment: str
     subject: str
@@ -42,7 +42,7 @@ class Charge(NamedTuple):
 
 
 class Machine:
-    """The PostgreSQL of one machine, in a folder; `database_url` is the address that it always has."""
+    """The PostgreSQL of one machine, in a folder; its `database_url` never changes."""
 
     def __init__(self, folder: Path, sockets: Path, held: int) -> None:
         self._place = servers.Place(folder, sockets, held, durable=True)
@@ -54,7 +54,7 @@ class Machine:
         )
         for path in (folder / "archive", self._backup, self._settings):
             path.mkdir(mode=0o700)
-        with (self._cluster / "postgresql.conf").open("a") as settings:  # as Debian's has it
+        with (self._cluster / "postgresql.conf").open("a") as settings:  # as in Debian's file
             settings.write(f"include_dir = '{self._settings}'\n")
         archiving = self._here(pages.block(PAGE, "archive_command"))
         assert "archive_timeout = 60" in archiving
@@ -62,7 +62,7 @@ class Machine:
         self.server = servers.postgres(self._place)
 
     def _here(self, typed: str) -> str:
-        """Return what the page says to type with what this machine has for it."""
+        """Return the commands of the page with the paths of this machine."""
         folder = self._place.folder
         for there, here in {
             "/var/lib/postgresql/18/main": str(self._cluster),
@@ -77,22 +77,22 @@ class Machine:
         return typed
 
     def _run(self, typed: str) -> None:
-        """Type it; the server itself is started and stopped by us."""
+        """Run the commands; this class itself starts and stops the server."""
         server = next(part for part in self.server.command if part.endswith("/bin/postgres"))
         path = f"{Path(server).parent}:{servers.ENVIRONMENT['PATH']}"
         given = {"PATH": path, "PGHOST": str(self._place.sockets), "PGUSER": "checkout"}
         pages.run(f"systemctl() {{ :; }}\n{self._here(typed)}", **given)
 
     def back_up(self) -> None:
-        """Take a base back-up, while everything goes on."""
+        """Take a base backup while the service runs."""
         self._run(pages.block(PAGE, "pg_basebackup --checkpoint"))
 
     def stop(self) -> None:
-        """Stop the server that runs now."""
+        """Stop the running server."""
         self.server.stop()
 
     def lose(self) -> None:
-        """Lose the machine: whatever was not archived is gone. Another has a PostgreSQL that knows nothing."""
+        """Lose the machine with all log that was not archived; the next one has an empty PostgreSQL."""
         pid = int((self._cluster / "postmaster.pid").read_text().splitlines()[0])
         os.kill(pid, signal.SIGKILL)
         self.server.stop()
@@ -100,7 +100,7 @@ class Machine:
         self._cluster.mkdir()
 
     def restore(self, moment: str) -> None:
-        """Bring the database back as it was at that moment, under the same address."""
+        """Restore the database to its state at that moment, under the same address."""
         (day,) = self._backup.iterdir()
         typed = pages.block(PAGE, "recovery.signal").replace("<day>", day.name)
         self._run(RESTORED_TO.sub(f"recovery_target_time = '{moment}'", typed))
@@ -116,7 +116,7 @@ class Machine:
 
 
 class Drill(Deployment):
-    """A deployment whose database's machine can be lost; its bank, on engines of its own, cannot."""
+    """A deployment whose database's machine can be lost; its bank has its own engines and cannot."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Drill(Deployment):
         self.parts["bank"] = Part(command, apart)
 
     def lose_the_machine(self) -> None:
-        """Lose everything but the bank: processes, Redis, and the database with what it had not archived."""
+        """Lose all processes, Redis, and the database with the log that was not archived; keep the bank."""
         for part in set(self._running) - {"bank"}:
             self.kill(part)
         self.machine.lose()
@@ -143,7 +143,7 @@ class Drill(Deployment):
         self.flush_redis()
 
     def start_again(self) -> None:
-        """Return when all parts run that were lost, and web answers, ready or not."""
+        """Return when all lost parts run again and web answers, ready or not."""
         for part in set(self.parts) - set(self._running):
             self.start(part)
         polling.until(lambda: self.readyz() is not None, within=60, what="an answer of web")
@@ -155,7 +155,7 @@ class Drill(Deployment):
         return None
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, for what no API tells."""
+        """Return the rows of a statement, for facts that no API shows."""
         address = self._books.database_url if of_bank else self.machine.database_url
         with psycopg.connect(address, autocommit=True) as connection:
             cursor = connection.execute(statement, parameters or None)

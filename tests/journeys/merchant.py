@@ -15,7 +15,7 @@ from tests import factories
 from tests.journeys import polling
 
 Json = dict[str, Any]
-PATIENCE = 20.0  # of the HTTP client, in seconds; a test that wants quicker answers says so
+PATIENCE = 20.0  # of the HTTP client, in seconds; a test that needs faster answers checks that itself
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Credentials:
 
 
 class Merchant:
-    """Calls the service with a token of its own. Verbs return the answer's `data` and fail on any refusal."""
+    """A caller with its own token. Verbs return the answer's `data` and fail on any refusal."""
 
     def __init__(self, base_url: str, credentials: Credentials, ca: str = "") -> None:
         self.base_url, self.credentials = base_url, credentials
-        self.owner = ("", "")  # who signs in to the portal: e-mail and password
-        self.longest = 0.0  # seconds that the slowest call took
+        self.owner = ("", "")  # the portal's user: email and password
+        self.longest = 0.0  # duration of the slowest call, in seconds
         self._http = requests.Session()
         self._http.trust_env, self._http.verify = False, ca or True
         grant = {"grant_type": "client_credentials", **vars(credentials)}
@@ -42,11 +42,11 @@ class Merchant:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What authorizes a call that is made past this object."""
+        """Return the headers that authorize a call outside this object."""
         return {"Authorization": str(self._http.headers["Authorization"])}
 
     def call(self, method: str, path: str, body: Json | None = None) -> requests.Response:
-        """Return whatever the service answers at `/api/…`."""
+        """Return the service's answer at `/api/…`, also if it is an error."""
         began = time.monotonic()
         answer = self._http.request(method, f"{self.base_url}/api/{path}", json=body, timeout=PATIENCE)
         self.longest = max(self.longest, time.monotonic() - began)
@@ -78,14 +78,14 @@ class Merchant:
         return _content(self.post(f"checkouts/{checkout_uuid}/cancel", {}))
 
     def refund(self, checkout_uuid: str) -> str:
-        """Ask for a refund and return the reference it runs under."""
+        """Ask for a refund and return its reference."""
         ref = f"R-{uuid4().hex[:8]}"
         answer = self.post(f"checkouts/{checkout_uuid}/refund", {"merchant_refund_ref": ref})
         assert (answer.status_code, answer.content) == (204, b""), answer.text
         return ref
 
     def subscribe(self, url: str, *event_types: str) -> str:
-        """Register where all events, or those, go and return the signing secret."""
+        """Subscribe a URL to all events, or to those, and return the signing secret."""
         asked = {"url": url, "event_types": list(event_types) or ["*"]}
         return str(_content(self.post("webhooks/subscription", asked), 201)["signing_secret"])
 
@@ -93,7 +93,7 @@ class Merchant:
         return _content(self.post("webhooks/secret/rotate", {"revoke_previous": revoke_previous}))
 
     def log_of(self, event_id: str, *, length: int, within: float = 5) -> list[Json]:
-        """Return the log of one event's attempts, newest first, once there are `length` of them."""
+        """Return the log of one event's attempts, newest first, once it has `length` of them."""
 
         def logged() -> list[Json] | None:
             found = _content(self.call("GET", f"merchant/v1/webhooks/deliveries?event_id={event_id}"))
@@ -103,7 +103,7 @@ class Merchant:
         return polling.until(logged, within=within, what=f"attempt {length} in the delivery log")
 
     def held(self, card: str = "4242424242424242") -> str:
-        """Return a checkout that is paid for, and held."""
+        """Return a checkout that is paid and held."""
         checkout_uuid = self.create()
         assert self.pay(checkout_uuid, card)["status"] == "authorized"
         return checkout_uuid
@@ -114,7 +114,7 @@ class Merchant:
         return checkout_uuid
 
     def awaited(self, checkout_uuid: str, status: str, *, within: float) -> Json:
-        """Return the checkout once it has the status, waited for by reading it."""
+        """Read the checkout until it has the status, and return it."""
 
         def moved() -> Json | None:
             seen = self.read(checkout_uuid)
@@ -123,7 +123,7 @@ class Merchant:
         return polling.until(moved, within=within, what=f"the checkout {status}")
 
     def advanced(self, checkout_uuid: str, status: str, *, within: float = 5) -> Json:
-        """Return the checkout once it has the status, with what the bank takes its time for advanced."""
+        """Advance the checkout's time until it has the status, and return it."""
 
         def moved() -> Json | None:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/advance", {"seconds": 5})
@@ -135,7 +135,7 @@ class Merchant:
         return polling.until(moved, within=within, what=f"the checkout {status}")
 
     def at_rest(self, checkout_uuid: str, *, within: float = 5) -> Json:
-        """Return the checkout once no card operation is open on it any more."""
+        """Return the checkout once no card operation is open on it."""
 
         def rests() -> Json | None:
             seen = self.read(checkout_uuid)
@@ -168,5 +168,5 @@ def unix(timestamp: str) -> float:
 
 
 def seconds_until(timestamp: str) -> int:
-    """Return how many whole seconds have passed when the timestamp has, at least 1."""
+    """Return the whole seconds until the timestamp has passed, at least 1."""
     return max(1, math.ceil(unix(timestamp) - time.time()))

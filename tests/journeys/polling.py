@@ -1,4 +1,4 @@
-"""Waiting for something to come true, with a deadline."""
+"""Waits for a condition, with a deadline."""
 
 import time
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Seen = TypeVar("Seen")
 
 
 def until(ask: Callable[[], Seen | None], *, within: float, what: str) -> Seen:
-    """Return the first truthy answer; fail, naming what was awaited, when none has come after `within` s."""
+    """Return the first truthy answer; fail with the name of the condition if none comes in `within` s."""
     deadline = time.monotonic() + within
     while True:
         seen = ask()

@@ -1,4 +1,4 @@
-"""A merchant's webhook endpoint: a real HTTP server that verifies, keeps the raw bytes and answers as told."""
+"""A merchant's webhook endpoint: a real HTTP server that verifies, keeps the raw bytes and answers as set."""
 
 import http.server
 import threading
@@ -15,7 +15,7 @@ from webhooks import signing
 
 @dataclass(frozen=True)
 class Arrival:
-    """One POST as it came in; `envelope` is what its signature proved."""
+    """One POST as it arrived; its signature proved the `envelope`."""
 
     arrived_at: float
     headers: dict[str, str]
@@ -35,7 +35,10 @@ Answer = Callable[[Arrival], int]
 
 
 class Receiver:
-    """Verifies each delivery against `secrets` by rule signing.verify, then answers with what `answer` returns."""
+    """A receiver that verifies each delivery against `secrets` by rule signing.verify.
+
+    It then answers with the status that `answer` returns.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -49,7 +52,7 @@ class Receiver:
         self.answer = lambda arrival: status
 
     def hang(self) -> None:
-        """Take deliveries and never answer, until the receiver is closed."""
+        """Accept deliveries and never answer, until the receiver is closed."""
         self.answer = self._wait
 
     def _wait(self, arrival: Arrival) -> int:
@@ -60,7 +63,7 @@ class Receiver:
         self._released.set()
 
     def take(self, headers: dict[str, str], body: bytes) -> int:
-        """Keep what can be verified and return the status to answer with."""
+        """Keep a delivery that can be verified, and return the status of the answer."""
         now = time.time()
         try:
             envelope = signing.verify(headers.get("X-Service-Signature"), body, self.secrets, int(now))
@@ -83,7 +86,7 @@ class Receiver:
     def awaited(
         self, event_type: str, checkout_uuid: str, *, count: int = 1, within: float = 15
     ) -> list[Arrival]:
-        """Return `count` deliveries, waited for."""
+        """Wait for `count` deliveries and return them."""
 
         def enough() -> list[Arrival] | None:
             found = self.of(event_type, checkout_uuid)
@@ -107,7 +110,7 @@ def listening() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Tests look at the arrivals instead."""
+            """Log no request, because tests look at the arrivals."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
         receiver = Receiver(f"http://127.0.0.1:{server.server_port}/webhooks")

@@ -1,4 +1,4 @@
-"""The service as its users and operators meet it: an address, merchants, and the commands of manage.py."""
+"""The service as its users and operators see it: an address, merchants, and the commands of manage.py."""
 
 import contextlib
 import json
@@ -26,7 +26,10 @@ END_SECONDS = 10  # rule environment.run
 
 @dataclass(frozen=True)
 class Service:
-    """A running service; `shop_url` is empty where no demo shop runs, `ca` where the address is no https of its own."""
+    """A running service.
+
+    `shop_url` is empty without a demo shop. `ca` is empty unless the service has its own https.
+    """
 
     base_url: str
     shop_url: str
@@ -34,7 +37,7 @@ class Service:
     ca: str = ""
 
     def command(self, *arguments: str) -> str:
-        """Run a command of manage.py and return what it printed; it must exit 0."""
+        """Run a command of manage.py and return its output; it must exit 0."""
         assert self.clerk.stdin is not None and self.clerk.stdout is not None
         self.clerk.stdin.write(json.dumps(arguments) + "\n")
         self.clerk.stdin.flush()
@@ -43,7 +46,7 @@ class Service:
         return str(result["printed"])
 
     def new_merchant(self, name: str = "Acme Tickets") -> Merchant:
-        """Make a merchant with `manage.py create_merchant` and return its backend."""
+        """Create a merchant with `manage.py create_merchant` and return its backend."""
         email = f"owner-{uuid4().hex[:8]}@acme.example"
         made = json.loads(self.command("create_merchant", name, "--email", email, "--json"))
         merchant = Merchant(self.base_url, Credentials(made["client_id"], made["client_secret"]), self.ca)
@@ -51,7 +54,7 @@ class Service:
         return merchant
 
     def prove_ledger(self) -> None:
-        """Fail, naming the checkouts, if money and states disagree."""
+        """Fail with the names of the checkouts if money and statuses disagree."""
         self.command("prove_ledger")
 
 
@@ -83,7 +86,10 @@ def clerk(variables: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Service]:
-    """Run the program of `make run` with its files in the folder until the block ends; it must end whole."""
+    """Run the program of `make run` with its files in the folder until the block ends.
+
+    Check that no process and no sandbox file is left.
+    """
     with pooler.of_a_run() as more:
         with _running(folder, more) as started:
             yield started
@@ -115,7 +121,7 @@ def _running(folder: Path, more: dict[str, str]) -> Iterator[Service]:
 
 
 def _sandbox_of(process: "subprocess.Popen[bytes]", folder: Path) -> dict[str, str]:
-    """Return what the run announces, once everything answers."""
+    """Return the announcement of the run, once all of it answers."""
 
     def announced() -> bool:
         assert process.poll() is None, (folder / "run.log").read_text(errors="replace")[-3000:]

@@ -1,4 +1,4 @@
-"""What strangers send to a running service: however large, slow or broken off, it costs next to nothing."""
+"""Requests of strangers to a running service: large, slow or broken requests have almost no cost."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ MANY = 120_000_000
 LARGEST = 256 * 1024
 MULTIPART = "multipart/form-data; boundary=x"
 FILE = b'--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
-# What takes a POST without a login: pages, forms, the API, what is only read, and what is not there at all.
+# The addresses that accept a POST without a login: pages, forms, the API, read-only pages and missing pages.
 OPEN = [
     *("/pay", "/pay/phone", "/pay/language", "/pay/share/x/phone", "/pay/g/x/take", "/pay/offers/x", "/bank/card/x"),
     *("/accounts/login/", "/accounts/password/reset/", "/join/x", "/portal", "/admin/login/", "/mail"),
@@ -49,7 +49,7 @@ def head(service: Service, path: str, **headers: str) -> bytes:
 
 
 def answer_of(connection: socket.socket) -> str:
-    """Everything until the service closes the connection, which it must."""
+    """Return all bytes until the service closes the connection, which it must."""
     with connection.makefile("rb") as file:
         return file.read().decode()
 
@@ -61,7 +61,7 @@ def refused(answer: str, status: int) -> None:
 
 
 def send(connection: socket.socket, pieces: Iterable[bytes]) -> int:
-    """Send until the service takes no more; return how many bytes it took."""
+    """Send until the service accepts no more; return how many bytes it accepted."""
     sent = 0
     connection.settimeout(1)
     try:
@@ -90,7 +90,7 @@ class TestTooLarge:
         with connected(service) as connection:
             connection.sendall(head(service, "/pay/phone", Content_Type=MULTIPART, Content_Length=str(MANY)))
             pieces = itertools.chain([FILE], itertools.repeat(b"x" * 65_536, MANY // 65_536))
-            assert send(connection, pieces) < MANY / 4  # what the two kernels hold
+            assert send(connection, pieces) < MANY / 4  # the buffers of the two kernels
             assert kept() == before
 
     @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ class TestAPeerThatDawdles:
             assert "200 OK" not in answer_of(connection)
 
     def test_and_does_not_hang_up_is_not_waited_for(self, service: Service) -> None:
-        """Each of them was waited for in the thread that accepts everybody else, for two seconds."""
+        """Before, the thread that accepts connections waited two seconds for each of them."""
         with ExitStack() as held:
             for _ in range(40):
                 connection = held.enter_context(connected(service))

@@ -1,7 +1,7 @@
-"""The machine is lost under load; the database comes back as it was minutes before, the bank as it is.
+"""The machine is lost under load; the database is restored to minutes before, and the bank is unchanged.
 
-`make drill` loses five minutes; the long tests lose one. Whatever was told in the lost minutes, no card is charged or
-paid twice, and no captured order is told as voided.
+`make drill` loses five minutes; the long tests lose one. No matter which answers were given in the lost
+minutes, no card is charged or refunded twice, and no captured order is reported as voided.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ FITS = "from config import fitness; assert fitness.reason() == '', fitness.reaso
 
 
 class Shop:
-    """A merchant who remembers what it was told of each order, and customers who go on buying."""
+    """A merchant who remembers the answers about each order, and customers who continue to buy."""
 
     def __init__(self, service: Service) -> None:
         self.service, self.merchant = service, service.new_merchant()
@@ -46,7 +46,7 @@ class Shop:
         self._thread = threading.Thread(target=self._go_on, daemon=True)
 
     def _before(self) -> dict[str, list[str]]:
-        """Return orders by what will be done to them in the lost minutes."""
+        """Return orders by the acts that follow in the lost minutes."""
         shop = self.merchant
         return {
             "refund": [shop.captured() for _ in range(EACH)],
@@ -67,7 +67,7 @@ class Shop:
         self.before |= {act: [self.merchant.held() for _ in range(EACH)] for act in ("capture", "cancel")}
 
     def act(self) -> None:
-        """Do to each order what will be lost."""
+        """Carry out the act on each order that will be lost."""
         for uuid in self.before["capture"]:
             self.merchant.capture(uuid)
         for uuid in self.before["cancel"]:
@@ -90,7 +90,7 @@ class Shop:
         self._thread.join()
 
     def _go_on(self) -> None:
-        """Sell one order after the other, to be captured."""
+        """Sell one order after the other and capture it."""
         with contextlib.suppress(requests.RequestException, AssertionError):
             while not self._is_over.is_set():
                 uuid = self.merchant.held()
@@ -167,7 +167,7 @@ def test_nothing_is_moved_twice_and_nothing_captured_is_told_as_voided(
 
 
 def repeat_all(shop: Shop) -> None:
-    """Call each verb again, as a backend does that trusts what it was told, or does not know what became of it."""
+    """Repeat each verb, as a backend does that relies on earlier answers or does not know the outcome."""
     merchant = shop.merchant
     for act in ("capture", "pay and capture"):
         for uuid in shop.before[act]:
@@ -187,7 +187,7 @@ def repeat_all(shop: Shop) -> None:
 
 
 def compare(whole: Drill, before: dict[str, Charge]) -> None:
-    """Nothing was taken or given twice: only holds that nobody captured have been released since."""
+    """Check that no money moved twice: only uncaptured holds have been released since."""
     after = whole.charges()
     assert set(after) == set(before)
     for payment, charge in after.items():

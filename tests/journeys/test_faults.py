@@ -13,8 +13,8 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
-PROMPT = 3.0  # seconds after its time within which everything has happened, whatever is broken
-REFUND_SECONDS = 2.0  # what the sandbox bank takes
+PROMPT = 3.0  # seconds after its time within which every event has happened, even if a part is broken
+REFUND_SECONDS = 2.0  # the sandbox bank's delay
 ANSWER = 3.0  # seconds within which each call answers
 LEASES_OVER = """
 UPDATE webhooks_delivery SET lease_until = clock_timestamp() WHERE lease_token IS NOT NULL RETURNING id
@@ -36,7 +36,7 @@ def _parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deploymen
 
 @pytest.fixture
 def deployment(_parts: tuple[Deployment, Service]) -> Iterator[Deployment]:
-    """The deployment, whole again after the test."""
+    """Yield the deployment, and repair it after the test."""
     yield _parts[0]
     assert _parts[0].are_alive(), "a part has ended by itself"
     _parts[0].make_whole()
@@ -54,14 +54,17 @@ def hold_ends_soon(merchant: Merchant) -> tuple[str, str]:
 
 
 def lapses_in_time(receiver: Receiver, checkout_uuid: str, deadline: str) -> None:
-    """The merchant hears of the lapse within three seconds of the deadline, though nobody looked."""
+    """Check that the merchant is notified of the lapse within three seconds, although no one looked."""
     left = unix(deadline) - time.time()
     (told,) = receiver.awaited("checkout.voided", checkout_uuid, within=left + 2 * PROMPT)
     assert 0 <= told.arrived_at - unix(deadline) < PROMPT
 
 
 def settles_in_time(deployment: Deployment, merchant: Merchant, checkout_uuid: str) -> None:
-    """The bank hears of the refund within three seconds of the call, and we of its end within three of that."""
+    """Check that the bank gets the refund within three seconds of the call.
+
+    The service must record its end within three seconds of the bank.
+    """
     merchant.awaited(checkout_uuid, "refunded", within=REFUND_SECONDS + 2 * PROMPT)
     accepted_at, settles_at, settled_at = deployment.one_row(REFUND_TIMES, checkout_uuid)
     assert settles_at - accepted_at < timedelta(seconds=REFUND_SECONDS + PROMPT)
@@ -69,13 +72,13 @@ def settles_in_time(deployment: Deployment, merchant: Merchant, checkout_uuid: s
 
 
 def told_in_time(receiver: Receiver, event_type: str, checkout: Json, moment: str) -> None:
-    """The event has arrived within three seconds of the moment that it tells of."""
+    """Check that the event arrives within three seconds of the moment that it reports."""
     (told,) = receiver.awaited(event_type, checkout["checkout_uuid"], within=2 * PROMPT)
     assert told.arrived_at - unix(checkout[moment]) < PROMPT
 
 
 def goes_on(deployment: Deployment, merchant: Merchant, receiver: Receiver) -> None:
-    """Every call answers, and whatever follows from it happens in its time."""
+    """Check that every call answers and that all of its effects happen in time."""
     with merchant.answered_within(ANSWER):
         lapsing, deadline = hold_ends_soon(merchant)
         paid = merchant.pay(merchant.create())
@@ -111,7 +114,7 @@ class TestValkeyStopped:
     def test_and_started_again_and_again_ends_nobody(
         self, deployment: Deployment, subscribed: Merchant, receiver: Receiver
     ) -> None:
-        """A worker was seen to die of it once in 22 times; tasks run whenever it stops here."""
+        """A worker was seen to die of it once in 22 times; tasks run whenever Valkey stops here."""
         for times in range(40):
             refunded = subscribed.captured()
             subscribed.refund(refunded)

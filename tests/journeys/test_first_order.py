@@ -1,4 +1,4 @@
-"""docs/install.md, its first order: what it says to type is typed."""
+"""The first order of docs/install.md: the test types the documented commands."""
 
 import json
 import re
@@ -15,7 +15,7 @@ SECTION = (ROOT / "docs" / "install.md").read_text().partition("## 7. ")[2].part
 
 
 def typed(commands: str, *before: str) -> str:
-    """Return what a shell prints that ends at the first command that fails."""
+    """Return the output of a shell that ends at the first command that fails."""
     script = "\n".join(["set -euo pipefail", *before, commands])
     return subprocess.run(
         ["bash", "-c", script], env=bare_environment(), capture_output=True, text=True, check=True
@@ -23,7 +23,7 @@ def typed(commands: str, *before: str) -> str:
 
 
 def test_is_created_captured_and_refunded(merchant: Merchant) -> None:
-    """By a shell's commands alone, but for the customer's part."""
+    """Only commands of a shell are used, except for the customer's part."""
     known = merchant.credentials
     commands = CREATED.replace("https://pay.example", merchant.base_url)
     commands = commands.replace("client_id=…", f"client_id={known.client_id}")

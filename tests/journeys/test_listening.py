@@ -35,7 +35,7 @@ Path({path!r}).write_text(json.dumps([made.client.client_id, made.client_secret]
 
 
 class Listening:
-    """listen.py as a developer runs it: the file as it was downloaded, and what it has said so far."""
+    """listen.py as a developer runs it: the downloaded file, and its output so far."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process, self.said = process, ""
@@ -80,7 +80,7 @@ def listening(service: Service, folder: Path, client: list[str], forward: str) -
 
 @pytest.fixture
 def laptop(service: Service, merchant: Merchant, tmp_path: Path) -> list[str]:
-    """A client of the merchant that may listen, and no more."""
+    """Return a client of the merchant that may only listen."""
     kept = tmp_path / "client.json"
     service.command("shell", "-c", MAKE.format(client_id=merchant.credentials.client_id, path=str(kept)))
     found: list[str] = json.loads(kept.read_text())

@@ -1,4 +1,4 @@
-"""The processes of an installation beside each other: their names, their counts, the end of one that stands still."""
+"""The processes of an installation: their names, their counts, and the end of one that makes no progress."""
 
 import os
 import re
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 TOKEN = "nobody-guesses-this-token"
 NAMES = "SELECT DISTINCT application_name FROM pg_stat_activity WHERE datname = current_database()"
 STILL_SECONDS, END_SECONDS = 4.0, 20.0
-# Celery's own command, in a process whose patience with its threads is shorter than the service's.
+# Celery's own command, in a process that waits a shorter time for its threads than the service does.
 HASTY = f"""
 from celery.__main__ import main
 from config.lib.process import liveness
@@ -32,7 +32,7 @@ COUNTED = 'checkout_requests_total{method="GET",route="accounts/login/",status="
 
 
 class World(NamedTuple):
-    """A deployment whose processes count, and two workers of which have a port for probes."""
+    """A deployment whose processes count their requests, and two workers, each with a port for probes."""
 
     whole: Deployment
     service: Service
@@ -43,7 +43,7 @@ class World(NamedTuple):
         return (self.folder / f"{part}.log").read_text(errors="replace")
 
     def counts(self) -> dict[str, float]:
-        """Return what each web process has counted of the login page, by its file."""
+        """Return each web process's count of the login page, by its file."""
         found = {}
         for file in sorted((self.folder / "metrics").glob("counter_*.db")):
             read = MmapedDict.read_all_values_from_file(str(file))  # type: ignore[no-untyped-call]
@@ -51,7 +51,7 @@ class World(NamedTuple):
         return {name: count for name, count in found.items() if count}
 
     def told(self) -> float:
-        """Return what /metrics says of the login page."""
+        """Return the count of the login page at /metrics."""
         url = f"{self.service.base_url}/metrics"
         answer = requests.get(url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20)
         lines = (line for line in answer.text.splitlines() if line.startswith(COUNTED))
@@ -79,7 +79,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def test_have_names_in_postgresql(world: World) -> None:
-    seen = set[str]()  # a pooler's connection has the name of whoever used it last
+    seen = set[str]()  # a pooler's connection has the name of its last user
 
     def named() -> set[str]:
         with psycopg.connect(world.whole.engines.database_url) as connection:
@@ -126,7 +126,7 @@ class TestMetrics:
 
 @pytest.mark.rule("environment.liveness")
 def test_end_when_a_thread_stands_still_and_lose_nothing(world: World) -> None:
-    """Redis is out, so that a worker looks by itself; its thread falls asleep before it asks the bank."""
+    """Without Redis, a worker starts its pumps itself. Its thread sleeps before it asks the bank."""
     usual = world.whole.parts["worker"]
     words = list(usual.command)
     place = words.index("-m")

@@ -28,7 +28,7 @@ NOT_COPIED = shutil.ignore_patterns(".*", "tests", "__pycache__")
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with a `.local` of its own, beside whatever runs in the original."""
+    """Return a copy of the project with its own `.local`, separate from any run of the original."""
     copy = tmp_path_factory.mktemp("make") / "project"
     shutil.copytree(ROOT, copy, ignore=NOT_COPIED)
     (copy / ".venv").symlink_to(Path(sys.prefix))
@@ -36,7 +36,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Run:
-    """A `make run` in a session of its own, as in a terminal."""
+    """A `make run` in its own session, as in a terminal."""
 
     def __init__(self, tree: Path, make: "subprocess.Popen[bytes]") -> None:
         self.tree = tree
@@ -44,7 +44,7 @@ class Run:
         self.sandbox = tree / ".local" / "sandbox.json"
 
     def await_announcement(self) -> dict[str, str]:
-        """Return what sandbox.json says once it is there."""
+        """Wait for sandbox.json and return its content."""
 
         def announced() -> bool:
             assert self.make.poll() is None, self.log()
@@ -58,11 +58,11 @@ class Run:
         return (self.tree.parent / "run.log").read_text(errors="replace")
 
     def ctrl_c(self) -> None:
-        """What the terminal does: the whole foreground group gets the signal."""
+        """Send the signal to the whole foreground group, as the terminal does."""
         os.killpg(self.make.pid, signal.SIGINT)
 
     def kill_the_program(self) -> None:
-        """SIGKILL for what make runs, not for make."""
+        """Send SIGKILL to the program that make runs, but not to make."""
         make = self.make.pid
         (child,) = map(int, Path(f"/proc/{make}/task/{make}/children").read_text().split())
         os.kill(child, signal.SIGKILL)
@@ -73,8 +73,8 @@ class Run:
 
 @contextmanager
 def make_run(tree: Path) -> Iterator[Run]:
-    """Start `make run` in the tree; whatever is left of it at the end of the block is killed."""
-    (tree / ".local" / "sandbox.json").unlink(missing_ok=True)  # a run that was killed leaves it
+    """Start `make run` in the tree; at the end of the block, stop the processes that are left."""
+    (tree / ".local" / "sandbox.json").unlink(missing_ok=True)  # a killed run leaves it
     port, shop_port = service.free_ports()
     variables = service.bare_environment(PORT=port, SHOP_PORT=shop_port)
     del variables["PYTHONPATH"]
@@ -99,7 +99,7 @@ def make_run(tree: Path) -> Iterator[Run]:
 
 
 def manage(tree: Path, *arguments: str) -> str:
-    """Run manage.py as in another terminal, with no variable set, and return what it prints."""
+    """Run manage.py as in another terminal, without any variable, and return its output."""
     bare = service.bare_environment()
     del bare["PYTHONPATH"]
     command = [str(tree / ".venv" / "bin" / "python"), "manage.py", *arguments]
@@ -112,7 +112,7 @@ def merchant_of(known: dict[str, str]) -> Merchant:
 
 @contextmanager
 def ended(run: Run) -> Iterator[None]:
-    """Do what the block does to the run; then all of it must be gone, and sandbox.json too."""
+    """Check that the run and sandbox.json are gone after the block has ended it."""
     yield
     polling.until(run.is_gone, within=service.END_SECONDS, what="the end of the run")
     assert not run.sandbox.exists()

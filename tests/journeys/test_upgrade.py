@@ -1,7 +1,7 @@
-"""An upgrade under load: the release before and a later one side by side on the later one's schema, and no order fails.
+"""An upgrade under load: two releases run side by side on the later one's schema, and no order fails.
 
-The release before is the commit in release_before.txt, as git has it. The later one is this tree with migrations that
-no release has yet (later.py), so that there is always something to migrate.
+The previous release is the commit in release_before.txt, as git has it. The later one is this tree with
+migrations that no release has yet (later.py), so that there is always a migration to run.
 """
 
 import json
@@ -36,7 +36,7 @@ BEAT = "-m celery --quiet --app config.celery beat --schedule"
 
 
 class Shop(threading.Thread):
-    """A backend behind a balancer of two web processes: what one does not take, the other is asked."""
+    """A backend behind a balancer of two web processes: if one does not answer, it asks the other."""
 
     def __init__(self, addresses: list[str], key: dict[str, str]) -> None:
         super().__init__(daemon=True)
@@ -56,7 +56,7 @@ class Shop(threading.Thread):
         self.failed: list[str] = []
 
     def ask(self, method: str, path: str, body: Any = None) -> requests.Response:
-        """Return an answer; a process that ends or begins is passed over, for half a minute at most."""
+        """Return an answer; skip a process that starts or ends, for half a minute at most."""
         until = time.monotonic() + 30
         while True:
             try:
@@ -103,7 +103,7 @@ class Shop(threading.Thread):
         return str(answer.json()["data"]["status"])
 
     def settled(self, *, within: float) -> set[str]:
-        """Return what has become of all that was refunded, waited for as long as something is under way."""
+        """Wait for the end of all refunds, and return their statuses."""
         until = time.monotonic() + within
         left, found = set(self.refunds), set[str]()
         while left and time.monotonic() < until:
@@ -116,7 +116,7 @@ class Shop(threading.Thread):
 
 
 class Upgrade:
-    """Two web processes, a worker and beat, each of which can be of either release."""
+    """Two web processes, a worker and beat, each of either release."""
 
     def __init__(self, folder: Path, trees: dict[str, Path], own: engines.Engines, added: list[str]) -> None:
         self.added = added
@@ -161,7 +161,7 @@ class Upgrade:
             polling.until(lambda: b" ready." in log.read_bytes(), within=60, what=f"{release} {name}")
 
     def replace(self, name: str) -> None:
-        """Stop a process of the old release in good order, and start it from the new one."""
+        """Stop a process of the old release in good order, and start it from the new release."""
         self._whole.stop(name)
         self.start(name, "new")
 
@@ -169,7 +169,7 @@ class Upgrade:
         self._whole.stop(name)
 
     def version(self, name: str) -> str:
-        """Return the version that a process names as it begins."""
+        """Return the version that a process logs at its start."""
         log = self._folder / f"{name}.log"
 
         def begun() -> list[str]:
@@ -191,7 +191,7 @@ def _is_ready(address: str) -> bool:
 
 @pytest.fixture
 def upgrade(tmp_path: Path) -> Iterator[Upgrade]:
-    """The release before, running."""
+    """Run the previous release."""
     trees = {name: tmp_path / name for name in ("old", "new")}
     for tree in trees.values():
         tree.mkdir()
@@ -240,7 +240,7 @@ def test_side_by_side_with_the_release_before_no_order_fails(upgrade: Upgrade, r
         said = upgrade.manage("new", "migrate")
         assert sum(shop.orders for shop in shops) > before, "the load stood still while it was migrated"
         assert set(upgrade.added) <= set(re.findall(r"Applying (\S+)\.\.\. OK", said))
-        time.sleep(SIDE_BY_SIDE)  # the old release alone, on the new schema
+        time.sleep(SIDE_BY_SIDE)  # only the old release, on the new schema
         upgrade.start("worker2", "new")
         time.sleep(SIDE_BY_SIDE)  # workers of both
         for name in ("web0", "worker", "web1", "beat"):

@@ -6,25 +6,19 @@ only the survivors. A module whose code changed starts from the beginning; its c
 """
 
 import argparse
-import os
 import random
-import shutil
-import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from queue import SimpleQueue
 
 from tests.mutants.equivalent import EQUIVALENT
 from tests.mutants.making import Mutant, identity, mutants
 from tests.mutants.modules import MODULES
+from tests.mutants.running import KEPT, ROOT, Copy, Coverage
 
-ROOT = Path(__file__).parents[2]
-KEPT = ROOT / ".local" / "mutants"
 AT_MOST = 1500
 PARALLEL = 2
-SECONDS = 300.0
 
 
 class Known:
@@ -61,71 +55,31 @@ def _asked() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _try_all(tried: Iterable[Mutant], known: dict[str, Known]) -> list[Mutant]:
+def _try_all(tried: Sequence[Mutant], known: dict[str, Known]) -> list[Mutant]:
     """Return those that survived."""
-    copies: SimpleQueue[Path] = SimpleQueue()
-    for number in range(PARALLEL):
-        copies.put(_copied(KEPT / f"copy-{number}"))
+    copies: SimpleQueue[Copy] = SimpleQueue()
+    made = [Copy(f"copy-{number}") for number in range(PARALLEL)]
+    modules = dict.fromkeys(mutant.module for mutant in tried)
+    coverage = {module: Coverage(module, made[0]) for module in modules}
+    for copy in made:
+        copies.put(copy)
 
     def is_killed(mutant: Mutant) -> bool:
+        tests = coverage[mutant.module].tests_of(mutant.number)
         copy = copies.get()
         try:
-            killed = _fails(copy, mutant)
+            killed = bool(tests) and copy.kills(mutant, tests)
         finally:
             copies.put(copy)
         if killed:
             known[mutant.module].add(mutant)
-        print("." if killed else f"\nsurvived: {mutant}", end="", flush=True)
+        print("." if killed else f"\nsurvived {len(tests)} tests: {mutant}", end="", flush=True)
         return killed
 
     with ThreadPoolExecutor(PARALLEL) as pool:
         ended = [(mutant, pool.submit(is_killed, mutant)) for mutant in tried]
     print()
     return [mutant for mutant, killed in ended if not killed.result()]
-
-
-def _copied(copy: Path) -> Path:
-    """Copy the files of the repository, so that the tests of a mutant never see another mutant."""
-    shutil.rmtree(copy, ignore_errors=True)
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        copy.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, copy / name)
-    return copy
-
-
-def _fails(copy: Path, mutant: Mutant) -> bool:
-    """Whether the tests of the module fail on a mutant, or do not end in time."""
-    tests = [f"tests/{path}" for path in MODULES[mutant.module]]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-n",
-        "0",
-        "-m",
-        "not long",
-        "-p",
-        "no:cacheprovider",
-        *tests,
-    ]
-    place = copy / mutant.module
-    try:
-        place.write_text(mutant.code)
-        ended = subprocess.run(
-            command,
-            cwd=copy,
-            env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
-            timeout=SECONDS,
-            check=False,
-            capture_output=True,
-        )
-        return ended.returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
-    finally:
-        shutil.copy2(ROOT / mutant.module, place)
 
 
 def _tell(found: list[Mutant], tried: list[Mutant], survived: list[Mutant]) -> int:

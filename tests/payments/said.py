@@ -1,4 +1,4 @@
-"""What a provider says in the tests, with anything in a field of it."""
+"""Answers of a provider for the tests, with any value in one field."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

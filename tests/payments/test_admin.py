@@ -1,4 +1,4 @@
-"""What operators do about merchants and discrepancies in the admin."""
+"""Operators' acts on merchants and discrepancies in the admin."""
 
 import html
 import re
@@ -35,7 +35,10 @@ Act = Callable[..., str]
 
 @pytest.fixture
 def act(client: Client) -> Act:
-    """Choose rows of a list and an action, as an operator does; `words` confirm it. Returns the page that follows."""
+    """Choose rows of a list and an action, as an operator does; `words` confirm it.
+
+    Return the next page.
+    """
     people.operate(client)
 
     def acted(address: str, action: str, *rows: Any, words: str | None = None, **more: str) -> str:
@@ -55,7 +58,7 @@ def log_of(row: Any) -> list[str]:
 
 
 def looker(*permissions: str) -> Client:
-    """Somebody who may come in, and what they are allowed."""
+    """Log in a member of staff with only these permissions."""
     person = User.objects.create_user("looker@example.com", is_staff=True)
     person.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     client = Client()
@@ -156,7 +159,7 @@ class TestMerchant:
 
 
 def typed(page: Any) -> dict[str, Any]:
-    """What a browser posts of a row's page that nothing was typed in: the fields, and what they showed."""
+    """Return the fields that a browser posts from a row's page if no one has typed into it."""
     form = page.context["adminform"].form
     found = {field.html_name: field.value() for field in form if field.value() not in (None, False)}
     drawn = re.findall(r'name="(initial-[^"]+)"(?: value="([^"]*)")?', page.content.decode())
@@ -164,7 +167,7 @@ def typed(page: Any) -> dict[str, Any]:
 
 
 class TestChanging:
-    """An operator's page may be open for long, and others write the same row meanwhile."""
+    """An operator's page that is open for a long time, while others write the same row."""
 
     @pytest.mark.rule("operator.changes")
     def test_leaves_what_the_merchant_has_set_since_the_page_was_opened(
@@ -218,7 +221,7 @@ class TestChanging:
     def test_of_what_nobody_changes_locks_nothing(
         self, act: Act, client: Client, captured: Checkout, page: str
     ) -> None:
-        """Of tables that are only appended to, the service's role may lock no row."""
+        """The service's role may lock no row of append-only tables."""
         posting = Posting.objects.earliest("pk")
         with CaptureQueriesContext(connection) as done:
             answer = client.post(f"/admin/payments/posting/{posting.pk}/{page}/", {"post": "yes"})
@@ -232,7 +235,7 @@ class TestChanging:
     def test_makes_a_logo_wait_that_is_kept_at_the_same_moment(
         self, act: Act, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What the form was made of is true until it is written: no address of a logo is used twice."""
+        """The data of the form stays valid until it is written, so that no logo address is used twice."""
         page = f"{MERCHANTS}{acme.pk}/change/"
         shown = typed(client.get(page)) | {"brand_colour": "#A61C59"}
 

@@ -1,4 +1,4 @@
-"""What the provider's balance says of our merchants is kept once, and told its payout."""
+"""The entries of the provider's balance about our merchants: stored once, and linked to their payout."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -39,7 +39,7 @@ def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
 
 @pytest.fixture
 def tell(bank: Bank) -> Told:
-    """Return a function that reads a balance of these lines, and says how many were ours."""
+    """Return a function that reads a balance of these lines and returns how many were ours."""
 
     def read(*lines: Any) -> int:
         bank.told = list(lines)
@@ -50,7 +50,7 @@ def tell(bank: Bank) -> Told:
 
 @pytest.fixture
 def line(acme: Merchant) -> Entry:
-    """What a captured order of Acme's has brought, in the platform's account."""
+    """Return the entry of a captured order of Acme's in the platform's account."""
     payment = stage.captured(acme).payment
     assert payment is not None
     capture = payment.operations.get(kind="capture")

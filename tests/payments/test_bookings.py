@@ -1,4 +1,4 @@
-"""What moves no money at the provider is booked, and taken back by another booking."""
+"""An entry that moves no money at the provider is a booking; another booking reverses it."""
 
 from typing import Any
 

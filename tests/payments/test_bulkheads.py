@@ -1,4 +1,7 @@
-"""Who waits for the provider holds a slot: captures have their own, and nobody waits with a lock in hand."""
+"""Threads that wait for the provider hold a slot, and none of them holds a lock.
+
+Captures have their own slots.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -32,7 +35,7 @@ EVERY = (bulkheads.PAYERS, bulkheads.CAPTURES, *bulkheads.PUMPS.values())
 
 @pytest.fixture
 def fill() -> Iterator[Callable[..., ExitStack]]:
-    """Let others take every slot of some bulkheads, until the stack is closed. All are free again in the end."""
+    """Take every slot of some bulkheads until the stack is closed; all are free again at the end."""
     with ExitStack() as all_of_them:
 
         def filled(*some: Bulkhead) -> ExitStack:
@@ -48,7 +51,7 @@ def fill() -> Iterator[Callable[..., ExitStack]]:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """For how long each caller would wait for a slot; nobody has one to give in that time."""
+    """Return the list of the times that each caller would wait for a slot; no slot becomes free."""
     seconds: list[float] = []
 
     def heard(one: Bulkhead, patience: float) -> bool:
@@ -61,7 +64,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def has_lock_in_hand() -> bool:
-    """Whether a transaction is open besides the test's own."""
+    """Return whether a transaction is open in addition to the test's own."""
     return len(connection.savepoint_ids) > 0
 
 
@@ -85,7 +88,7 @@ class TestEnough:
 @pytest.mark.rule("capture.slot")
 @pytest.mark.django_db
 class TestPayersAndCaptures:
-    """The case that was seen: ten payers at a slow bank, and six captures of healthy holds were all 503."""
+    """An observed failure: with ten payers at a slow bank, six captures of healthy holds were all 503."""
 
     def test_a_capture_needs_no_slot_of_the_payers(
         self, api: Api, held: Checkout, fill: Callable[..., ExitStack], waits: list[float]
@@ -277,7 +280,7 @@ class TestTheConnection:
 class TestJoining:
     @pytest.fixture
     def in_doubt(self, held: Checkout) -> Checkout:
-        """A capture that got no answer is open."""
+        """Return a checkout with an open capture that got no answer."""
         fault_injection.set_fault(verb="capture", mode="down", times=1)
         with pytest.raises(captures.OutcomeUnknown):
             captures.capture(held.merchant, held.pk, cause=CAUSE)
@@ -285,7 +288,7 @@ class TestJoining:
 
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """What the provider is asked."""
+        """Return the list of the verbs that the provider is asked."""
         verbs: list[str] = []
         money = client.money
 

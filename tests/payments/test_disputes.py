@@ -1,4 +1,4 @@
-"""A dispute is believed when the bank confirms it, and booked once, however it was heard of."""
+"""A dispute counts when the bank confirms it, and is booked once, no matter how the service heard of it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -100,7 +100,7 @@ class TestADispute:
 
     @pytest.mark.rule("dispute.booked")
     def test_is_not_believed_of_a_message_alone(self, captured: Checkout) -> None:
-        """The bank signs that there is one, and then has none in its books."""
+        """The bank signs a message about a dispute, but its books contain none."""
         assert captured.payment_id is not None
         disputing.begin(Charge.objects.get(), seconds=3600)
         with nothing_moves():
@@ -171,7 +171,7 @@ class TestADispute:
 
 
 def told(**changes: Any) -> DisputeRecord:
-    """What the books have about an open dispute of £40.00."""
+    """Return an open dispute of £40.00 as the books list it."""
     at = clock.now() - timedelta(minutes=5)
     lines = (DisputeLine("txn_1", is_back=False, at=at),)
     record = DisputeRecord("dp_1", 4000, "GBP", "fraudulent", DisputeStatus.OPEN, at, lines=lines)
@@ -201,7 +201,7 @@ class TestARecord:
         assert again is not None and (again.before, again.has_changed) == ("open", False)
 
     def test_that_moved_nothing_is_no_dispute(self, captured: Checkout) -> None:
-        """An inquiry has no line of the balance, whatever its status is."""
+        """An inquiry has no line of the balance, in any status."""
         assert record(captured.payment, told(lines=())) is None
         assert not Dispute.objects.exists()
 

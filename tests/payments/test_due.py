@@ -1,4 +1,4 @@
-"""When an operation is due, and who takes it."""
+"""When an operation is due, and which process takes it."""
 
 from collections.abc import Callable
 from datetime import timedelta

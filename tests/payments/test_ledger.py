@@ -1,4 +1,4 @@
-"""The ledger: a movement and its postings are one, a fact is recorded once, and nothing is changed."""
+"""The ledger: a movement is written with its postings, a fact is recorded once, and no line changes."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.balanced")]
 
 @pytest.fixture
 def refunded_part(captured: Checkout) -> Operation:
-    """A refund part whose card has got it."""
+    """Return a refund part that its card has got."""
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     mates.pump(captured.pk, rounds=2)
     return Operation.objects.select_related("payment").get(kind="refund")
@@ -87,7 +87,7 @@ class TestAnOutcome:
 
 class TestAFact:
     def test_is_recorded_once(self, refunded_part: Operation) -> None:
-        """Whoever hears of it first: the operation's answer and the provider's list carry the same reference."""
+        """The operation's answer and the provider's list carry the same reference: the first one counts."""
         told = Movement.objects.get(operation=refunded_part)
         with pytest.raises(IntegrityError, match="a_fact_is_recorded_once"), transaction.atomic():
             ledger.record(

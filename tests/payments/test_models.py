@@ -1,4 +1,4 @@
-"""What the database itself refuses of money."""
+"""Money constraints that the database itself enforces."""
 
 import pytest
 from django.db import IntegrityError, transaction

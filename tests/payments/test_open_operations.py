@@ -1,4 +1,4 @@
-"""What is open on cards, as reads and lists of orders ask for it."""
+"""Open card operations, as reads and lists of orders query them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -26,7 +26,10 @@ class TestWhatHasBegun:
         assert open_operations.begun(rival.pk, LONG_AGO) == []
 
     def test_is_told_no_more_once_anything_was_heard_of_it(self, in_doubt: InDoubt) -> None:
-        """That is written on the order. Else a bank that is silent for an hour had all orders of that hour read."""
+        """An answer is written on the order.
+
+        Otherwise, if a bank was silent for an hour, all orders of that hour would be read.
+        """
         operation = in_doubt("authorize")
         assert operation.state == "unknown"
         assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []

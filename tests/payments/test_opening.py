@@ -1,4 +1,4 @@
-"""A process that reaches a promoted standby moves nothing there, from its first connection on."""
+"""A process that reaches a promoted standby changes no row there, from its first connection on."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ def _asks_as_in_production() -> Iterator[None]:
 
 @contextmanager
 def promoted() -> Iterator[Standby]:
-    """A standby that has been promoted: it has everything that is committed, on a later timeline."""
+    """Run a standby that has been promoted: it has all committed rows, on a later timeline."""
     with running() as standby:
         standby.ask("SELECT pg_promote(wait => false)")
         wait_for(lambda: not standby.ask("SELECT pg_is_in_recovery()"), within=60)
@@ -44,7 +44,10 @@ def promoted() -> Iterator[Standby]:
 
 @contextmanager
 def reconnected(standby: Standby) -> Iterator[None]:
-    """Let each new connection of this process reach the standby, as after a failover; begin with none, keep one."""
+    """Send each new connection of this process to the standby, as after a failover.
+
+    The pool begins with no connection and keeps one.
+    """
     place: dict[str, Any] = connection.settings_dict
     own = place["HOST"], place["OPTIONS"]
 
@@ -62,7 +65,7 @@ def reconnected(standby: Standby) -> Iterator[None]:
 
 
 def acts(api: Api, held: Checkout, captured: Checkout) -> Iterator[Callable[[], Any]]:
-    """What a thread does first after it has lost its connection: calls, pages, verbs and pumps."""
+    """Yield the first acts of a thread after it has lost its connection: calls, pages, verbs and pumps."""
     yield lambda: refused(api.get(f"checkouts/{held.pk}"), 503, "service_unavailable")
     yield lambda: refused(api.post(f"checkouts/{held.pk}/capture"), 503, "service_unavailable")
     yield lambda: refused(api.post("checkouts", factories.order()), 503, "service_unavailable")
@@ -80,7 +83,7 @@ def _is_503(answer: Any) -> None:
 
 
 def _is_closed(act: Callable[..., Any], *arguments: Any, **more: Any) -> None:
-    """The act raises Closed, or it has seen that the database is closed, and does nothing."""
+    """Check that the act raises Closed, or sees that the database is closed and changes no row."""
     try:
         found = act(*arguments, **more)
     except Closed:
@@ -89,7 +92,7 @@ def _is_closed(act: Callable[..., Any], *arguments: Any, **more: Any) -> None:
 
 
 def books(standby: Standby) -> str:
-    """All orders, operations and deliveries there, as text."""
+    """Return all orders, operations and deliveries there, as text."""
     tables = ("checkout_checkout", "payments_operation", "payments_posting", "webhooks_delivery")
     parts = (f"(SELECT coalesce(jsonb_agg(t ORDER BY t)::text, '') FROM {table} t)" for table in tables)
     return str(standby.ask(f"SELECT {' || '.join(parts)}"))
@@ -98,7 +101,7 @@ def books(standby: Standby) -> str:
 def test_a_promoted_standby_is_closed_before_its_first_use(
     api: Api, captured: Checkout, pay: Callable[..., Checkout]
 ) -> None:
-    """Each act is the first that a thread does there: it has just seen that its own database is open."""
+    """Each act is the first of a thread there, which has just seen that its own database is open."""
     held = pay(factories.checkout(api.merchant))
     make_late(pay(factories.checkout(api.merchant)))
     with promoted() as standby:
@@ -126,7 +129,7 @@ def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout
 
 @pytest.mark.parametrize("address", ["/api/merchant/v1/checkouts", "/pay"])
 def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> None:
-    """The promoted standby may be there when the view asks for the first time."""
+    """The promoted standby can be there when the view asks for the first time."""
 
     def fail(execute: Any, sql: str, *more: Any) -> Any:
         if "payments_databasemark" in sql:
@@ -139,7 +142,7 @@ def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> 
 
 
 def test_a_request_of_a_closed_database_may_read(held: Checkout) -> None:
-    """The portal shows what there is, also in a thread that was told before that it is open."""
+    """The portal shows its data even in a thread that has seen the database open before."""
     with promoted() as standby:
         assert not opening.is_closed()
         with reconnected(standby):
@@ -147,7 +150,7 @@ def test_a_request_of_a_closed_database_may_read(held: Checkout) -> None:
 
 
 def times_read(standby: Standby) -> int:
-    """How often a process has read the mark there, by the log of statements."""
+    """Return how many times a process has read the mark there, by the log of statements."""
     return (standby.folder / "postgres.log").read_text().count("SELECT FROM payments_databasemark")
 
 

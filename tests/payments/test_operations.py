@@ -1,4 +1,4 @@
-"""What a provider says of an operation, and its silence, which is not an answer."""
+"""A provider's answers about an operation, and its silence, which is not an answer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -53,7 +53,7 @@ class TestSilence:
 
 class TestRecording:
     def test_finds_its_operation_by_the_id(self, captured: Checkout) -> None:
-        """Not among all that have not ended: of those there are few while statistics are made, and many in a sale."""
+        """It must not scan the open operations: few exist when statistics are made, but many in a sale."""
         facts = ("state", "reference", "reason", "action_url", "lease_token", "ended_at", "next_attempt_at")
         operation = Operation.objects.all()[0]
         parameters = dict.fromkeys((*facts, *operations._OF_PAYMENT, "held_lease"))

@@ -1,4 +1,4 @@
-"""An operation under a new key: only where nothing can be done twice by it."""
+"""An operation gets a new key only if no act can happen twice under it."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 class TestAnOldKey:
-    """An idempotency key that the provider has forgotten would let it do a thing twice."""
+    """An idempotency key that the provider has forgotten: a call under it could act twice."""
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_not_used_again_what_was_done_is_found(
@@ -61,7 +61,7 @@ class TestAnOldKey:
 
 
 def refund_in_doubt(captured: Checkout, mode: str) -> Operation:
-    """A refund whose answer was lost, longer ago than its key lives, and an hour more."""
+    """Return a refund whose answer was lost more than an hour longer ago than its key lives."""
     break_down("refund", mode)
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
     tasks.finish_operations()
@@ -80,7 +80,7 @@ class TestAKey:
         return Operation.objects.get(kind="refund")
 
     def test_is_kept_while_a_call_under_it_may_be_on_its_way(self, refund: Operation) -> None:
-        """One error, then silence: the second call may arrive yet, and a new key would do it twice."""
+        """One error, then silence: the second call can still arrive, and a new key would refund twice."""
         break_down("refund", "down")
         for _ in range(3):
             pump()
@@ -88,7 +88,7 @@ class TestAKey:
         assert Charge.objects.get().refunded_amount == 9000
 
     def test_is_kept_after_a_call_whose_end_nobody_recorded(self, refund: Operation) -> None:
-        """One error, then a process that dies with its call sent: that call may arrive yet."""
+        """One error, then a process that dies after it has sent its call, which can still arrive."""
         Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
         assert due.claim(operation_uuid=refund.pk)
         break_down("refund", "error", times=99)

@@ -1,4 +1,4 @@
-"""What is kept of what a provider says fits our columns, and says nothing that nobody may read."""
+"""The stored parts of a provider's answer fit our columns and reveal no confidential data."""
 
 from typing import Any
 

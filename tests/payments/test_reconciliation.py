@@ -1,4 +1,4 @@
-"""The nightly reconciliation: the books of every payment that has changed are read, night by night without a gap."""
+"""The nightly reconciliation reads the books of every payment that has changed, without a gap."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ RETURNS = "4000000000007726"
 
 
 def moment() -> datetime:
-    """The watermark."""
+    """Return the watermark."""
     return Reconciled.objects.get().until
 
 
@@ -41,7 +41,7 @@ def asked_about() -> set[UUID]:
 
 
 def grow_old(**span: float) -> None:
-    """Let everything that has happened, here and at the bank, be so much older."""
+    """Make all events, here and at the bank, so much older."""
     ago = clock.now() - timedelta(**span)
     Call.objects.update(created_at=ago, changed_at=ago)
     BankDispute.objects.update(opens_at=ago)
@@ -53,7 +53,7 @@ def grow_old(**span: float) -> None:
 
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Let the provider's list break off after the first payment; call it to have the list whole again."""
+    """Make the provider's list break off after the first payment; call the result to repair it."""
     known = books.changed
 
     def breaks_off(*, since: datetime) -> Iterator[UUID]:
@@ -104,7 +104,7 @@ class TestTheWatermark:
 
 class TestThreeFailedNights:
     def test_lose_nothing(self, captured: Checkout, silent: Callable[[], None]) -> None:
-        """Four days later the dispute is found, though nobody was told of it and it is older than two days."""
+        """The dispute is found four days later, although no message came and it is older than two days."""
         reconciliation.due_from(clock.now())
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
         client.ask("dispute", payment=captured.payment_id)
@@ -221,11 +221,11 @@ def test_a_night_takes_a_few_statements_however_many_payments_moved(
 
 @pytest.mark.rule("money.late")
 class TestWhatHappensLate:
-    """Days after the order, and nobody has told: the next night's run learns of it all the same."""
+    """Events days after the order without a message: the next nightly run finds them."""
 
     @pytest.fixture
     def learns(self) -> Callable[..., None]:
-        """Let what has happened lie five days back, then the bank do something, and the night come."""
+        """Move the past back by five days, let the bank act, and run the night's reconciliation."""
 
         def learned(happens: Callable[[], object]) -> None:
             grow_old(days=5)

@@ -1,4 +1,4 @@
-"""What a provider says fits our tables, our pages and our log, whatever it is."""
+"""Any answer of a provider fits our tables, our pages and our log."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -18,7 +18,7 @@ Said = Callable[[str, Any], str]
 
 
 def line_about(field: str, caplog: pytest.LogCaptureFixture) -> str:
-    """What the one line of the log that tells of a field has of it."""
+    """Return the value that the only log line about a field contains."""
     (record,) = caplog.records
     line: Any = record.msg
     expected = "card" if field in OF_CARD else field
@@ -123,7 +123,7 @@ def test_a_message_is_one_whatever_it_is(value: Any) -> None:
     assert told == Notification("", UUID(int=0))
 
 
-# Each part of the books, with where it is found in them.
+# Each part of the books, with functions that put it into the books and find it there.
 PARTS: dict[str, tuple[Any, Callable[[Any], Books], Callable[[Books], Any]]] = {
     "capture": (
         said.CAPTURE,

@@ -1,4 +1,4 @@
-"""What a merchant may write in the settings."""
+"""Values that a merchant can enter in the settings."""
 
 import pytest
 from pytest_django.fixtures import Settings

@@ -1,4 +1,4 @@
-"""Operators stop new business; what is in doubt, and what gives money back, goes on."""
+"""Operators stop new business. Operations in doubt and acts that return money continue."""
 
 import time
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Stop = Callable[[], None]
 
 @pytest.fixture(params=["the merchant", "all"])
 def stopped(request: pytest.FixtureRequest, acme: Merchant) -> tuple[Stop, int, str]:
-    """How to stop Acme, alone or with all others, and the refusal that follows."""
+    """Return how to stop Acme, only it or all merchants, and the refusal that follows."""
     if request.param == "all":
         return lambda: factories.stop(None), 503, "service_unavailable"
     return lambda: factories.stop(acme), 403, "merchant_suspended"

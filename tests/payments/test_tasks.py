@@ -1,4 +1,4 @@
-"""The daily look into the provider's books, and the mail to operators about what should not be."""
+"""The daily read of the provider's books, and the mail to operators about discrepancies."""
 
 import os
 import smtplib

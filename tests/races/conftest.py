@@ -20,24 +20,24 @@ CHALLENGED = "4000002500003155"
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The whole of `make run`."""
+    """Run the whole of `make run`."""
     with services.running(tmp_path_factory.mktemp("service")) as started:
         yield started
 
 
 @pytest.fixture
 def merchant(service: Service) -> Iterator[Merchant]:
-    """A merchant of this test alone; afterwards the ledger must still be proved by the states."""
+    """Create a merchant for this test only; check afterwards that the ledger agrees with the statuses."""
     yield service.new_merchant()
     service.prove_ledger()
 
 
 @pytest.fixture
 def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str], Checkout]:
-    """Make another checkout of Acme's, in any state from which a race may start."""
+    """Return a function that makes a new checkout of Acme's in any state from which a race can start."""
 
     def in_doubt(mode: str) -> Checkout:
-        """Captured with no clear answer; not even the look-up had one."""
+        """Capture a checkout without a clear answer; even the look-up got none."""
         checkout = pay(factories.checkout(acme))
         fault_injection.set_fault(verb="capture", mode=mode, times=1)
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
@@ -46,7 +46,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         return checkout
 
     def payment_in_doubt() -> Checkout:
-        """Held by the bank, which has not said so for more than a minute."""
+        """Hold a checkout at the bank, which has not said so for more than a minute."""
         fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
         checkout = pay(factories.checkout(acme))
         rows = Operation.objects.filter(payment__checkout_uuid=checkout.pk)

@@ -1,4 +1,4 @@
-"""The rivals of a race: whoever wants something of one checkout at the same moment, and what may come of it."""
+"""The rivals of a race: processes that act on one checkout at the same moment, and their outcomes."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ from webhooks.models import Event
 LONG_AGO = "2020-01-01T00:00Z"
 DONE = "done"
 ENDS = ("captured", "voided", "expired")
-ENDING = ("capture", "cancel", "lapse", "watch", "fence")  # one of them at least ends a hold
+ENDING = ("capture", "cancel", "lapse", "watch", "fence")  # at least one of them ends a hold
 
 
 def capture(checkout: Checkout) -> Checkout:
@@ -51,7 +51,7 @@ def refund(checkout: Checkout) -> refunds.Accepted:
 
 
 def lapse(checkout: Checkout) -> None:
-    """The time of a hold, or for paying, is over at this moment, and the pump looks."""
+    """End the time of a hold, or for paying, at this moment, and run the pump."""
     with transaction.atomic():
         locked, now = Checkout.objects.locked(checkout.pk), clock.now()
         if locked.status == Status.AUTHORIZED:
@@ -62,13 +62,13 @@ def lapse(checkout: Checkout) -> None:
 
 
 def end_hold(checkout: Checkout, at: datetime) -> None:
-    """Let the two minutes of a hold end at this moment."""
+    """Make the two minutes of a hold end at this moment."""
     rows = Checkout.objects.filter(pk=checkout.pk)
     rows.update(capture_before=at, authorized_at=at - settings.HOLD)
 
 
 def watch(checkout: Checkout) -> None:
-    """The pump looks again and again until the hold must have ended."""
+    """Run the pump again and again until the hold must have ended."""
     over = Checkout.objects.get(pk=checkout.pk).capture_before
     while over is not None and clock.now() < over:
         expiry.expire_due(Status.AUTHORIZED, limit=1)
@@ -76,7 +76,7 @@ def watch(checkout: Checkout) -> None:
 
 
 def notify(checkout: Checkout) -> None:
-    """The bank tells how all its calls stand, and the pump that this wakes runs."""
+    """Notify the service about all calls at the bank, and run the pump that this wakes."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     for call in Call.objects.filter(charge__payment__in=payments).select_related("charge"):
         verdict = Verdict(call.verdict)
@@ -88,7 +88,7 @@ def notify(checkout: Checkout) -> None:
 
 
 def confirm(checkout: Checkout) -> None:
-    """The payer confirms every authorization that the bank asks about, and the bank tells."""
+    """Confirm every authorization that the bank asks the payer about; the bank notifies the service."""
     asking = open_operations(checkout).filter(state=Operation.State.NEEDS_ACTION)
     for key in asking.values_list("pk", flat=True):
         bank.answer_challenge(key=key, is_confirmed=True)
@@ -96,19 +96,19 @@ def confirm(checkout: Checkout) -> None:
 
 
 def take_over(checkout: Checkout) -> None:
-    """Every lease has run out, and another process's pump takes whatever is open."""
+    """End every lease, and let another process's pump take all open operations."""
     open_operations(checkout).update(next_attempt_at=LONG_AGO)
     doubt.finish_all_of(checkout.pk)
 
 
 def fence(checkout: Checkout) -> None:
-    """The deadline passes, and another process's pump takes whatever is open."""
+    """Let the deadline pass, and let another process's pump take all open operations."""
     lapse(checkout)
     take_over(checkout)
 
 
 def pay(checkout: Checkout) -> authorizations.Paid:
-    """Pay with a card of one's own, from a tab of one's own."""
+    """Pay with a separate card, from a separate browser tab."""
     card = CardUse(bank.tokenise(subject=checkout.pk, number="4242424242424242"))
     lead = Checkout.objects.select_related("lead").get(pk=checkout.pk).lead or CustomerFactory.create()
     return authorizations.authorize(checkout.pk, card=card, lead=lead, cause=CAUSE)
@@ -119,7 +119,7 @@ def use_another_card(checkout: Checkout) -> None:
 
 
 class Rival(NamedTuple):
-    """A verb, the codes by which it may be refused, and how the checkout may end when it was not."""
+    """A verb, the codes of its possible refusals, and the statuses that the checkout can end in otherwise."""
 
     act: Callable[[Checkout], object]
     refusals: frozenset[str] = frozenset()
@@ -143,7 +143,7 @@ RIVALS = {
 
 
 class Answer(NamedTuple):
-    """What a rival got: what its verb returned; or the code of its refusal and the status named."""
+    """A rival's result: the value that its verb returned, or the code of its refusal and the status in it."""
 
     rival: str
     code: str
@@ -151,7 +151,7 @@ class Answer(NamedTuple):
 
 
 def attempt(rival: str, checkout: Checkout) -> Answer:
-    """Let one rival have its way; an error that would be a 500 is told in full."""
+    """Let one rival act; return an error that would be a 500 in full."""
     try:
         return Answer(rival, DONE, RIVALS[rival].act(checkout))
     except Exception as error:
@@ -164,8 +164,8 @@ def open_operations(checkout: Checkout) -> QuerySet[Operation]:
 
 
 def finish(checkout: Checkout) -> None:
-    """Let the pumps run until nothing is open but a question to the payer."""
-    tasks.expire_due()  # that of a rival has passed over what another had locked just then
+    """Run the pumps until no operation is open except a challenge of the payer."""
+    tasks.expire_due()  # a rival's pump has skipped rows that another process had locked
     for _ in range(10):
         if not open_operations(checkout).exclude(state=Operation.State.NEEDS_ACTION).exists():
             return
@@ -174,7 +174,10 @@ def finish(checkout: Checkout) -> None:
 
 
 def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str) -> None:
-    """One outcome once the pumps have run, and nobody was told another; the bank and the events agree."""
+    """Check that there is one outcome after the pumps have run, and that all answers fit it.
+
+    The bank and the events must agree with it.
+    """
     for answer in answers:
         assert answer.code in {DONE, *RIVALS[answer.rival].refusals, *further_refusals}, answers
         if answer.code != DONE:
@@ -198,7 +201,7 @@ def check(checkout: Checkout, answers: Sequence[Answer], *further_refusals: str)
 
 
 def _check_bank(checkout: Checkout) -> None:
-    """One card at most has borne the amount, and nothing is held that nobody waits for."""
+    """Check that at most one card bears the amount and that no forgotten hold is left."""
     payments = list(Payment.objects.filter(checkout_uuid=checkout.pk).values_list("pk", flat=True))
     charges = list(Charge.objects.filter(payment__in=payments))
     taken = [charge for charge in charges if charge.state == "captured"]
@@ -213,7 +216,7 @@ def _check_bank(checkout: Checkout) -> None:
 
 
 def _check_events(checkout: Checkout) -> None:
-    """Each thing that happened is told once."""
+    """Check that each change was reported by one event."""
     told = sorted(Event.objects.filter(checkout_uuid=checkout.pk).values_list("type", flat=True))
     was_held = checkout.authorized_at is not None
     expected = ["checkout.authorized"] * was_held

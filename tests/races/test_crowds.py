@@ -1,4 +1,4 @@
-"""A hundred at once, over real HTTP: one outcome, told to all alike."""
+"""A hundred calls at once, over real HTTP: one outcome, the same for all."""
 
 import json
 import threading
@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 SLOW_CARD = "4000000000000341"
 CARD = "4242424242424242"
 MANY = 100
-LOCK_SECONDS = 3.0  # after which who waits for a row gives up
+LOCK_SECONDS = 3.0  # after which a call that waits for a row gives up
 HELD_SECONDS = 6.5
-SLOTS = 16  # as many may wait for the provider in one process, which may get them all
+SLOTS = 16  # calls of one process that may wait for the provider; one process can get all hundred
 MARGIN = 3.0  # for a machine that is busy
 BUSY = (409, "operation_in_progress")
 HOLD = """
@@ -40,7 +40,7 @@ assert is_held.wait(5)
 
 
 def at_once(asks: Iterable[Callable[[], requests.Response]]) -> list[requests.Response]:
-    """Let all ask at the same moment; return their answers."""
+    """Send all requests at the same moment; return their answers."""
     every = list(asks)
     start = threading.Barrier(len(every))
 
@@ -53,7 +53,7 @@ def at_once(asks: Iterable[Callable[[], requests.Response]]) -> list[requests.Re
 
 
 def within_limits(ask: Callable[[], requests.Response]) -> requests.Response:
-    """Return the answer, asked for again where it was one too many in a second for the client (rule limit.buckets)."""
+    """Return the answer; repeat the call while it is over the client's limit (rule limit.buckets)."""
     while (answer := ask()).status_code == 429:
         assert refusal(answer) == (429, "rate_limited")
         time.sleep(int(answer.headers["Retry-After"]))
@@ -61,13 +61,13 @@ def within_limits(ask: Callable[[], requests.Response]) -> requests.Response:
 
 
 def verb(merchant: Merchant, checkout_uuid: str, name: str, **body: str) -> Callable[[], requests.Response]:
-    """Return a call of a verb on a connection of its own."""
+    """Return a call of a verb on its own connection."""
     url = f"{merchant.base_url}/api/merchant/v1/checkouts/{checkout_uuid}/{name}"
     return lambda: requests.post(url, json=body, headers=merchant.headers, timeout=60)
 
 
 def bank_calls(service: Service, checkout_uuid: str, kind: str) -> list[str]:
-    """Return the verdicts of all calls of a kind in the bank's journal that are about the checkout."""
+    """Return the verdicts of all calls of a kind about the checkout in the bank's journal."""
 
     def rows(model: str, field: str, values: set[str]) -> list[dict[str, str]]:
         found = json.loads(service.command("dumpdata", model))

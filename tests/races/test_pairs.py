@@ -1,6 +1,7 @@
 """Every pair of verbs, and all together, from every state in which both are possible: exactly one outcome.
 
-On real connections: at the same moment, in the queue for the row, and exactly between another's phases.
+They run on real connections: at the same moment, in the queue for the row, and exactly between another's
+phases.
 """
 
 import threading
@@ -31,7 +32,7 @@ Fresh: TypeAlias = Callable[[str], Checkout]
 MERCHANTS = ("capture", "cancel", "lapse", "refund", "notify")
 PAYERS = ("pay", "cancel", "lapse", "notify")
 CHALLENGED = (*PAYERS, "confirm", "use another card")
-# The states from which both of a pair are possible, and who races then.
+# The states from which both verbs of a pair are possible, and the rivals there.
 AT_ONCE: dict[str, tuple[str, ...]] = {
     "created": PAYERS,
     "challenged": CHALLENGED,
@@ -42,7 +43,7 @@ AT_ONCE: dict[str, tuple[str, ...]] = {
     "captured": MERCHANTS,
     "refund pending": MERCHANTS,
 }
-# Who needs the row first of all, or after having asked the bank.
+# The verbs that need the row first of all, or after a call of the bank.
 IN_LINE: dict[str, tuple[str, ...]] = {
     "created": ("pay", "cancel", "lapse"),
     "challenged": ("pay", "cancel", "lapse", "use another card"),
@@ -53,7 +54,7 @@ IN_LINE: dict[str, tuple[str, ...]] = {
     "captured": ("capture", "cancel", "lapse", "refund"),
 }
 WIDEST = {"payment in doubt", "not taken, in doubt"}
-# Who asks the bank, from which state, and who comes between.
+# The verbs that call the bank, from which state, and the rivals that come between.
 BETWEEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("created", "pay"): (*PAYERS, "take over", "fence"),
     ("challenged", "pay"): (*CHALLENGED, "take over", "fence"),
@@ -74,7 +75,7 @@ ROUNDS_OF_ALL = 3
 
 @pytest.fixture(autouse=True)
 def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever happened, the ledger is proven and nothing is left for a person. Who joins waits but briefly."""
+    """Check that the ledger is proven and that no discrepancy is left. Calls that join wait only briefly."""
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.05)
     yield
     assert proving.breaches() == []
@@ -83,7 +84,7 @@ def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_deadlock(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """PostgreSQL has had none to resolve."""
+    """Check that PostgreSQL had no deadlock to resolve."""
     with django_db_blocker.unblock():
         before = deadlocks()
     yield
@@ -92,7 +93,7 @@ def _no_deadlock(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
 
 
 def deadlocks() -> int:
-    """Return PostgreSQL's count; its connections tell what they know of at the latest when they are closed."""
+    """Return PostgreSQL's count; connections report their numbers at the latest when they are closed."""
     ours = connections["default"]
     assert isinstance(ours, DatabaseWrapper)
     ours.close()
@@ -103,7 +104,7 @@ def deadlocks() -> int:
 
 
 def on_own_connection(rival: str, checkout: Checkout, start: Callable[[], object] = lambda: None) -> Answer:
-    """Let a rival begin at the start, with its connection made before."""
+    """Run a rival at the start, on a connection that was opened before."""
     try:
         connection.ensure_connection()
         start()
@@ -113,7 +114,7 @@ def on_own_connection(rival: str, checkout: Checkout, start: Callable[[], object
 
 
 def race(checkout: Checkout, *names: str) -> list[Answer]:
-    """Let all start at the same moment; return what each got."""
+    """Start all rivals at the same moment; return their answers."""
     barrier = threading.Barrier(len(names))
     with ThreadPoolExecutor(len(names)) as pool:
         started = [pool.submit(on_own_connection, name, checkout, lambda: barrier.wait(5)) for name in names]
@@ -121,7 +122,7 @@ def race(checkout: Checkout, *names: str) -> list[Answer]:
 
 
 def queue(checkout: Checkout, *names: str) -> list[Answer]:
-    """Let them queue for the row in this order, then give it free; return what each got."""
+    """Queue the rivals for the row in this order, then release it; return their answers."""
     with ThreadPoolExecutor(len(names)) as pool:
         with transaction.atomic():
             Checkout.objects.locked(checkout.pk)
@@ -133,12 +134,12 @@ def queue(checkout: Checkout, *names: str) -> list[Answer]:
 
 
 def wait_for_queue_of(length: int) -> None:
-    """Return once so many connections wait for a lock: nobody waits for longer than three seconds."""
+    """Return once so many connections wait for a lock; a connection waits at most three seconds."""
     wait_for(lambda: waiting_for_locks() == length, within=2.5)
 
 
 def come_between(patched: pytest.MonkeyPatch, phase: str, rival: str, checkout: Checkout) -> list[Answer]:
-    """Let a rival run from beginning to end once somebody comes to this phase; its answer will be in the list."""
+    """Run a whole rival when another process reaches this phase; its answer is added to the list."""
     waiting, answers = [rival], list[Answer]()
 
     def interrupted(step: Callable[..., Any]) -> Callable[..., Any]:

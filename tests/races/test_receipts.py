@@ -1,4 +1,4 @@
-"""Many taps at once on what sends the receipt's link: one text is asked for."""
+"""Many taps at once on the button that sends the receipt's link: one text is requested."""
 
 from collections.abc import Callable
 

@@ -15,7 +15,7 @@ ALL = list(EventType)
 
 
 def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -> Subscription:
-    """A new merchant's subscription to everything, with its signing secret."""
+    """Create a new merchant's subscription to all events, with its signing secret."""
     merchant = Merchant.objects.create(name=name)
     subscription = Subscription.objects.create(
         merchant=merchant, url=url, event_types=["*"], is_approved=True
@@ -27,7 +27,7 @@ def subscribe(name: str = "Acme", url: str = "https://shop.example.com/hooks") -
 def emit(
     subscription: Subscription, event_type: EventType = EventType.VOIDED, *, valid_for: float | None = None
 ) -> Delivery:
-    """The delivery of an event that happened just now."""
+    """Emit an event of this moment and return its delivery."""
     now = clock.now()
     valid_until = None if valid_for is None else now + timedelta(seconds=valid_for)
     event = outbox.emit(subscription.merchant, event_type, {}, at=now, valid_until=valid_until)
@@ -35,7 +35,7 @@ def emit(
 
 
 def claim_one() -> delivery.Claimed:
-    """Claim the one delivery that is due."""
+    """Claim the only delivery that is due."""
     (claimed,) = delivery.claim(slots=10, general_slots=10)
     return claimed
 
@@ -43,14 +43,14 @@ def claim_one() -> delivery.Claimed:
 def record(
     claimed: delivery.Claimed, http_status: int | None, error: str | None = None, ms: int | None = 5
 ) -> None:
-    """Record what came of a claimed attempt."""
+    """Record the result of a claimed attempt."""
     delivery.record(
         [delivery.Result(claimed.delivery_id, claimed.lease_token, http_status, error, ms, "text")]
     )
 
 
 def aged(due: Delivery, days: float, *, status: str = "delivered") -> Delivery:
-    """Let it have happened, and ended, so many days ago."""
+    """Move the event and the end of its delivery so many days into the past."""
     ago = clock.now() - timedelta(days=days)
     ended_at = None if status == "pending" else ago
     Delivery.objects.filter(pk=due.pk).update(
@@ -76,7 +76,7 @@ def renamed(event_id: UUID, at: datetime) -> UUID:
 
 
 def superseded(due: Delivery) -> None:
-    """Have its event superseded, as a race with an attempt leaves it."""
+    """Supersede the event of a delivery, as a race with an attempt leaves it."""
     now = clock.now()
     Event.objects.filter(pk=due.event_id).update(superseded_at=now)
     Delivery.objects.filter(pk=due.pk, status="pending").update(superseded_at=now)
@@ -87,5 +87,5 @@ def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subsc
 
 
 def happen(merchant: Merchant, event_type: EventType = EventType.VOIDED) -> Event:
-    """Something that has just happened."""
+    """Emit an event of this moment."""
     return outbox.emit(merchant, event_type, {"checkout_uuid": str(CHECKOUT)}, at=clock.now())

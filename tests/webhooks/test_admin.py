@@ -1,4 +1,4 @@
-"""What operators do about webhooks in the admin."""
+"""Operators' acts on webhooks in the admin."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Who names an address whose name servers are slow holds up nobody else."""
+"""A merchant whose address has slow name servers delays no other merchant."""
 
 import asyncio
 import threading
@@ -53,7 +53,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> SilentNames:
 
 @pytest.fixture
 def check(names: SilentNames, transactional_db: None) -> Iterator[Callable[[Merchant], "Future[str]"]]:
-    """Let a thread of its own check an address for a merchant; return once the name servers were asked."""
+    """Check an address for a merchant in its own thread; return once the name servers were asked."""
     with ThreadPoolExecutor(4) as pool:
 
         def checked(merchant: Merchant) -> str:

@@ -1,4 +1,4 @@
-"""Connections: to whom they are made and how long that may take, which are kept, and how they are let go."""
+"""Connections: their targets and time limits, which of them are kept, and how they end."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ def run(scenario: Coroutine[Any, Any, Returned]) -> Returned:
 
 
 async def is_left(receiver: Receiver, count: int = 1) -> bool:
-    """Waits until so many connections have ended; not so long that a deadline may have ended them."""
+    """Wait until so many connections have ended, for less time than a deadline takes to end them."""
     async with asyncio.timeout(2):
         while receiver.left < count:
             await asyncio.sleep(0.005)
@@ -46,7 +46,7 @@ async def verdict(pool: transport.Pool, url: str, *, deadline_seconds: float = 5
 
 
 def in_turn(*behaviours: Behaviour) -> Behaviour:
-    """One behaviour after the other, a request each."""
+    """Apply one behaviour after the other, one request each."""
     left = iter(behaviours)
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -64,7 +64,7 @@ def late(seconds: float) -> Behaviour:
 
 
 def filled(head: bytes) -> bytes:
-    """An answer of 16 KiB in all, the most that is read."""
+    """Return an answer of 16 KiB in all, the most that is read."""
     return head.ljust(connections.ANSWER_BYTES, b"a")
 
 
@@ -246,7 +246,7 @@ class TestKeeping:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     url = f"http://127.0.0.1:{receiver.port}/"
                     answers = [await verdict(pool, url)]
-                    time.sleep(0.15)  # the loop stands still
+                    time.sleep(0.15)  # the loop is blocked
                     answers.append(await verdict(pool, url))
                     return answers, receiver.connections
 
@@ -274,7 +274,7 @@ class TestKeeping:
 
 
 class TestDeadline:
-    """Of the requests on a kept connection: each has its own."""
+    """The deadline of a request on a kept connection: each request has its own."""
 
     @pytest.mark.parametrize(("earlier", "deadline"), [(9.0, 0.1), (0.2, 0.4)])
     def test_is_that_of_the_last_request(self, earlier: float, deadline: float) -> None:

@@ -1,4 +1,4 @@
-"""What comes of claimed deliveries, on a real PostgreSQL: outcomes, lost workers, pointless rows."""
+"""The outcomes of claimed deliveries, on a real PostgreSQL: results, lost workers, pointless rows."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4

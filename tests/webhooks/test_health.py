@@ -1,4 +1,4 @@
-"""How an endpoint does, as portal and admin tell it."""
+"""The health of an endpoint, as portal and admin show it."""
 
 import time
 from datetime import timedelta
@@ -20,7 +20,7 @@ def acme() -> Subscription:
 
 
 def answer(subscription: Subscription, *answers: tuple[int | None, int]) -> None:
-    """One event each, answered with a status after some milliseconds."""
+    """Emit one event for each answer, which has a status after some milliseconds."""
     for http_status, ms in answers:
         emit(subscription)
         error = None if http_status == 200 else f"HTTP {http_status}" if http_status else "could not connect"

@@ -58,7 +58,7 @@ CLAIM = delivery.claim
 
 
 class SlowClaims:
-    """Once slow, holds each claim that finds something, its rows in hand, until it may go on."""
+    """Claims that, once slow, hold their rows until the test lets them continue."""
 
     def __init__(self) -> None:
         self.are_slow = False
@@ -165,7 +165,7 @@ class TestSending:
         sender.wake()
         assert within(10, lambda: Attempt.objects.filter(http_status=500).count() == 1)
         receiver.http_status = 200
-        time.sleep(1.01 - time.time() % 1)  # signed by the second
+        time.sleep(1.01 - time.time() % 1)  # the signature changes each second
         Delivery.objects.update(next_attempt_at=clock.now())
         sender.wake()
         assert within(10, has_status(due, "delivered"))
@@ -324,7 +324,7 @@ class TestStopping:
         stopping = threading.Thread(target=sender.stop, args=[5])
         stopping.start()
         assert within(10, lambda: not sender.is_running())
-        time.sleep(0.5)  # a claim that was under way when the sender was stopped takes what it finds
+        time.sleep(0.5)  # a claim that was under way when the sender was stopped takes the rows that it finds
         waiting = emit(other)
         time.sleep(0.3)
         receiver.released.set()

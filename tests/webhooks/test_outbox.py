@@ -1,4 +1,4 @@
-"""What is sent to whom: the envelope, the filter, and what is told no more."""
+"""Events and their recipients: the envelope, the filter, and events that are no longer sent."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from webhooks.models import Attempt, Delivery, Event, EventType
 
 pytestmark = pytest.mark.django_db
 HAPPENED_AT = datetime(2026, 6, 1, 18, 32, 7, 418_999, tzinfo=UTC)
-# Which of the four types go out, by the filter.
+# The types of the four that are sent, by the filter.
 GOES = {
     ("*",): ALL,
     ("checkout.authorized",): [EventType.AUTHORIZED, EventType.TEST],
@@ -194,7 +194,7 @@ class TestTheEndOfAHold:
 @pytest.mark.rule("sandbox.advance")
 @pytest.mark.django_db(transaction=True)
 def test_time_that_passes_waits_for_an_attempt_that_ends(acme: Merchant) -> None:
-    """Whoever ends an attempt has locked its delivery before: the other order would be a deadlock."""
+    """A process that ends an attempt has locked its delivery first. The other order would be a deadlock."""
     register(acme)
     checkout_uuid = uuid4()
     outbox.emit(acme, EventType.VOIDED, {}, at=clock.now(), checkout_uuid=checkout_uuid)

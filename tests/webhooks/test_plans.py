@@ -1,4 +1,4 @@
-"""Hot statements are planned for the partitions that they mean: to plan for all costs milliseconds."""
+"""Hot statements are planned only for their own partitions: a plan for all costs milliseconds."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.partitions")]
 
 @pytest.fixture(autouse=True)
 def month() -> None:
-    """Partitions of a month and more, as in a service that has run for long."""
+    """Make partitions of a month and more, as in a service that has run for a long time."""
     today = clock.now().date()
     for table in PARTITIONED:
         partitions.make(table, today - timedelta(days=31), today)
@@ -35,7 +35,10 @@ def month() -> None:
 
 @contextmanager
 def reading(*moments: datetime) -> Iterator[None]:
-    """Expect that what the block asks is planned for the days of these moments alone, clocks differing by an hour."""
+    """Expect that the block's statements are planned only for the days of these moments.
+
+    Clocks can differ by an hour.
+    """
     with CaptureQueriesContext(connection) as queries:
         yield
     hour = timedelta(hours=1)
@@ -97,7 +100,7 @@ def test_of_an_attempt_that_fails_its_error_is_in_the_index(
 
 
 def ended_on_their_pages() -> int:
-    """Return how many versions of attempts this transaction has made that no index knows."""
+    """Return how many versions of attempts this transaction has made that no index contains."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sum(n_tup_hot_upd) FROM pg_stat_xact_user_tables WHERE relname LIKE 'webhooks_attempt_2%'"
@@ -167,10 +170,10 @@ def test_of_a_page_of_the_feed_are_in_the_order_of_an_index(api: Api, query: str
         api.get(f"events?{query}")
     (listed,) = (row["sql"] for row in asked if "written_at" in row["sql"])
     with connection.cursor() as database:
-        # What other tests have left in the statistics decides nothing: no scan but one that is in order.
+        # The statistics of other tests must have no influence: only a scan in order is possible.
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
-        if query:  # of so few rows the other one may serve as well
+        if query:  # with so few rows, the other index may serve as well
             database.execute("DROP INDEX event_written")
         database.execute(f"EXPLAIN {listed}")
         plan = [row[0].strip() for row in database.fetchall()]
@@ -200,7 +203,8 @@ def test_of_a_seldom_type_that_are_kept_for_all_values_take_its_index(api: Api, 
     with connection.cursor() as database:
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
-        database.execute("DROP INDEX attempt_listed, event_written")  # of so few rows these may serve as well
+        # with so few rows, these may serve as well
+        database.execute("DROP INDEX attempt_listed, event_written")
         database.execute(f"EXPLAIN (GENERIC_PLAN) {kept}")
         plan = [row[0].strip() for row in database.fetchall()]
     conditions = [line for line in plan if line.startswith("Index Cond:")]

@@ -1,4 +1,4 @@
-"""Sending again because a person wants it."""
+"""Deliveries that a person sends again."""
 
 import time
 from datetime import timedelta
@@ -128,7 +128,7 @@ class TestResend:
 
 
 class TestAHold:
-    """`checkout.authorized` resent within its window, without a confirmation that it may be over."""
+    """`checkout.authorized` resent within its window, without a confirmation that the hold can be over."""
 
     def test_never_starts_after_its_window(self, acme: Subscription) -> None:
         due = parked(acme, EventType.AUTHORIZED)
@@ -249,7 +249,7 @@ class TestRefusals:
 class TestMany:
     @pytest.fixture
     def five(self, acme: Subscription) -> list[Delivery]:
-        """Parked, parked, in flight, delivered, a hold that is over."""
+        """Return five deliveries: parked, parked, in flight, delivered, and a hold that is over."""
         flying, done = emit(acme), emit(acme)
         delivery.claim(slots=2, general_slots=2)
         record_of(done, 200)

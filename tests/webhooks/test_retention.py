@@ -1,4 +1,4 @@
-"""What is deleted in time, and what never is."""
+"""Rows that are deleted in time, and rows that never are."""
 
 from datetime import timedelta
 
@@ -90,7 +90,7 @@ class TestPersonalBodies:
 
 
 def partitions_of(days: float) -> None:
-    """Make the partitions of that long ago and the days since then."""
+    """Make the partitions of the days from so many days ago until today."""
     today = clock.now().date()
     for table in PARTITIONED:
         partitions.make(table, today - timedelta(days=days), today)
@@ -123,7 +123,7 @@ class TestOldEvents:
         partitions_of(35)
         for _ in range(3):
             self.old(acme, 33)
-        today, gone = clock.now().date(), 5 * len(PARTITIONED)  # those of 31 to 35 days ago
+        today, gone = clock.now().date(), 5 * len(PARTITIONED)  # the partitions of 31 to 35 days ago
         with CaptureQueriesContext(connection) as asked:
             assert retention.drop_old() == gone
         assert not any(query["sql"].startswith("DELETE FROM webhooks_event ") for query in asked)
@@ -148,7 +148,7 @@ class TestOldEvents:
 
     @pytest.mark.rule("secret.retention")
     def test_whose_partition_was_missing_are_sent_and_go_in_their_time(self, acme: Subscription) -> None:
-        """Nothing is lost and no payment refused, should nobody have made partitions for a week."""
+        """If no partitions were made for a week, no event is lost and no payment is refused."""
         with connection.cursor() as cursor:
             for table in PARTITIONED:
                 cursor.execute(f"DROP TABLE {table.named(clock.now().date())}")
@@ -245,8 +245,8 @@ class TestEndedSubscriptions:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("table", PARTITIONED, ids=lambda table: table.table)
 def test_of_a_day_that_somebody_reads_nothing_goes_before_what_refers_to_it(table: Partitioned) -> None:
-    """A drop that gives up its lock leaves no attempt without its delivery, and no delivery without its event."""
-    today, going = clock.now().date(), PARTITIONED.index(table)  # what refers to the table
+    """A drop that gives up its lock leaves no attempt without delivery, and no delivery without event."""
+    today, going = clock.now().date(), PARTITIONED.index(table)  # the tables that refer to this table
     for one in PARTITIONED:
         partitions.make(one, today - timedelta(days=32), today - timedelta(days=31))
     other = connection.copy()

@@ -25,7 +25,10 @@ def seconds_to_next(
     valid_for: float | None = None,
     delivery_id: UUID = DELIVERY,
 ) -> float | None:
-    """Seconds from the event to the next attempt, when the latest ended `ended` seconds after the event."""
+    """Return the seconds from the event to the next attempt.
+
+    The latest attempt ended `ended` seconds after the event.
+    """
     start = retries.next_attempt_at(
         retries.Attempted(
             event_type=event_type,

@@ -1,4 +1,4 @@
-"""Signatures: our verifier's reasons in their order, and public vectors that were computed by OpenSSL."""
+"""Signatures: our verifier's reasons in their order, and public vectors that OpenSSL computed."""
 
 import base64
 import hmac

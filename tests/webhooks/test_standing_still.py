@@ -1,4 +1,4 @@
-"""A sender that stands still is noticed, so that its process ends and another one sends what was due."""
+"""A sender that makes no progress is noticed: its process ends, and another sends the due deliveries."""
 
 import threading
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from webhooks import delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.liveness")]
 SENDER = "webhooks-sender"
-LONG = 3.0  # seconds: a sender at rest gives a sign each second
+LONG = 3.0  # seconds: an idle sender gives a sign each second
 
 
 def is_noticed() -> bool:
@@ -22,7 +22,7 @@ def is_noticed() -> bool:
 
 @contextmanager
 def going_on_after(goes_on: threading.Event) -> Iterator[None]:
-    """Whatever stands still in the block is noticed, goes on after it, and is not named any more."""
+    """Check that the block's standstill is noticed and that it is no longer named once it has ended."""
     try:
         yield
         wait_for(is_noticed, within=30)

@@ -1,4 +1,4 @@
-"""Claiming from the queue on a real PostgreSQL: leases, caps, shares, pace."""
+"""Claims from the queue on a real PostgreSQL: leases, caps, shares, pace."""
 
 import contextlib
 import threading
@@ -160,7 +160,7 @@ class TestClaimAtOnce:
         for _ in range(20):
             emit(acme)
         with claiming_beside() as claim:
-            assert len(claim()) == 10  # and it has not committed
+            assert len(claim()) == 10  # it has not committed yet
             rivals = emit(rival)
             claims = delivery.claim(slots=20, general_slots=20)
             assert [claimed.delivery_id for claimed in claims] == [str(rivals.pk)]
@@ -168,7 +168,7 @@ class TestClaimAtOnce:
         assert claimed_ids(slots=20, general_slots=20) == set()
 
     def test_a_claim_counts_what_was_taken_while_it_looked(self) -> None:
-        """Its locks are its own before it counts: what another took a moment ago is in flight."""
+        """A claim takes its locks before it counts: rows that another has just claimed are in flight."""
         acme = subscribe()
         for _ in range(20):
             emit(acme)
@@ -178,7 +178,7 @@ class TestClaimAtOnce:
         assert claims == [] and not claims.is_shared
 
     def test_a_claim_looks_past_holds_that_are_over_to_one_that_lives(self) -> None:
-        """After an outage there may be more endpoints with such than slots; the sweep ends them a moment later."""
+        """After an outage, such holds can be at more endpoints than there are slots; the sweep ends them."""
         for number in range(4):
             emit(subscribe(f"shop {number}"), EventType.AUTHORIZED, valid_for=100)
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""What a change or the end of a subscription does to what waits, and which secrets sign."""
+"""Effects of a change or the end of a subscription on waiting deliveries, and the secrets that sign."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -76,7 +76,7 @@ class TestNewUrl:
 
 
 class TestEnding:
-    """`DELETE …/webhooks/subscription`."""
+    """The end of a subscription by `DELETE …/webhooks/subscription`."""
 
     PATH = "webhooks/subscription"
 
@@ -139,7 +139,7 @@ class TestEnding:
 
 @pytest.fixture
 def first(acme: Merchant) -> str:
-    """Acme's first secret."""
+    """Return Acme's first secret."""
     made = factories.subscribe(acme, url="http://127.0.0.1:9/hook", event_types=["*"])
     assert made.signing_secret is not None
     return made.signing_secret
@@ -150,7 +150,7 @@ def wait(merchant: Merchant) -> Event:
 
 
 def signatures() -> list[str]:
-    """Claim the one delivery that is due; the v1 entries that go out with it, in their order."""
+    """Claim the only delivery that is due; return its v1 entries, in their order."""
     claimed = claim_one()
     body = plain(claimed.event_type, claimed.body)
     header = headers.signed(claimed, body)["X-Service-Signature"]
@@ -162,14 +162,14 @@ def signatures() -> list[str]:
 
 
 def by(*secrets: str) -> list[str]:
-    """What these secrets sign of the latest attempt, in this order."""
+    """Return the signatures of the latest attempt by these secrets, in this order."""
     event = Event.objects.get()
     attempt = event.deliveries.get().attempts.latest("number")
     return signing.sign(secrets, event.plain_body, int(attempt.started_at.timestamp())).split(",")[1:]
 
 
 def pass_time(by_time: timedelta) -> None:
-    """Let so much time have passed for all secrets."""
+    """Let so much time pass for all secrets."""
     SigningSecret.objects.update(expires_at=F("expires_at") - by_time)
 
 

@@ -1,4 +1,7 @@
-"""Which addresses a webhook may go to: every special block in every spelling, and nothing public refused."""
+"""The addresses to which a webhook may go: every special block in every spelling is refused.
+
+No public address is refused.
+"""
 
 import asyncio
 import ipaddress
@@ -14,20 +17,20 @@ from webhooks import targets
 IPv4 = ipaddress.IPv4Address
 IPv6 = ipaddress.IPv6Address
 Address = IPv4 | IPv6
-# Where an IPv4 address lies in an IPv6 one: the prefix, and how many bits come after it.
+# The positions of an IPv4 address in an IPv6 address: the prefix, and the number of bits after it.
 CARRIERS = [
     ("::", 0),  # v4-compatible
     ("::ffff:0:0", 0),  # v4-mapped
     ("::ffff:0:0:0", 0),  # SIIT
     ("64:ff9b::", 0),  # NAT64
-    ("64:ff9b:1::", 0),  # NAT64 of one's own
+    ("64:ff9b:1::", 0),  # a network's own NAT64
     ("2002::", 80),  # 6to4
     ("2001::", 64),  # Teredo's server
     ("2a00:1450::5efe:0:0", 0),  # ISATAP
     ("2a00:1450::200:5efe:0:0", 0),  # ISATAP of a global IPv4 address
     ("fe80::5efe:0:0", 0),
 ]
-TEREDO_CLIENT = int(IPv6("2001:0:4136:e378::")), 0xFFFFFFFF  # the client's address is there inverted
+TEREDO_CLIENT = int(IPv6("2001:0:4136:e378::")), 0xFFFFFFFF  # the client's address is inverted there
 
 
 def addresses_of_blocks() -> st.SearchStrategy[Address]:
@@ -43,7 +46,7 @@ def carried(inner: IPv4) -> list[IPv6]:
 
 
 def spellings(address: Address) -> set[str]:
-    """The address as text in all the forms that the standard library and we can think of."""
+    """Return the address as text in all forms that the standard library and we can think of."""
     texts = {str(address), address.exploded, str(address).upper(), address.exploded.upper()}
     if isinstance(address, IPv6):
         low = IPv4(int(address) & 0xFFFFFFFF)
@@ -81,7 +84,7 @@ class TestIsPublic:
     def test_differs_from_the_standard_library_in_what_we_refuse_besides_alone(
         self, address: Address
     ) -> None:
-        """`is_global` takes multicast, 6to4 and some smaller blocks; whatever it refuses, we refuse."""
+        """`is_global` accepts multicast, 6to4 and some smaller blocks; we refuse every address it refuses."""
         if not address.is_global:
             assert not targets.is_public(str(address))
         elif not targets.is_public(str(address)):

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def taken(merchant: Merchant) -> Delivery:
-    """A delivery of a hold whose first attempt is the sandbox's."""
+    """Return a delivery of a hold whose first attempt is the sandbox's."""
     with outbox.first_attempts_taken():
         stage.hold(factories.checkout(merchant))
     return Delivery.objects.get(merchant=merchant)

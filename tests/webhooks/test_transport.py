@@ -1,4 +1,4 @@
-"""One POST to a friendly receiver: the request as it goes out, and what is kept of the answer."""
+"""One POST to a friendly receiver: the request as it is sent, and the stored parts of the answer."""
 
 import asyncio
 

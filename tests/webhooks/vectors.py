@@ -1,4 +1,4 @@
-"""The public vectors of webhooks/receivers/vectors.json, for the tests of whatever signs or verifies."""
+"""The public vectors of webhooks/receivers/vectors.json, for all tests of code that signs or verifies."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ FILE = json.loads((Path(receivers.__file__).parent / "vectors.json").read_text()
 class Vector(NamedTuple):
     """A request, and the verdict of a receiver that knows `secrets` and reads the clock as `now`.
 
-    `signed_with` is the sender's secrets where the headers are what the service itself would send, else None.
+    `signed_with` holds the sender's secrets if the service itself would send the headers, otherwise None.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Reading, capturing, cancelling and refunding what cannot be."""
+"""Reads, captures, cancels and refunds that the service refuses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ OTHER_AMOUNTS = [-(2**63), -1, 0, 1, 8_999, 9_001, 99_999_999, 10**8, 2**63 - 1]
 VERBS = ("capture", "cancel", "refund")
 REF = {"merchant_refund_ref": "r-2"}
 ACTIONS = {"created": ["cancel"], "authorized": ["capture", "cancel"], "captured": ["refund"]}
-# Which verbs a status refuses; the others are tested to work elsewhere.
+# The verbs that each status refuses. Other tests show that the remaining verbs work.
 CONFLICTS = [
     ("created", "capture", "not_capturable"),
     ("created", "refund", "not_refundable"),
@@ -44,7 +44,7 @@ CONFLICTS = [
     ("refunded", "cancel", "not_cancellable"),
     ("refunded", "refund", "not_refundable"),
 ]
-# Idempotent by state: 200, and nothing moves.
+# Idempotent by state: 200, and no row changes.
 REPEATS = [("captured", "capture"), ("voided", "cancel"), ("lapsed", "cancel")]
 
 
@@ -53,7 +53,7 @@ def call(api: Api, checkout: Checkout, verb: str, **body: Any) -> Any:
 
 
 def _payment_of(checkout: Checkout) -> Payment:
-    """What a customer who is just paying has begun."""
+    """Create the payment that a customer who is paying has begun."""
     return Payment.objects.create(
         merchant=checkout.merchant,
         subject=checkout.pk,

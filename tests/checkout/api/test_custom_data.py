@@ -1,4 +1,4 @@
-"""A merchant's own object with an item."""
+"""The `custom_data` of an item."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("create.custom_data")]
         {"a": {str(number): number for number in range(50)}},
         {"a": "x" * 9_000},
         {"a": "é" * 4_100},
-        {"a": [1e308] * 27},  # 5 bytes each as they come, 309 digits each as PostgreSQL writes them
+        {"a": [1e308] * 27},  # 5 bytes each in the request, 309 digits each as PostgreSQL writes them
         {"a": [{"b": [-1.5e-300] * 27}]},
         {"a": {"b": {"c": {"d": {}}}}},
         {"a": [[[[]]]]},

@@ -55,7 +55,7 @@ class TestTheRecord:
 @pytest.mark.django_db
 class TestTheRetention:
     def called(self, api: Api, days: float) -> UUID:
-        """Return a call of so many days ago."""
+        """Return a call that was made so many days ago."""
         at = clock.now() - timedelta(days=days)
         api.post("checkouts", {})
         (call,) = ApiCall.objects.filter(created_at__gt=clock.now() - timedelta(hours=1))
@@ -124,7 +124,7 @@ class TestRepeats:
 
 
 def age(**ago: float) -> None:
-    """Let every key have come so long ago."""
+    """Make every key so old."""
     at = timezone.now() - timedelta(**ago)
     for key in IdempotencyKey.objects.all():
         made = UUID(int=clock.first_id(at).int | key.pk.int & (1 << 80) - 1)
@@ -206,7 +206,7 @@ class TestIdempotencyKey:
         first = api.post(path, idempotency_key="k")
         IdempotencyKey.objects.update(
             status=None, body=None
-        )  # as if its process had died before it kept the answer
+        )  # as if its process had died before it stored the response
         age(seconds=89)
         with nothing_moves():
             waiting = api.post(path, idempotency_key="k")
@@ -329,7 +329,7 @@ class TestIdempotencyKey:
     def test_that_was_taken_over_keeps_the_later_answer(
         self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A call that comes back after 90 seconds finds its key another's, and writes nothing under it."""
+        """A call that ends after 90 seconds finds that its key was taken over, and writes no row under it."""
         path, capture = f"checkouts/{held.pk}/capture", captures.capture
         answers = []
 
@@ -361,7 +361,7 @@ class TestIdempotencyKey:
 @pytest.mark.rule("idempotency.at_once")
 @pytest.mark.django_db(transaction=True)
 class TestSameKeyAtOnce:
-    """On real connections: the rows decide, not the process."""
+    """Calls with one key at the same time, on real connections: the rows decide, not the process."""
 
     def at_once(self, api: Api, path: str, body: Any) -> list[Any]:
         together = threading.Barrier(4)

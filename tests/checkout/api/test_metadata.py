@@ -1,4 +1,4 @@
-"""What a merchant keeps with an order."""
+"""The `metadata` that a merchant stores with an order."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the merchant API shows of a checkout: exactly these fields in each state, in compact JSON."""
+"""The merchant API's view of a checkout: exactly these fields in each state, in compact JSON."""
 
 import json
 import re

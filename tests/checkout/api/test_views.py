@@ -1,4 +1,4 @@
-"""The merchant API over HTTP: lists by pages, and how many statements an answer takes."""
+"""The merchant API over HTTP: lists by pages, and the number of SQL statements for each response."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ from webhooks.models import Subscription
 
 pytestmark = pytest.mark.django_db
 Bring = Callable[[str], Checkout]
-# BEGIN and COMMIT do not count, nor do the sandbox bank's own tables: a real provider has none.
+# BEGIN and COMMIT do not count. The sandbox bank's own tables do not count either: a real provider has none.
 NOT_COUNTED = re.compile(r"BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|.*\bbank_", re.DOTALL)
 
 
@@ -135,7 +135,7 @@ class TestList:
 
 @contextmanager
 def at_most(count: int) -> Iterator[list[str]]:
-    """Fail if the block needs more statements; yields them."""
+    """Yield the block's statements; fail if it needs more than `count`."""
     statements: list[str] = []
     with CaptureQueriesContext(connection) as context:
         yield statements
@@ -147,7 +147,7 @@ def at_most(count: int) -> Iterator[list[str]]:
 class TestStatements:
     @pytest.fixture(autouse=True)
     def _key_in_use(self, api: Api) -> None:
-        """A key's first call in a minute also notes that it is used: one statement more."""
+        """Use the key first: its first call in a minute needs one more statement, which notes the use."""
         api.get("checkouts")
 
     def test_of_a_read_are_three_at_most(self, api: Api, at: Bring) -> None:

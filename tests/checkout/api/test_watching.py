@@ -1,4 +1,4 @@
-"""Reads that leave a row: of the orders that the sandbox watches, and of no other."""
+"""Reads that leave a row: only reads of orders that the sandbox watches."""
 
 import pytest
 from pytest_django.fixtures import Settings

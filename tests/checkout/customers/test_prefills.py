@@ -1,4 +1,4 @@
-"""What was sent with an order stands encrypted, and goes a day after the order's end."""
+"""The customer data of an order: encrypted, and deleted a day after the order's end."""
 
 from collections.abc import Callable
 from datetime import timedelta

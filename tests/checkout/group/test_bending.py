@@ -1,4 +1,4 @@
-"""Shares that bend: renamed, asked for again, kept after a no, and a mate's change of mind."""
+"""Changes to shares: renamed, asked for again, kept after a refusal, and a mate's change of mind."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Who has taken which share by the group's link, and until when."""
+"""Claims of shares through the group link, and how long they last."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -24,7 +24,7 @@ DECLINED = "4000000000000002"
 
 @pytest.fixture
 def zoes(shares: list[PaymentRequest]) -> PaymentRequest:
-    """A share without a name, which Zoe has taken."""
+    """Return a share without a name, which Zoe has taken."""
     return claims.take(shares[0].pk, claim=ZOE, name="Zoe")
 
 
@@ -34,7 +34,7 @@ def pay(share: PaymentRequest, claim: str = "", card: str = mates.FINNS) -> obje
 
 
 def pass_time(share: PaymentRequest) -> None:
-    """Let the time be over for which the share is kept."""
+    """End the time for which the share is kept."""
     PaymentRequest.objects.filter(pk=share.pk).update(claimed_until=clock.now())
 
 

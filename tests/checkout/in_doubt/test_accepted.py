@@ -1,4 +1,4 @@
-"""What the provider accepts now and confirms later, and what somebody else has done there before us."""
+"""Operations that the provider accepts and confirms later, and acts of others there before ours."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The call itself does not wait for the confirmation."""
+    """Make the call itself return before the confirmation."""
     monkeypatch.setattr(captures, "ASK_AGAIN_SECONDS", 99.0)
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)
 
 
 def confirm(kind: str) -> None:
-    """Let the time come at which the bank settles what it has accepted."""
+    """Let the time come at which the bank settles the calls that it has accepted."""
     Call.objects.filter(kind=kind).update(settles_at=clock.now() - timedelta(seconds=1))
     pump()
 
@@ -36,7 +36,7 @@ class TestACapture:
     def test_is_asked_about_within_its_call(
         self, api: Api, unpaid: Checkout, pay: Callable[..., Checkout]
     ) -> None:
-        """The card that the bank confirms after three seconds."""
+        """The bank confirms this card's capture after three seconds."""
         pay(unpaid, "4000000000000077")
         answer = api.post(f"checkouts/{unpaid.pk}/capture")
         assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
@@ -195,7 +195,7 @@ class TestAnErrorThatIsRepeatedUnderItsKey:
 
     @pytest.mark.rule("doubt.old_key")
     def test_gets_the_capture_a_new_key_though_the_first_call_was_silent(self, held: Checkout) -> None:
-        """A hold is taken once, whichever of the two arrives first."""
+        """The hold is captured once, no matter which of the two calls arrives first."""
         break_down("capture", "down")
         break_down("look_up", "down")
         with pytest.raises(captures.OutcomeUnknown):

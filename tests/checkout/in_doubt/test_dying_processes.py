@@ -1,4 +1,4 @@
-"""A process that dies between the phases leaves a row; the pump brings it to its end."""
+"""A process that dies between the phases of a call leaves a row, which the pump brings to its end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,12 +20,12 @@ from webhooks.models import Event
 
 
 class Died(BaseException):
-    """The process is gone."""
+    """The death of the process."""
 
 
 @pytest.fixture
 def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the process die before or after the provider's call, then let the lease run out."""
+    """Kill the process before or after the provider's call, then end the lease."""
 
     def die(verb: Callable[[], object], *, after_call: bool) -> None:
         perform = operations.perform

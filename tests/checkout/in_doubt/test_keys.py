@@ -1,4 +1,7 @@
-"""The two ages of an idempotency key: a refund reaches the card once, even if an earlier call is carried out late."""
+"""The two ages of an idempotency key.
+
+A refund reaches the card once, even if an earlier call is carried out late.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -25,7 +28,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven"), pytest.m
 
 @pytest.fixture
 def reimbursement(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """A planned refund of 2000 of the 9000 on the lead's card: the bank would carry it out a second time."""
+    """Return a planned refund of 2000 of the 9000 on the lead's card.
+
+    The bank would also carry it out a second time.
+    """
     (share,) = mates.split(unpaid, 2000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     mates.pay(share)
@@ -52,7 +58,7 @@ def keys(refund: Operation) -> list[Operation]:
 
 
 def test_refund_that_waited_for_a_day_keeps_its_key_after_its_first_timeout(reimbursement: Operation) -> None:
-    """The age of a key counts from its first sending, and not from the planning."""
+    """The age of a key counts from its first sending, not from the time of the plan."""
     pass_time(reimbursement, hours=23, minutes=2)
     break_down("refund", "down")
     for _ in range(3):
@@ -98,7 +104,7 @@ def test_new_key_waits_for_the_life_of_the_old_one_and_an_hour_after_its_last_se
     pump()
     pass_time(reimbursement, hours=5)
     for _ in range(3):
-        pump()  # its first sending is a day old: it is only looked up
+        pump()  # its first sending is a day ago, so it is only looked up
     assert [refund.attempts for refund in keys(reimbursement)] == [5]
     pass_time(reimbursement, hours=19, minutes=59)
     pump()
@@ -115,7 +121,7 @@ def test_new_key_waits_for_the_life_of_the_old_one_and_an_hour_after_its_last_se
 def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
     unpaid: Checkout, reimbursement: Operation
 ) -> None:
-    """Its key is answered by a stored error for a day; the lead has the other 7000 at once."""
+    """A stored error answers its key for a day. The lead gets the other 7000 at once."""
     break_down("refund", "replayed_500")
     pump()
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
@@ -128,7 +134,7 @@ def test_reimbursement_in_doubt_does_not_hold_up_the_rest_of_a_refund(
 
 @pytest.mark.rule("doubt.refusal")
 class TestRefusalThatNamesNoRefund:
-    """The provider did not accept the request, and stores no answer under its key."""
+    """A refusal after which the provider has no refund and stores no answer under the key."""
 
     def test_leaves_an_earlier_call_open_until_its_key_has_ended(self, reimbursement: Operation) -> None:
         self.refuse_the_second_sending()
@@ -164,7 +170,7 @@ class TestRefusalThatNamesNoRefund:
 @pytest.mark.usefixtures("posted")
 class TestNewKey:
     def test_is_for_what_the_card_is_owed_by_then(self, unpaid: Checkout, reimbursement: Operation) -> None:
-        """Staff have given the lead all but 500 in the dashboard meanwhile."""
+        """Staff refund all but 500 to the lead in the dashboard before the new key is made."""
         break_down("refund", "replayed_500")
         pump()
         outside.refund_outside(reimbursement.payment, 8500)
@@ -184,7 +190,7 @@ class TestNewKey:
 
 
 def test_restored_database_does_not_know_the_last_sending(reimbursement: Operation) -> None:
-    """The refund was sent again in the lost time, and that call is on its way."""
+    """The refund was sent again in the lost time, and that call is still on its way."""
     break_down("refund", "down")
     pump()
     pass_time(reimbursement, hours=26)

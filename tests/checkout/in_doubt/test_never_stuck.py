@@ -1,4 +1,4 @@
-"""Whatever a provider does, nothing is done twice, nothing runs hot, and nothing stays open for ever."""
+"""Any behaviour of a provider: no act happens twice, no loop runs hot, no operation stays open forever."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""An authorization in doubt: the payer waits for a minute, and no hold is forgotten."""
+"""An authorization in doubt: the payer waits for a minute, and every hold that is found has an end."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -31,7 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
 
 @pytest.fixture
 def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
-    """Pay the unpaid checkout, and let that get no clear answer, `times` times."""
+    """Pay the unpaid checkout and leave the authorization unclear `times` times."""
 
     def brought(mode: str = "down", times: int = 1) -> Operation:
         break_down("authorize", mode, times)
@@ -148,7 +148,7 @@ class TestAuthorize:
 class TestWhatNeverArrived:
     @pytest.fixture
     def lost(self, in_doubt: InDoubt) -> Operation:
-        """Not found after the payer's minute."""
+        """Return an authorization that is not found after the payer's minute."""
         operation = in_doubt()
         pass_time(operation, seconds=61)
         pump()
@@ -176,7 +176,7 @@ class TestWhatNeverArrived:
     def test_has_failed_after_a_day_and_no_sooner_however_the_provider_failed(
         self, unpaid: Checkout, in_doubt: InDoubt, mode: str
     ) -> None:
-        """A call that was answered by the provider's own error could still be carried out, like a silent one."""
+        """A call that the provider answered with an error could still be carried out, like a silent one."""
         operation = in_doubt(mode)
         break_down("authorize", "replayed_500")
         pump()
@@ -194,7 +194,7 @@ class TestWhatNeverArrived:
     ) -> None:
         if pays_again:
             pay(unpaid, OTHER)
-        operations.perform(lost, deadline=Deadline.after(8))  # the call was on its way for long
+        operations.perform(lost, deadline=Deadline.after(8))  # the call was on its way for a long time
         late = Charge.objects.get(payment=lost.payment_id)
         assert late.state == "held"
         pump()

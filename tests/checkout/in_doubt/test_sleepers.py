@@ -1,4 +1,4 @@
-"""A process that slept: whatever it believes, what others have settled meanwhile stays settled."""
+"""A process that slept cannot change an outcome that another process has recorded in the meantime."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Meanwhile = Callable[[Callable[[], None]], None]
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
-    """Let the next look-up say "not found", and whoever asked sleep while something else happens."""
+    """Make the next look-up return "not found" after something else has happened in its time."""
 
     def asleep(happens: Callable[[], None]) -> None:
         real = operations.look_up
@@ -45,7 +45,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
 
 
 def claimed(operation: Operation) -> Operation:
-    """The operation as a pump has claimed it."""
+    """Return the operation as a pump has claimed it."""
     Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2020-01-01T00:00Z")
     (asleep,) = due.claim(operation_uuid=operation.pk)
     return asleep
@@ -53,7 +53,7 @@ def claimed(operation: Operation) -> Operation:
 
 @pytest.fixture
 def silent(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """An authorization that was done, whose answer is lost, older than a payer's minute."""
+    """Return an authorization that happened and whose answer is lost, older than a payer's minute."""
     break_down("authorize", "done_then_reset")
     pay(unpaid)
     operation = Operation.objects.select_related("payment").get()
@@ -107,7 +107,7 @@ class TestAnOrder:
     def test_whose_capture_goes_on_under_another_key_is_not_told_as_refused(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The merchant's own call slept; by then the pump had found that it never arrived, and sent it anew."""
+        """The merchant's own call slept. The pump found that the capture never arrived and sent it again."""
 
         def slept(operation: Operation, _: Deadline) -> Outcome:
             planning.renew(operation, now=clock.now())
@@ -156,7 +156,7 @@ class TestAShare:
 
 
 def pump_once() -> None:
-    """Find the hold, and nothing that follows from it."""
+    """Record the hold without its consequences."""
     Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
     for operation in Operation.objects.filter(ended_at=None, kind="authorize").select_related("payment"):
         factories.record(operation, Outcome(Verdict.SUCCEEDED))
@@ -164,7 +164,10 @@ def pump_once() -> None:
 
 @pytest.mark.rule("doubt.old_key", "doubt.sleeper")
 class TestASenderThatSlept:
-    """Between its claim and its call: the recorded last sending decides when a new key may be used."""
+    """A sender that slept between its claim and its call.
+
+    The recorded last sending decides when a new key can be used.
+    """
 
     @pytest.fixture
     def refund(self, captured: Checkout) -> Operation:
@@ -188,7 +191,7 @@ class TestASenderThatSlept:
     def test_after_its_sending_was_recorded_sends_nothing_later_than_recorded(
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch, is_recorded_by_begin: bool
     ) -> None:
-        """It sleeps at the last moment before the call."""
+        """The sender sleeps at the last moment before the call."""
         with transaction.atomic():
             capture = operations.begin(Payment.objects.get(), Kind.CAPTURE, now=clock.now(), cause=CAUSE)
         asleep = capture if is_recorded_by_begin else claimed(capture)

@@ -1,4 +1,8 @@
-"""Whatever the provider says beside what matters, the money is recorded; nonsense leaves it in doubt for a while."""
+"""Strange answers of a provider.
+
+If only unimportant fields are strange, the money is recorded. Nonsense leaves the operation in doubt for a
+while.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +33,7 @@ STRANGE: list[Any] = [LONG, ODD, WRONG, None, 7, True, b"\xff"]
 SOME = [
     ODD,
     *(pytest.param(value, marks=pytest.mark.long) for value in (LONG, WRONG)),
-]  # beside every verdict
+]  # with every verdict
 State = Operation.State
 KINDS = ["authorize", "capture", "void", "refund", "look_up"]
 Change = Callable[[Outcome], Any]
@@ -37,12 +41,12 @@ SaidOf = Callable[..., None]
 
 
 def named(value: Any) -> str:
-    """Return what a test's name says of the value."""
+    """Return a short name of the value for the test's id."""
     return ascii(value)[:20]
 
 
 class Mouth:
-    """The provider as it is, but for the words of its next answers to one kind of call."""
+    """The provider, with changed answers to its next calls of one kind."""
 
     def __init__(self, kind: str, change: Change, times: int) -> None:
         self._peer, self._kind, self._change, self._left = provider.current(), kind, change, times
@@ -57,7 +61,7 @@ class Mouth:
 
 @pytest.fixture
 def says(monkeypatch: pytest.MonkeyPatch) -> SaidOf:
-    """Let the provider's next answers to a kind of call be changed before we hear them."""
+    """Change the provider's next answers to a kind of call before the service reads them."""
 
     def changed(kind: str, change: Change, times: int = 1) -> None:
         mouth = Mouth(kind, change, times)
@@ -67,7 +71,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> SaidOf:
 
 
 def decorated(value: Any) -> Change:
-    """Say the value wherever it does not matter to the money."""
+    """Put the value into every field that does not matter to the money."""
 
     def change(outcome: Outcome) -> Outcome:
         words = replace(
@@ -80,7 +84,10 @@ def decorated(value: Any) -> Change:
 
 @pytest.fixture
 def ended(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[[str], Operation]:
-    """Let Acme's checkout come through an operation of the kind; `look_up` is a capture whose answer is lost."""
+    """Bring Acme's checkout through an operation of the kind.
+
+    `look_up` is a capture whose answer is lost.
+    """
 
     def done(kind: str) -> Operation:
         checkout = pay(unpaid)

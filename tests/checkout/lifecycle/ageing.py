@@ -19,9 +19,9 @@ AGEING = (
 
 
 def let_pass(seconds: float, backup: Backup | None = None) -> None:
-    """Make all that the product and the bank know this much older: the database's clock cannot be put forward.
+    """Make all records of the service and the bank older, because the database's clock cannot be set forward.
 
-    A backup grows older with them. The history and the ledger are append-only and stay as they are.
+    A backup gets older in the same way. The history and the ledger are append-only and do not change.
     """
     with connection.cursor() as cursor:
         cursor.execute(_PASS, {"seconds": seconds})
@@ -31,7 +31,7 @@ def let_pass(seconds: float, backup: Backup | None = None) -> None:
 
 
 def _statement(models: Iterable[type[Model]], prefix: str = "") -> str:
-    """Return one statement for all: a walk lets time pass some hundred times."""
+    """Return one statement for all models, because a walk lets time pass some hundred times."""
     return f"WITH {', '.join(_update(model, prefix) for model in models)} SELECT"
 
 

@@ -1,4 +1,7 @@
-"""The providers of the walks of money, as payers, staff and banks act there: the sandbox bank, and Stripe's peer."""
+"""The providers of the walks of money: the sandbox bank and Stripe's peer.
+
+Each offers the acts of payers, staff and banks there.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -17,36 +20,36 @@ from tests.payments.providers.conformance.desk import Goes
 from tests.payments.providers.conformance.stripe import FAULTS, INTENT, PATHS, StripeDesk, times_of
 
 T = TypeVar("T")
-ONE_INTENT = f"{INTENT}/[^/]+"  # which books begin with; the walk itself reads lists
+ONE_INTENT = f"{INTENT}/[^/]+"  # the first request of a sync; the walk itself reads lists
 
 
 def pick(found: Sequence[T], which: int) -> T | None:
-    """Return one of these, None if there is none."""
+    """Return one of these, or None if the sequence is empty."""
     return found[which % len(found)] if found else None
 
 
 class Bank(Protocol):
-    """The acts of others at a provider. `which` selects an object; if there is none, the act has no effect."""
+    """The acts of others at a provider. `which` selects an object; without one, the act has no effect."""
 
     faults: Sequence[tuple[Any, ...]]
 
     def begin(self) -> None:
-        """Forget the walk before."""
+        """Discard the previous walk."""
 
     def token(self, card: str, subject: UUID) -> str:
-        """Return what the card page sends back for a card: good, other, closed (its refunds fail), or returns."""
+        """Return the card page's token for a card: good, other, closed (its refunds fail), or returns."""
 
     def refund(self, which: int, part: int, *, is_pending: bool) -> None:
-        """Give one `part`th of what a captured card has left back, as staff do in the dashboard."""
+        """Refund a `part`th of the rest of a captured card, as staff do in the dashboard."""
 
     def end_refund(self, which: int, *, fails: bool) -> None:
-        """Settle a pending refund or let it fail; let a settled one come back."""
+        """Settle a pending refund or make it fail; return a settled one if it fails."""
 
     def dispute(self, which: int, part: int, *, is_inquiry: bool) -> None:
-        """Dispute one `part`th of a captured card's payment."""
+        """Dispute a `part`th of a captured card's payment."""
 
     def decide(self, which: int, *, is_won: bool) -> None:
-        """Decide an open dispute, or by an appeal one that was decided."""
+        """Decide an open dispute; by an appeal, decide a closed dispute again."""
 
     def decide_all(self) -> None:
         """Decide every open dispute."""
@@ -58,20 +61,20 @@ class Bank(Protocol):
         """Return the notifications that have not been sent yet."""
 
     def go_wrong(self, fault: tuple[Any, ...], times: int) -> None:
-        """Let the next calls go wrong."""
+        """Make the next calls go wrong."""
 
     def go_right(self) -> None:
-        """Let no more calls go wrong."""
+        """End the faults of all further calls."""
 
     def pass_time(self, seconds: int) -> None:
         """Let time pass for records outside our database."""
 
     def bears(self) -> Mapping[UUID, int]:
-        """Return what each captured card bears by the provider's own books, in minor units."""
+        """Return the amount that each captured card bears by the provider's own books, in minor units."""
 
 
 class SandboxBank:
-    """The sandbox bank, asked in this process."""
+    """The sandbox bank, called in this process."""
 
     CARDS: Mapping[str, str] = {
         "good": "4242424242424242",
@@ -91,7 +94,7 @@ class SandboxBank:
     )
 
     def begin(self) -> None:
-        """The savepoint of a walk holds the bank's rows too."""
+        """No act is needed: the savepoint of a walk covers the bank's rows too."""
 
     def token(self, card: str, subject: UUID) -> str:
         return bank.tokenise(subject=subject, number=self.CARDS[card])
@@ -141,7 +144,7 @@ class SandboxBank:
         Fault.objects.all().delete()
 
     def pass_time(self, seconds: int) -> None:
-        """The bank's rows grow older with ours."""
+        """No act is needed: the bank's rows age together with the service's rows."""
 
     def bears(self) -> Mapping[UUID, int]:
         found = {}
@@ -161,7 +164,7 @@ def _end(line: Call, fails_with: str = "") -> None:
 
 
 class StripeBank:
-    """Stripe's peer, another process, which is asked by HTTP."""
+    """Stripe's peer, a separate process that is called by HTTP."""
 
     CARDS: Mapping[str, str] = {
         "good": "pm_card_visa",
@@ -221,7 +224,7 @@ class StripeBank:
         for number, found in enumerate(self._disputes()):
             if found.status not in ("won", "lost"):
                 self._decide(found, is_won=bool(number % 2))
-        for found in self._disputes():  # what was an inquiry
+        for found in self._disputes():  # former inquiries
             if found.status == "needs_response":
                 self._decide(found, is_won=False)
 
@@ -259,7 +262,7 @@ class StripeBank:
         return found
 
     def _decide(self, dispute: stripe.Dispute, *, is_won: bool) -> None:
-        """Decide a dispute; an inquiry is closed, or becomes a dispute that takes the money."""
+        """Decide a dispute; close an inquiry, or make it a dispute that takes the money."""
         if dispute.status == "warning_closed":
             return
         is_inquiry = dispute.status.startswith("warning")

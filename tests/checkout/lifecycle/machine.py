@@ -1,4 +1,4 @@
-"""The lifecycle driven at random: the real verbs, the real database, a provider that does its worst."""
+"""The lifecycle, driven at random: the real verbs, the real database, and a provider with all its faults."""
 
 import contextlib
 import sys
@@ -48,10 +48,11 @@ scripts = st.lists(st.sampled_from(Happens), max_size=2)
 
 
 class Lifecycle(RuleBasedStateMachine):
-    """Each rule is something that happens; after each, what the reference allows is what has happened.
+    """A machine whose rules are events. After each rule, the changes must be those that the reference allows.
 
-    None has a precondition: what is due depends on the time that a step takes, and Hypothesis draws the same
-    life twice only if nothing outside decides what may be drawn. A rule that finds nothing to act on does nothing.
+    No rule has a precondition. The operations that are due depend on how long a step takes. Hypothesis
+    repeats a life only if no outside fact decides which rules it can draw. A rule that finds no object to act
+    on has no effect.
     """
 
     checkouts: Bundle[UUID] = Bundle("checkouts")
@@ -68,7 +69,7 @@ class Lifecycle(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            if sys.exc_info()[0] is None:  # else a step has failed already
+            if sys.exc_info()[0] is None:  # otherwise a step has failed already
                 self._come_to_rest()
         finally:
             transaction.savepoint_rollback(self.savepoint)
@@ -90,7 +91,7 @@ class Lifecycle(RuleBasedStateMachine):
         is_refunded: bool,
         shares: list[int],
     ) -> UUID:
-        """Begin a checkout and bring it some way; the script is for the last act."""
+        """Create a checkout and bring it some of the way; the script is for the last act."""
         expiry = clock.now() + timedelta(minutes=minutes) if minutes else None
         checkout = factories.checkout(self.merchant, merchant_expires_at=expiry)
         self.states[checkout.pk] = "created"
@@ -123,7 +124,7 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 9), script=scripts)
     def pay_share(self, which: int, script: list[Happens]) -> None:
-        """A mate pays: refused unless the share is open, or a card that was being asked may be given up."""
+        """Let a mate pay: refused unless the share is open or a card that is being asked can be given up."""
         share = self._opened(which)
         if share is None:
             return
@@ -145,7 +146,7 @@ class Lifecycle(RuleBasedStateMachine):
         assert self._moves() == []
 
     def _opened(self, which: int) -> PaymentRequest | None:
-        """One of the shares that are open, or being paid."""
+        """Return one of the shares that are open or being paid."""
         rows = PaymentRequest.objects.filter(checkout__in=self.states, status__in=["open", "paying"])
         opened = list(rows.order_by("pk"))
         return opened[which % len(opened)] if opened else None
@@ -248,7 +249,7 @@ class Lifecycle(RuleBasedStateMachine):
     def _do(
         self, verb: str, checkout: UUID, call: Callable[[], object], script: list[Happens] | None = None
     ) -> None:
-        """Do it; the reference says whether it is refused, and which moves follow."""
+        """Call the verb; the reference says whether it is refused and which moves follow."""
         seen = observed.see(checkout, self.states[checkout])
         self._script(script)
         still = all(observed.due(each, verb) == (True, []) for each in (seen, observed.later(seen)))
@@ -257,7 +258,7 @@ class Lifecycle(RuleBasedStateMachine):
         is_confirmed = verb in ("cancel", "refund") or Verdict.SUCCEEDED in self.bank.heard
         right = [observed.due(each, verb, is_confirmed=is_confirmed) for each in (seen, observed.later(seen))]
         moves = self._moves()
-        if Happens.SLOW in (script or ()):  # the pumps have run meanwhile
+        if Happens.SLOW in (script or ()):  # the pumps have run in the meantime
             assert is_refused in [refused for refused, _ in right]
             assert {move[1:] for move in moves} <= reference.BY_THEMSELVES
         else:
@@ -265,7 +266,7 @@ class Lifecycle(RuleBasedStateMachine):
             assert (is_refused, [move[1:] for move in moves]) in right, (verb, seen)
 
     def _let(self, pump: Callable[[], object], script: list[Happens]) -> None:
-        """Let a pump run: whatever it moves, moves by itself, not by anybody's wish."""
+        """Run a pump: it makes only the moves that need no one's request."""
         self._script(script)
         with contextlib.suppress(CallerDied):
             pump()
@@ -277,7 +278,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.bank.heard.clear()
 
     def _moves(self) -> Moves:
-        """Return what has moved since the last look: a path from where each checkout was, by allowed moves."""
+        """Return the moves since the last call: from each checkout's last state, by allowed moves."""
         rows = Change.objects.filter(checkout__in=self.states).exclude(origin="").order_by("pk")
         moves: Moves = list(rows.values_list("checkout_id", "origin", "to")[self.moves_seen :])
         for checkout, origin, to in moves:
@@ -287,7 +288,7 @@ class Lifecycle(RuleBasedStateMachine):
         return moves
 
     def _come_to_rest(self) -> None:
-        """No more faults, and time: the pumps alone bring everything to its one right end."""
+        """End all faults and let time pass: only the pumps bring every checkout to its correct end."""
         self.bank.on_the_way.clear()
         for waited, seconds in enumerate(TO_REST):
             if observed.is_at_rest():

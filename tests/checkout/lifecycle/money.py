@@ -1,7 +1,8 @@
 """Money after the capture, driven at random at a provider.
 
-Mates pay, the merchant refunds, its staff refund in the bank's dashboard, payers dispute, banks decide and send refunds
-back, operators act, messages are repeated or lost, calls fail, days pass, and the database is put back.
+Mates pay, the merchant refunds, and its staff refund in the bank's dashboard. Payers dispute, banks decide
+and return refunds, and operators act. Messages are repeated or lost, calls fail, days pass, and the database
+is restored.
 """
 
 import sys
@@ -42,7 +43,7 @@ NEVER = (
 )
 DAY = 86_400
 TO_REST = (5, 70, 650, 3700, DAY, DAY + 3700, DAY, DAY, 3700, 3700)
-ROUNDS = 12  # of what is due at one moment
+ROUNDS = 12  # of the work that is due at one moment
 
 
 class Money(RuleBasedStateMachine):
@@ -60,7 +61,7 @@ class Money(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            if sys.exc_info()[0] is None:  # else a step has failed already
+            if sys.exc_info()[0] is None:  # otherwise a step has failed already
                 self._come_to_rest()
         finally:
             transaction.savepoint_rollback(self.savepoint)
@@ -131,7 +132,7 @@ class Money(RuleBasedStateMachine):
 
     @rule(times=st.integers(0, 2))
     def bank_tells(self, times: int) -> None:
-        """The bank's notifications arrive: never, once or twice."""
+        """Deliver the bank's notifications: never, once or twice."""
         for notification in [*self.bank.tell()] * times:
             notifications.hear_message(notification)
 
@@ -164,7 +165,7 @@ class Money(RuleBasedStateMachine):
 
     @rule()
     def database_is_put_back(self) -> None:
-        """Our records since the backup are lost; the bank keeps its own."""
+        """Restore the backup: our records since then are lost, and the bank keeps its own."""
         if self.backup is not None:
             self.backup.restore()
             self.backup.discard()
@@ -184,7 +185,10 @@ class Money(RuleBasedStateMachine):
         assert [row.kind for row in Discrepancy.objects.filter(kind__in=NEVER)] == []
 
     def _come_to_rest(self) -> None:
-        """Faults end and time passes, so that pumps and nights finish everything. Then banks decide the disputes."""
+        """End the faults and let time pass, so that pumps and nights finish all work.
+
+        Then the banks decide the disputes.
+        """
         self.bank.go_right()
         self._let_it_end()
         self._check()
@@ -218,7 +222,7 @@ class Money(RuleBasedStateMachine):
         under_way = Operation.objects.filter(ended_at=None)
         assert list(under_way) == []
         assert ways_out.card_differences(self.bank.bears()) == []
-        if not ways_out.is_disputed():  # then all refunds wait
+        if not ways_out.is_disputed():  # while a dispute is open, all refunds wait
             assert ways_out.unexplained(checkout) == []
 
     def _card(self, card: str, subject: UUID) -> CardUse:

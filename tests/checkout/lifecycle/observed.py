@@ -1,4 +1,4 @@
-"""What must be true after every step, in our books, in the provider's, and between them."""
+"""Invariants after every step: of our books, of the provider's books, and between the two."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ NEVER = ("captured_after_the_end", "void_refused", "in_doubt_for_a_day")
 HELD = "checkout.authorized"
 ENDS = {"captured", "voided", "expired"}
 AT_REST = {"captured", "voided", "expired", "refunded"}
-A_MOMENT = 1.0  # seconds that a verb may take
+A_MOMENT = 1.0  # seconds that a verb can take
 TWO_CLOCKS = timedelta(seconds=A_MOMENT)  # a row's created_at is Python's, its deadline the database's
 
 
@@ -49,12 +49,12 @@ def see(checkout_uuid: UUID, state: str) -> Seen:
 
 
 def later(seen: Seen) -> Seen:
-    """Return the same a moment later: at a deadline either answer is right."""
+    """Return the same facts a moment later: at a deadline, either answer is correct."""
     return replace(seen, age=seen.age + A_MOMENT, open_age=seen.open_age + A_MOMENT)
 
 
 def due(seen: Seen, verb: str, *, is_confirmed: bool = True) -> tuple[bool, list[tuple[str, str]]]:
-    """Return whether the verb is to be refused, and the moves that are due."""
+    """Return whether the verb must be refused, and the moves that are due."""
     found, is_let_in = reference.answer(seen, verb)
     path = [seen.state, found]
     if is_let_in and is_confirmed:
@@ -93,7 +93,7 @@ def _grouped(rows: Iterable[tuple[UUID | None, str]]) -> dict[UUID | None, list[
 
 
 def _events(history: list[str]) -> Counter[str]:
-    """Each event once: one for a hold, one for its release."""
+    """Return the expected events, each once: one for a hold, one for its release."""
     told = Counter(f"checkout.{state}" for state in history if state in ("authorized", "voided"))
     return told if "authorized" in history else Counter()
 
@@ -110,14 +110,14 @@ def _check_times(checkout: Checkout, now: datetime) -> None:
 
 
 def _check_captures() -> None:
-    """No capture was begun after the deadline."""
+    """Assert that no capture began after the deadline."""
     captures = Operation.objects.filter(kind="capture", state="succeeded")
     late = captures.filter(created_at__gte=F("payment__checkout__capture_before") + TWO_CLOCKS)
     assert not late.exists()
 
 
 def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
-    """What is not under way is in both books alike; what has ended unpaid has taken nothing."""
+    """Assert that both books agree where no operation is open, and that unpaid ends took no money."""
     taken: Counter[UUID] = Counter()
     for payment, checkout in Payment.objects.values_list("pk", "checkout_uuid"):
         if payment in bank.charges:
@@ -132,14 +132,14 @@ def _check_money(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
 
 
 def is_at_rest() -> bool:
-    """Whether nothing is left to be done."""
+    """Return whether no work is left."""
     waiting = Checkout.objects.exclude(status__in=AT_REST)
     owed = PaymentRequest.objects.filter(status__in=["paying", "paid"])
     return not (Operation.objects.filter(ended_at=None).exists() or waiting.exists() or owed.exists())
 
 
 def check_rest(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
-    """Assert that everything has found its end, and the provider holds and asks nothing any more."""
+    """Assert that every checkout has ended and that the provider has no hold and no challenge left."""
     assert is_at_rest(), (states, list(Operation.objects.filter(ended_at=None)))
     forgotten = [charge for charge in bank.charges.values() if charge.state in ("held", "challenged")]
     assert forgotten == []
@@ -150,7 +150,10 @@ def check_rest(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
 
 
 def _bears(states: Mapping[UUID, str]) -> dict[UUID | None, int]:
-    """What each card has borne in the end: mates their shares, the lead the rest, nobody what was refunded."""
+    """Return the amount that each card bears at the end.
+
+    Mates bear their shares, and the lead bears the rest. No card bears a refunded amount.
+    """
     bears: dict[UUID | None, int] = {}
     for checkout in Checkout.objects.filter(pk__in=states, status__in=["captured", "refunded"]):
         is_kept = checkout.status == "captured"

@@ -1,11 +1,11 @@
-"""The states on one page: what may happen to a checkout, and when (rules money.states, doubt.*).
+"""The states on one page: the events that can happen to a checkout, and when (rules money.states, doubt.*).
 
-It knows nothing of the product, its tables or its clock; the machine asks it what should have happened.
+It does not use the product, its tables or its clock. The machine compares the product with it.
 """
 
 from dataclasses import dataclass
 
-# (from, what happens): what follows.
+# (from, event): the next state
 MOVES = {
     ("created", "authorize"): "authorized",
     ("created", "cancel"): "voided",
@@ -18,7 +18,7 @@ MOVES = {
     ("refunding", "fail"): "captured",
 }
 PAIRS = {(origin, to) for (origin, _), to in MOVES.items()}
-REPEATED = {("captured", "capture"), ("voided", "cancel")}  # answered as the first time; nothing moves
+REPEATED = {("captured", "capture"), ("voided", "cancel")}  # answered as the first time; no row changes
 BY_THEMSELVES = {(origin, to) for (origin, act), to in MOVES.items() if act not in ("cancel", "refund")}
 HOLD, PATIENCE, CHALLENGE = 120.0, 60.0, 600.0  # seconds
 
@@ -28,29 +28,32 @@ class Seen:
     """A checkout as a verb finds it; ages in seconds."""
 
     state: str
-    age: float  # since it was created, once it is held since then
+    age: float  # since it was created, or since the hold if it is held
     payable_for: float
-    open_kind: str = ""  # the kind of the card operation that is open
+    open_kind: str = ""  # the kind of the open card operation
     open_age: float = 0.0
-    is_asked: bool = False  # its payer is being asked
+    is_asked: bool = False  # the bank has asked the payer to confirm
 
 
 def is_bound(seen: Seen) -> bool:
-    """Whether an open operation holds all up: a silent authorization for a minute, a challenge for ten."""
+    """Return whether an open operation blocks all others.
+
+    A silent authorization blocks for a minute, a challenge for ten.
+    """
     if seen.open_kind == "authorize":
         return seen.open_age < (CHALLENGE if seen.is_asked else PATIENCE)
     return bool(seen.open_kind)
 
 
 def noticed(seen: Seen) -> str:
-    """Return the state of which reads and verbs tell: a passed deadline comes first."""
+    """Return the state that reads and verbs report: a passed deadline comes first."""
     deadlines = {"created": ("expire", seen.payable_for), "authorized": ("lapse", HOLD)}
     act, lasts = deadlines.get(seen.state, ("", 0.0))
     return MOVES[seen.state, act] if act and seen.age >= lasts and not is_bound(seen) else seen.state
 
 
 def answer(seen: Seen, verb: str) -> tuple[str, bool]:
-    """Return the state in which the verb finds the checkout, and whether it is let in."""
+    """Return the state in which the verb finds the checkout, and whether the verb is accepted."""
     found = noticed(seen)
     if verb == "read":
         return found, True

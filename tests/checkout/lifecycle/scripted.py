@@ -1,4 +1,4 @@
-"""A provider in memory that does what it is told to; our books must agree with its own."""
+"""A provider in memory that follows a script; our books must agree with its own."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ from payments.provider import (
 
 
 class Happens(StrEnum):
-    """What becomes of the next call; a look-up that is not answered is met with silence."""
+    """The fate of the next call; a look-up that is not answered gets silence."""
 
     ANSWERED = "answered"
     ANSWER_LOST = "answer lost: it was done"
@@ -47,12 +47,12 @@ class Silence(Exception):
 
 
 class CallerDied(BaseException):
-    """The process that made the call is gone."""
+    """The process that made the call has died."""
 
 
 @dataclass
 class Charge:
-    """The money of one payment, as the provider has it."""
+    """The money of one payment at the provider."""
 
     account: UUID
     amount: int
@@ -67,7 +67,7 @@ class Charge:
 
 @dataclass
 class Call:
-    """What was asked under one key, and what is to be said of it."""
+    """The call under one key, and the answer to it."""
 
     kind: str
     payment: UUID
@@ -77,14 +77,14 @@ class Call:
 
 
 class ScriptedProvider:
-    """Fulfils payments.provider.Provider: idempotent by the operation's id, fails as the script says."""
+    """A payments.provider.Provider that is idempotent by the operation's id and fails as the script says."""
 
     urls = ""
     page_origins: tuple[str, ...] = ()
     payment_origins: tuple[str, ...] = ()
 
     def __init__(self, meanwhile: Callable[[], None]) -> None:
-        self.meanwhile = meanwhile  # what goes on while a slow call is waited for
+        self.meanwhile = meanwhile  # runs while a caller waits for a slow call
         self.reset()
 
     def reset(self) -> None:
@@ -92,7 +92,7 @@ class ScriptedProvider:
         self.charges: dict[UUID, Charge] = {}
         self.calls: dict[UUID, Call] = {}
         self.on_the_way: list[Callable[[], Call]] = []
-        self.heard: list[Verdict] = []  # what callers were told since they began to listen
+        self.heard: list[Verdict] = []  # the verdicts of all answers since the script was set
 
     @property
     def key_life(self) -> timedelta:
@@ -121,7 +121,7 @@ class ScriptedProvider:
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         happens = self._next()
-        if happens == Happens.DELAYED:  # it overtakes the call that it asks about
+        if happens == Happens.DELAYED:  # the look-up overtakes the call that it asks about
             overtaken = operation.pk not in self.calls
             self.arrive()
             if overtaken:
@@ -136,7 +136,7 @@ class ScriptedProvider:
         raise ForgedNotification
 
     def movements(self, payment: Payment) -> Books:
-        """Return what was taken and given back, or nothing at all: the reader's call may go wrong as well."""
+        """Return the capture and the refunds; like every call, this one can fail as the script says."""
         if self._next() not in (Happens.ANSWERED, Happens.REFUSED, Happens.ASKED):
             raise ProviderUnreachable
         charge = self.charges.get(payment.pk)
@@ -161,13 +161,13 @@ class ScriptedProvider:
         return ()
 
     def arrive(self) -> None:
-        """Let the delayed calls arrive; nobody waits for their answers any more."""
+        """Let the delayed calls arrive, although no caller waits for their answers any more."""
         on_the_way, self.on_the_way = self.on_the_way, []
         for call in on_the_way:
             call()
 
     def answer_challenge(self, payment: UUID, *, is_confirmed: bool) -> None:
-        """Let the payer answer their bank, if it still asks."""
+        """Let the payer answer the bank's challenge if it is still open."""
         charge = self.charges.get(payment)
         for call in self.calls.values():
             if (
@@ -179,7 +179,7 @@ class ScriptedProvider:
                 call.verdict = Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED
 
     def conclude_refunds(self, *, fails: bool) -> None:
-        """Settle the refunds that are pending, or fail them."""
+        """Settle the pending refunds or make them fail."""
         for call in self.calls.values():
             if call.kind == "refund" and call.verdict == Verdict.PENDING:
                 call.verdict = Verdict.FAILED if fails else Verdict.SUCCEEDED
@@ -254,7 +254,7 @@ class ScriptedProvider:
         return Verdict.PENDING, ""
 
     def _outcome(self, key: UUID, call: Call) -> Outcome:
-        """Every payment has a card of its own."""
+        """Return the outcome of a call. Every payment has its own card."""
         asks = call.verdict == Verdict.NEEDS_ACTION
         return Outcome(
             call.verdict,

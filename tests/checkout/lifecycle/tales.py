@@ -1,4 +1,4 @@
-"""What somebody may tell us in the provider's name. Nobody believes it: the provider is asked."""
+"""Messages that can reach the service in the provider's name. It believes none and asks the provider."""
 
 from enum import StrEnum
 from uuid import uuid4
@@ -9,7 +9,7 @@ from tests.checkout.lifecycle.scripted import ScriptedProvider
 
 
 class Tale(StrEnum):
-    """A message about one of our operations."""
+    """A message about one of the service's operations."""
 
     FITTING = "as the provider's books have it"
     EARLY = "already succeeded, whatever the books say"

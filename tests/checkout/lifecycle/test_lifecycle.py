@@ -1,4 +1,4 @@
-"""A model of the lifecycle: whatever happens, in whatever order, ends in the one right state."""
+"""A model of the lifecycle: any events in any order end in the one correct state."""
 
 import logging
 import sys
@@ -34,7 +34,7 @@ BROKEN = settings(ORDINARY, max_examples=100, derandomize=True, database=None, p
 
 
 class LoudLog:
-    """A pump's row that fails is no line in a log here, but a failure; only a silent provider is none."""
+    """A log in which a pump's failed row fails the test, unless the provider is only silent."""
 
     def exception(self, *_: object, **__: object) -> None:
         error = sys.exception()
@@ -44,18 +44,18 @@ class LoudLog:
 
 @pytest.fixture
 def live(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Live:
-    """Let the machine live through as many lives as the settings say."""
+    """Run the machine through as many lives as the settings say."""
 
     def meanwhile() -> None:
         ageing.let_pass(12)  # longer than a sender's lease
         tasks.expire_due()
         tasks.finish_operations()
 
-    caplog.set_level(logging.CRITICAL, "payments")  # a line for each of thousands of calls
+    caplog.set_level(logging.CRITICAL, "payments")  # one line for each of thousands of calls
     bank = ScriptedProvider(meanwhile)
     monkeypatch.setattr(provider, "current", lambda: bank)
     monkeypatch.setattr(tasks, "log", LoudLog())
-    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # who joins a capture need not wait here
+    monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # a caller that joins a capture need not wait here
     Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
 
     class Life(Lifecycle):

@@ -1,4 +1,4 @@
-"""Money after the capture: whatever happens, in whatever order, each card ends as the bank's books have it."""
+"""Money after the capture: after any events in any order, each card ends as the bank's books say."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ ORDINARY = how(
     deadline=None,
     derandomize=False,
     print_blob=True,
-    phases=[Phase.generate],  # to shrink a walk takes hours
+    phases=[Phase.generate],  # shrinking a walk takes hours
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

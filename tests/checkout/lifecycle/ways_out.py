@@ -1,4 +1,4 @@
-"""The oracles of the walks: what must be true of an order's money at rest."""
+"""The oracles of the walks: invariants of an order's money at rest."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -34,7 +34,8 @@ def card_differences(theirs: Mapping[UUID, int]) -> list[str]:
 def ways_out(checkout: Checkout) -> list[str]:
     """Return "terminal", or the verbs that are allowed on a checkout.
 
-    A refunded order is terminal once its cards have got everything; a captured one of which no card bears anything.
+    A refunded order is terminal once its cards have got the full amount back. A captured order is terminal if
+    no card bears any amount.
     """
     accounts = cards.read(checkout)
     bears = any(card.borne > 0 for card in accounts.cards.values())
@@ -55,7 +56,7 @@ def _verbs(checkout: Checkout) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def refused_refunds(checkout_uuid: UUID) -> list[Operation]:
-    """Return the refunds that failed or came back, which an operator can give in another way."""
+    """Return the refunds that failed or were returned, which an operator can refund in another way."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, kind="refund")
     back = set(
         Movement.objects.filter(checkout_uuid=checkout_uuid, kind="refund_returned").values_list(
@@ -79,7 +80,7 @@ def _is_allowed(verb: Callable[[], object]) -> bool:
 def unexplained(checkout: Checkout) -> list[str]:
     """Return each card that bears another amount than its target without an open discrepancy about it.
 
-    A negative difference up to what disputes took is the merchant's loss, and needs none.
+    A negative difference up to the sum of the disputes is the merchant's loss, and needs no discrepancy.
     """
     accounts = cards.read(checkout)
     subjects = set(Discrepancy.objects.filter(closed_at=None).values_list("subject", flat=True))

@@ -1,4 +1,4 @@
-"""The deadline is judged by the database's clock once the row is held, not when the call came in."""
+"""The deadline is judged by the database's clock once the row is locked, not when the call came in."""
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,7 +22,7 @@ SOON = timedelta(milliseconds=600)
 
 
 def ends_soon(checkout: Checkout) -> None:
-    """Let the hold end in little more than half a second."""
+    """Make the hold end in a little more than half a second."""
     deadline = clock.now() + SOON
     rows = Checkout.objects.filter(pk=checkout.pk)
     rows.update(capture_before=deadline, authorized_at=deadline - settings.HOLD)
@@ -37,7 +37,10 @@ def captured_by_another_connection(checkout: Checkout) -> Checkout:
 
 
 def capture_behind_a_lock(checkout: Checkout, *, until: Callable[[], bool]) -> "Future[Checkout]":
-    """Start a capture that must wait for the row, give the row free once `until` says so; return its end."""
+    """Start a capture that must wait for the row, and return its future.
+
+    The row is released once `until` returns true.
+    """
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
             Checkout.objects.locked(checkout.pk)
@@ -73,7 +76,7 @@ class TestCaptureThatWaitsForTheRow:
 
 
 def post_behind_a_lock(api: Api, path: str) -> Any:
-    """Post it by a connection that waits a tenth of a second for a row."""
+    """Post on a connection that waits at most a tenth of a second for a row."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '100ms'")

@@ -1,4 +1,4 @@
-"""What is read before a lock is not what is true under it: who locks takes ids."""
+"""A row that was read before the lock can be outdated: functions that lock rows take ids."""
 
 import ast
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def of_module(path: Path) -> Iterator[tuple[str, Function]]:
 
 
 def begins_transaction(function: Function) -> bool:
-    """Whether it begins a transaction of its own."""
+    """Return whether the function begins its own transaction."""
     return any(isinstance(node, ast.keyword) and node.arg == "durable" for node in ast.walk(function))
 
 
@@ -42,7 +42,7 @@ def locks(function: Function) -> bool:
 
 
 def rows_taken(function: Function) -> set[str]:
-    """The kinds of rows that it takes as arguments."""
+    """Return the kinds of rows that the function takes as arguments."""
     arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     hints = [ast.unparse(argument.annotation) for argument in arguments if argument.annotation]
     return {
@@ -75,7 +75,7 @@ def test_the_check_sees_what_it_is_for() -> None:
 
 @pytest.mark.django_db
 def test_the_database_waits_for_nobody_for_long() -> None:
-    """Neither for a lock or a statement, nor for a client that hangs with either in its hands."""
+    """It waits neither for a lock or a statement, nor for a client that hangs while it holds one of them."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"

@@ -1,4 +1,4 @@
-"""What somebody with the database's keys can do to an order, and the invariants that it breaks."""
+"""Changes to an order by a person with the database's keys, and the invariants that they break."""
 
 from io import StringIO
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from checkout.models import Checkout
 
 
 def without_guards(sql: str, **facts: Any) -> None:
-    """What a person with the database's keys could do."""
+    """Run SQL past the triggers, as a person with the database's keys could."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET session_replication_role = replica")
@@ -21,7 +21,7 @@ def without_guards(sql: str, **facts: Any) -> None:
 
 
 def copy(table: str, where: str, **changes: str) -> str:
-    """Return the SQL that inserts copies of rows, with these changes; `n` counts in them where there are many."""
+    """Return the SQL that inserts changed copies of rows; `n` counts them if there are many."""
     changed = ", ".join(f"'{name}', {value}" for name, value in changes.items())
     columns = ", ".join(_written(table))
     return f"""
@@ -32,7 +32,7 @@ def copy(table: str, where: str, **changes: str) -> str:
 
 
 def _written(table: str) -> list[str]:
-    """Return the columns of a table that PostgreSQL does not keep by itself."""
+    """Return the columns of a table that PostgreSQL does not generate."""
     model = next(model for model in apps.get_models() if model._meta.db_table == table)
     return [str(field.column) for field in model._meta.concrete_fields if not field.generated]
 
@@ -44,7 +44,7 @@ SECOND_PAYMENT = ONE + copy("payments_payment", MINE, id=NEW, status="'{status}'
 
 
 class Tampering(NamedTuple):
-    """What somebody does to a checkout of this status, and which invariants it breaks."""
+    """A change to a checkout of this status, and the kinds of breach that it causes."""
 
     kinds: set[str]
     status: str
@@ -62,7 +62,7 @@ WITHDRAWN = (
 
 
 def given_more(lead: int, mate: int, purpose: str = "refund_part") -> str:
-    """Return the SQL by which the lead's and the mate's cards got so much more, in all that was recorded of it."""
+    """Return the SQL that raises the refunds of the lead's and the mate's cards in every record."""
     more = f"CASE payment_id WHEN %(payment)s THEN {lead} ELSE {mate} END"
     return f"""
         UPDATE payments_posting l SET amount = l.amount + CASE account WHEN 'provider' THEN -1 ELSE 1 END
@@ -76,15 +76,15 @@ def given_more(lead: int, mate: int, purpose: str = "refund_part") -> str:
         UPDATE payments_operation SET amount = amount + {more} WHERE purpose = '{purpose}' AND {REFUND}"""
 
 
-# What somebody with the database's keys can do unseen by a proof that compares our books with themselves.
+# Changes that a proof cannot see if it compares our books only with themselves.
 BLIND_SPOTS = [
-    Tampering(  # a mate's part of a refund sent to the lead's card
+    Tampering(  # a mate's part of a refund that was sent to the lead's card
         {"ledger_card_got_too_much", "ledger_card_still_bears"},
         "split refunded",
         f"UPDATE payments_movement SET payment_id = %(payment)s WHERE checkout_uuid = %(checkout)s"
         f" AND kind = 'refunded'; UPDATE payments_operation SET payment_id = %(payment)s WHERE {REFUND}",
     ),
-    Tampering(  # money shifted between cards
+    Tampering(  # money that was shifted between cards
         {"ledger_card_got_too_much", "ledger_card_still_bears"}, "split refunded", given_more(1000, -1000)
     ),
     Tampering({"ledger_share_not_planned"}, "shared", WITHDRAWN),
@@ -272,7 +272,7 @@ def tamper(checkout: Checkout, sql: str) -> None:
 
 
 def prove(*arguments: str) -> tuple[int, str, str]:
-    """Return the command's exit code, output and complaints."""
+    """Return the command's exit code, output and error output."""
     said, complained = StringIO(), StringIO()
     try:
         call_command("prove_ledger", *arguments, stdout=said, stderr=complained)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def brought(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
-    """Bring Acme's checkout to any status; also to those that a mate's money goes through."""
+    """Bring Acme's checkout to any status, also to those in which a mate's money takes part."""
 
     def to(status: str) -> Checkout:
         if status not in ("reimbursed", "unreimbursed refunded", "split refunded"):
@@ -38,7 +38,7 @@ def brought(at: Callable[[str], Checkout]) -> Callable[[str], Checkout]:
 
 @pytest.fixture(autouse=True)
 def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
-    """A captured checkout whose books nobody touches."""
+    """A captured checkout whose books no test changes."""
     paid = pay(factories.checkout(rival))
     return captures.capture(rival, paid.pk, cause=CAUSE)
 

@@ -1,4 +1,4 @@
-"""The proof of what has changed lately: it leaves out the rest, and does not read it either."""
+"""The proof of recent changes: it skips all other rows and does not read them either."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ LONG_AGO = "2020-01-01T00:00Z"
 
 @pytest.fixture(autouse=True)
 def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
-    """A captured checkout whose books nobody touches."""
+    """A captured checkout whose books no test changes."""
     paid = pay(factories.checkout(rival))
     return captures.capture(rival, paid.pk, cause=CAUSE)
 
@@ -96,7 +96,7 @@ SELECT gen_random_uuid(), 'refund_returned', gen_random_uuid(), '{{}}', now(), '
 """
 
 
-# Reimbursements of long ago, and what the provider's balance has of captures then; their ids end like the orders'.
+# Reimbursements of long ago, and the balance entries of old captures; their ids end like the orders' ids.
 REIMBURSED = """
 INSERT INTO payments_operation (id, payment_id, kind, purpose, amount, state, reference, reason, action_url, share_uuid,
     attempts, actor, request_id, created_at, ended_at)
@@ -115,7 +115,7 @@ FROM numbers, (SELECT id FROM payments_merchant LIMIT 1) m
 
 @pytest.fixture
 def old_business(at: Callable[[str], Checkout]) -> datetime:
-    """Three thousand checkouts of long ago; return a time since when there were few."""
+    """Create three thousand checkouts of long ago; return a time after which there are few."""
     since, checkout = timezone.now() - timedelta(minutes=5), at("refunded")
     tamper(checkout, ONE_SHARE)
     old = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
@@ -177,7 +177,10 @@ SMALL = {"payments_merchant"}
 
 
 def is_small(table: str) -> bool:
-    """The old events lie in the default partition, a few in that of today and none in the others, or their indexes."""
+    """Return whether a table or index holds few rows.
+
+    The old events are in the default partition. Today's partition holds a few, and the others are empty.
+    """
     return table in SMALL or re.search(r"_\d{8}(_|$)", table) is not None
 
 
@@ -185,7 +188,8 @@ class TestPlans:
     def test_of_what_has_changed_read_no_table_from_end_to_end(self, old_business: datetime) -> None:
         with CaptureQueriesContext(connection) as queries:
             assert proving.breaches(since=old_business) == []
-        beginnings = tuple(reference.sql[:60] for reference in references.REFERENCES)  # test_references.py's
+        # the subject of test_references.py
+        beginnings = tuple(reference.sql[:60] for reference in references.REFERENCES)
         asked = [
             query["sql"]
             for query in queries

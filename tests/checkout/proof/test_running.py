@@ -1,4 +1,4 @@
-"""The proof of everything: range by range, stopped and taken up, in constant memory."""
+"""The full proof: range by range, stopped and continued, in constant memory."""
 
 import gc
 import itertools
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.proof")]
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Ranges of two checkouts."""
+    """Make ranges of two checkouts."""
     monkeypatch.setattr(proving, "SIZE", 2)
     return 2
 
@@ -39,7 +39,7 @@ def seven(acme: Merchant) -> list[Checkout]:
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[proving.Range]:
-    """The ranges that were proved."""
+    """Return the list of the ranges that are proved."""
     spans: list[proving.Range] = []
     original = proving.breaches_within
 
@@ -79,7 +79,7 @@ class TestRanges:
         }
 
     def test_are_no_longer_than_the_postings_of_one_allow(self, captured: Checkout, small: int) -> None:
-        """Many lines without a checkout are many ranges, none of them long."""
+        """Postings without a checkout are split into many ranges, and none of these is long."""
         where = "original.checkout_uuid = %(checkout)s AND account = 'provider'"
         many = "WITH numbers AS (SELECT generate_series(1, 50) AS n) "
         strange = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
@@ -221,16 +221,16 @@ class TestMemory:
     def test_is_that_of_one_range_however_many_there_are(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Most checkouts break something, so that what is found would grow too if it were held."""
+        """Most checkouts break an invariant: if the breaches were held in memory, it would grow too."""
         monkeypatch.setattr(proving, "SIZE", 50)
         monkeypatch.setattr(reporting, "report", lambda *_, **__: None)
-        peak(acme, 50)  # what is loaded once
+        peak(acme, 50)  # the objects that are loaded once
         few, many = peak(acme, 150), peak(acme, 1000)
         assert many < 2 * few, "all that is found would be five times as much"
 
 
 def peak(merchant: Merchant, total: int) -> int:
-    """Return the bytes that a proof of so many checkouts holds at most, of which each breaks something."""
+    """Return the peak memory, in bytes, of a proof of so many checkouts that break invariants."""
     loading.load(total - Checkout.objects.count(), merchants=[merchant.pk], say=lambda _: None)
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
@@ -238,7 +238,7 @@ def peak(merchant: Merchant, total: int) -> int:
         cursor.execute("SET session_replication_role = DEFAULT")
     begun = running.begin()
     gc.collect()
-    gc.freeze()  # or each collection below would go through all that the tests have loaded
+    gc.freeze()  # otherwise each collection below would go through all objects that the tests have loaded
     tracemalloc.start()
     for step in running.steps(begun):
         done = step.run

@@ -21,7 +21,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """Finn has paid £20.00 of £90.00 by a card whose account is closed since, and Lea has got it back."""
+    """Finn has paid £20.00 of £90.00 with a card whose account was closed later; Lea was reimbursed."""
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -32,7 +32,7 @@ def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
 
 @pytest.fixture
 def stuck(unpaid: Checkout, share: PaymentRequest) -> Operation:
-    """The part of a refund that Finn's card can't take; Lea's has been given back."""
+    """Return the refund part that Finn's card cannot take; Lea's part is settled."""
     refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
     mates.pump(unpaid.pk, rounds=2)
     return Operation.objects.select_related("payment").get(
@@ -42,7 +42,7 @@ def stuck(unpaid: Checkout, share: PaymentRequest) -> Operation:
 
 @pytest.fixture
 def owed(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
-    """What Lea's card, whose account is closed, can't take of Finn's £20.00."""
+    """Return the reimbursement of £20.00 that Lea's card cannot take, because its account is closed."""
     (share,) = mates.split(unpaid, 2000)
     pay(unpaid, ACCOUNT_CLOSED)
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -53,7 +53,7 @@ def owed(unpaid: Checkout, pay: Callable[..., Checkout]) -> Operation:
 
 @pytest.fixture
 def void(held: Checkout) -> Operation:
-    """A release that the provider has refused."""
+    """Return a release that the provider has refused."""
     fault_injection.set_fault(verb="void", mode="void_refused", times=1)
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     mates.pump(held.pk)
@@ -62,7 +62,7 @@ def void(held: Checkout) -> Operation:
 
 @pytest.fixture
 def left_in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> Callable[..., Operation]:
-    """An authorization that got no clear answer, an hour ago."""
+    """Return an authorization of five minutes ago that got no clear answer."""
 
     def brought(mode: str, card: str = "4242424242424242") -> Operation:
         fault_injection.set_fault(verb="authorize", mode=mode, times=1)

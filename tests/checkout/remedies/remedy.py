@@ -1,4 +1,4 @@
-"""What operators do in the tests of the remedies, and what the bank's books say meanwhile."""
+"""The operators' acts in the tests of the remedies, and changes to the bank's books."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def give_up(operation: Operation) -> None:
 
 
 def refuses(remedy: Callable[[Any], object], row: Any, words: str) -> None:
-    """Check that a remedy is not allowed, says why, and moves nothing."""
+    """Check that a remedy is not allowed, gives the reason, and changes no row."""
     bookings = Booking.objects.count()
     with nothing_moves(), pytest.raises(NotAllowed, match=words):
         remedy(row)
@@ -48,12 +48,12 @@ def refuses(remedy: Callable[[Any], object], row: Any, words: str) -> None:
 
 
 def said(operation: Operation, **answer: Any) -> None:
-    """Let the bank's books say something else of an operation."""
+    """Change an operation in the bank's books."""
     Call.objects.filter(reference=operation.pk).update(**answer)
 
 
 def give_back_in_the_dashboard(refund: Operation, amount: int) -> None:
-    """Let staff give so much back to a refund's card at the bank, and let us hear of it."""
+    """Refund so much to a refund's card at the bank, as staff do; the service hears of it."""
     outside.refund_outside(refund.payment, amount)
 
 

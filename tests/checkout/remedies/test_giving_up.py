@@ -1,4 +1,4 @@
-"""An operation in doubt is given up where the provider vouches, or nothing can be lost by it."""
+"""An operation in doubt can be given up if the provider vouches for its absence or no money can be lost."""
 
 from collections.abc import Callable
 from datetime import timedelta

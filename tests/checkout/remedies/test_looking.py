@@ -1,4 +1,4 @@
-"""An operation in doubt is looked up at once, on an operator's word."""
+"""An operator can have an operation in doubt looked up at once."""
 
 import pytest
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def unclear(held: Checkout) -> Operation:
-    """A capture of which nobody knows what became of it."""
+    """Return a capture whose outcome is unknown."""
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):
         captures.capture(held.merchant, held.pk, cause=CAUSE)

@@ -1,4 +1,7 @@
-"""A refund that no card can take is booked as settled outside, as the provider allows, once; and taken back."""
+"""A refund that no card can take is booked as settled outside, if the provider allows it.
+
+It is booked once, and the booking can be reversed.
+"""
 
 from collections.abc import Callable
 from typing import Any

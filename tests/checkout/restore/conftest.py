@@ -1,4 +1,4 @@
-"""A repaired database is open again, for the next test too."""
+"""A repaired database is open again, also for the next test."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

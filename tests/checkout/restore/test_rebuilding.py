@@ -1,4 +1,4 @@
-"""What each lost operation becomes again: refunds and mates' shares, which are told apart by what we know."""
+"""Operations that a repair rebuilds: refunds and mates' shares, recognised by the records that are left."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -71,7 +71,7 @@ class TestARefundThatWasLost:
 
 @pytest.mark.rule("restore.refund")
 class TestARefundWhoseKeyWasReplaced:
-    """In the lost minutes the provider vouched that it had never arrived, and it went out under a new key."""
+    """A refund that got a new key in the lost minutes, because the provider vouched that it never arrived."""
 
     def test_is_the_one_that_was_open(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime
@@ -109,7 +109,10 @@ class TestARefundWhoseKeyWasReplaced:
 
 
 def mates_pumped_to_the_refund(order: Checkout) -> Backup:
-    """Pump until the bank has answered what goes back to the lead by an error; return the back-up of a day later."""
+    """Pump until the bank has answered the lead's reimbursement with an error.
+
+    Return the backup of a day later.
+    """
     for _ in range(10):
         mates.pump(order.pk)
         if in_doubt := Operation.objects.filter(kind="refund", state="unknown").first():
@@ -171,7 +174,7 @@ class TestSharesThatWereLost:
     def test_count_as_paid_whatever_they_had_come_to_before(
         self, order: Checkout, shares: list[PaymentRequest], began: datetime, status: str
     ) -> None:
-        """The mate changed their mind, or the lead asked again, in the lost minutes."""
+        """In the lost minutes the mate changed their mind, or the lead asked again."""
         share = {"declined": sharing.decline, "cancelled": sharing.cancel}[status](shares[0].pk)
         backup = Backup()
         {"declined": bending.reconsider, "cancelled": bending.ask_again}[status](share.pk)

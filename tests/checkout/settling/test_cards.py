@@ -1,4 +1,4 @@
-"""What each card has borne, and what it can still be given back."""
+"""The amount that each card has borne, and the amount that can still be refunded to it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is owed to the lead is closed against lost disputes; a refund that came back is reported until it is given."""
+"""Closings of the sum owed to the lead after lost disputes, and reports of returned refunds."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -57,7 +57,7 @@ class TestWhatIsSaid:
         assert Discrepancy.objects.filter(kind=kinds.REFUND_RETURNED.name, closed_at=None).exists()
 
     def test_to_nobody_who_can_do_nothing(self, refunded: Checkout) -> None:
-        """The merchant cannot refund again: it is not asked to."""
+        """The merchant cannot refund again, so the portal does not ask it to."""
         come_back()
         assert not needs.failed_refunds(merchant=refunded.merchant).exists()
 
@@ -72,7 +72,7 @@ class TestWhatIsSaid:
 
 class TestOfASplit:
     def begin(self, order: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-        """Begin the refund of an order of which a mate has paid a share by a card that keeps no refund."""
+        """Begin the refund of an order; a mate paid a share with a card whose refunds are returned."""
         (share,) = mates.split(order, 3000)
         captures.capture(order.merchant, pay(order).pk, cause=CAUSE)
         mates.pay(share, RETURNS)
@@ -81,7 +81,7 @@ class TestOfASplit:
         return share
 
     def test_a_mates_part(self, unpaid: Checkout, pay: Callable[..., Checkout], api: Api) -> None:
-        """The mate's card does not keep it; the lead's has got its own."""
+        """The mate's card returns its part. The lead's card keeps its own."""
         share = self.begin(unpaid, pay)
         settle(unpaid)
         assert unpaid.status == "refunded"
@@ -95,7 +95,7 @@ class TestOfASplit:
     def test_a_mates_part_after_a_dispute_was_lost(
         self, unpaid: Checkout, pay: Callable[..., Checkout], whose: str
     ) -> None:
-        """Another card's dispute is no reason to keep the money; its own has given it to its payer."""
+        """Another card's dispute is no reason to retain the money. The mate's dispute has paid the mate."""
         self.begin(unpaid, pay)
         settle(unpaid)
         come_back()
@@ -113,7 +113,7 @@ class TestOfASplit:
         assert borne(unpaid)["7726"] == 0 and Refund.objects.get().status == "settled"
 
     def test_a_part_while_others_are_under_way(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
-        """The others are waited for; the refund reads failed only then."""
+        """The refund waits for the other parts, and only then reads failed."""
         self.begin(unpaid, pay)
         mates.pump(unpaid.pk)
         lead = Operation.objects.get(kind="refund", ended_at=None, payment__subject=unpaid.pk)
@@ -306,7 +306,7 @@ class TestWhatIsOwedToTheLead:
         closed = sum(row.amount for row in Booking.objects.filter(kind="closing"))
         planned = Operation.objects.get(kind="refund", state="planned")
         assert (closed, planned.amount, planned.payment) == (4000, 1000, unpaid.payment)
-        mates.pump(unpaid.pk)  # this bank gives nothing back to a card that has lost a dispute
+        mates.pump(unpaid.pk)  # this bank refuses refunds to a card that has lost a dispute
         assert statuses() == ["paid", "reimbursed"]
         assert balances(unpaid) == {"provider": 10_000, "merchant": -9000, "lead": -1000}
 

@@ -1,4 +1,4 @@
-"""A refund ends once each card has got what it bore, and no mate's card is being asked."""
+"""A refund ends once each card has got back the amount that it bore, and no mate's card is being asked."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -151,7 +151,7 @@ class TestAMateWhoIsInDoubt:
         assert proving.breaches() == []
 
     def ask_in_vain(self, order: Checkout, *, rounds: int) -> None:
-        """The bank is silent about the mate's card alone."""
+        """Let the bank be silent about the mate's card only."""
         for _ in range(rounds):
             mates_card = Operation.objects.filter(kind="authorize", ended_at=None)
             mates_card.update(next_attempt_at="2020-01-01T00:00Z")
@@ -165,7 +165,10 @@ class TestAMateWhoIsInDoubt:
 
 
 class TestAMatesCapture:
-    """In doubt when the order is refunded, it is not sent again, but proven by a fence not to have happened."""
+    """A mate's capture that is in doubt when the order is refunded.
+
+    It is not sent again. A fence proves that it did not happen.
+    """
 
     @pytest.mark.parametrize(("mode", "end"), [("down", "cancelled"), ("done_then_reset", "refunded")])
     def test_is_proven(self, unpaid: Checkout, shares: list[PaymentRequest], mode: str, end: str) -> None:

@@ -1,4 +1,7 @@
-"""Each card gets what it is owed, once: whatever mates, merchants, staff, banks and operators do, in any order."""
+"""Each card gets the amount that it is owed, and only once.
+
+Mates, merchants, staff, banks and operators act in any order.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted", "proven")
 
 @pytest.fixture
 def shared(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-    """Finn has paid £30 of Lea's £90, and it is not sent to Lea yet."""
+    """Finn has paid £30 of Lea's £90, which is not sent to Lea yet."""
     (share,) = mates.split(unpaid, 3000)
     captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
     mates.pay(share)
@@ -35,7 +38,7 @@ def shared(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
 
 
 def planned() -> list[tuple[str, int]]:
-    """What is planned to be given back, with the card's last four digits."""
+    """Return the planned refunds: each card's last four digits and the amount."""
     rows = Operation.objects.filter(kind="refund", state="planned").select_related("payment").order_by("pk")
     return [(row.payment.card_last4, row.amount) for row in rows]
 
@@ -208,7 +211,7 @@ class TestADispute:
     def test_whose_money_moves_after_its_decision_is_heard_settles_the_order_then(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The books have the decision first, and the line that gives the money back later."""
+        """The books show the decision first, and later the line that returns the money."""
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         found = outside.dispute(captured.payment)
         client.ask("decide", payment=captured.payment_id, is_won=True)

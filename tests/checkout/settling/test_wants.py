@@ -1,4 +1,4 @@
-"""What a card is owed is tried again after a failure, for three days; then an operator decides."""
+"""An amount that a card is owed is retried for three days after a failure; then an operator decides."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -53,7 +53,7 @@ class TestTheLeadsShare:
 
 
 class TestAPlannedRefund:
-    """Of 2000 that a card is owed."""
+    """A planned refund of the 2000 that a card is owed."""
 
     @pytest.mark.parametrize(
         ("amount", "is_by_operator", "fits"),
@@ -80,7 +80,7 @@ class TestAPlannedRefund:
 
 
 def test_refund_whose_sending_a_restore_has_lost_is_tried_again_after_the_usual_gap() -> None:
-    """The books have refused it, and the restored row has never been sent."""
+    """The books say that it was refused, but the restored row has never been sent."""
     ended_at = clock.now()
     refused = Operation(state="failed", reason="refused", attempts=0, created_at=ended_at, ended_at=ended_at)
     at = wants._at(cards.Part([refused]), ended_at, timedelta(hours=1), ended_at)

@@ -1,4 +1,4 @@
-"""A capture in the provider's books: recorded if it was asked for, else left to the merchant or a person."""
+"""A capture in the provider's books: recorded if the merchant asked for it, and reported otherwise."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -27,7 +27,7 @@ def kinds() -> list[str]:
 
 
 def say(monkeypatch: pytest.MonkeyPatch, payment: Payment, **changes: object) -> None:
-    """Let the provider's books have something else of a payment."""
+    """Change the provider's books of a payment."""
     books = provider.current().movements(payment)
     told = replace(books, **changes)  # type: ignore[arg-type]  # the names are those of Books
     monkeypatch.setattr(type(provider.current()), "movements", lambda *_: told)

@@ -1,4 +1,4 @@
-"""A payer asks their bank for the money back: recorded when the bank's books confirm it, and nothing given twice."""
+"""Disputes: recorded when the bank's books confirm them, and no money is refunded twice."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,7 +33,7 @@ class TestARefundWhileItStands:
     @pytest.mark.rule("dispute.no_refund")
     def test_is_refused_with_the_dispute(self, captured: Checkout, api: Api) -> None:
         found = dispute(captured.payment)
-        for status in ("open", "lost"):  # a lost one took all that the card bore
+        for status in ("open", "lost"):  # a lost dispute took the whole amount that the card bore
             with nothing_moves():
                 answer = api.post(f"checkouts/{captured.pk}/refund", {"merchant_refund_ref": "r-1"})
             error = refused(answer, 409, "not_refundable")
@@ -51,7 +51,7 @@ class TestARefundWhileItStands:
         assert error["details"] == [{"status": "captured", "available_actions": []}]
 
     def test_at_the_bank_is_refused_as_well(self, captured: Checkout) -> None:
-        """A refund that was sent before we knew cannot give the money twice."""
+        """A refund that was sent before the service knew of the dispute cannot refund the money twice."""
         assert captured.payment_id is not None
         client.ask("dispute", payment=captured.payment_id)
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
@@ -155,7 +155,7 @@ class TestAMatesLink:
         assert_gained(links[1], before, timedelta(days=5))
 
     def both_disputed(self, unpaid: Checkout, links: list[PaymentRequest]) -> tuple[Dispute, Dispute]:
-        """The lead disputes her payment, and then the mate who has paid his."""
+        """Let the lead dispute her payment, and then the mate who has paid his share."""
         mates.pay(links[0])
         mates.settled(links[0])
         unpaid.refresh_from_db()
@@ -191,7 +191,7 @@ class TestAMatesLink:
 
 
 def earlier(found: Dispute, **days: int) -> None:
-    """Let these times of a dispute lie so many days earlier."""
+    """Move these times of a dispute so many days earlier."""
     moved = {name: F(name) - timedelta(days=count) for name, count in days.items()}
     Dispute.objects.filter(pk=found.pk).update(**moved)
 
@@ -207,7 +207,7 @@ def assert_gained(link: PaymentRequest, before: datetime, span: timedelta) -> No
 
 
 def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
-    """Among the movements, and in the timeline with what was posted."""
+    """The movements show it, and the timeline shows it with its postings."""
     decide(dispute(captured.payment), is_won=False)
     client = stage.browser(stage.person(captured.merchant, Role.OWNER))
     assert "by a dispute" in " ".join(strip_tags(client.get("/portal/balance").content.decode()).split())
@@ -216,7 +216,7 @@ def test_that_is_lost_stands_in_the_portal(captured: Checkout) -> None:
 
 
 class TestWhatIsRecorded:
-    """Also tests/payments/test_disputes.py."""
+    """The records of a dispute. See also tests/payments/test_disputes.py."""
 
     @pytest.mark.rule("dispute.booked")
     def test_is_each_line_of_its_balance_once(self, captured: Checkout) -> None:

@@ -1,4 +1,4 @@
-"""A hold in the provider's books that nobody wants is released; one that the books disagree about is reported."""
+"""A hold in the books that no order waits for is released; one that contradicts our records is reported."""
 
 import pytest
 

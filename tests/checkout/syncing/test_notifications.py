@@ -1,4 +1,4 @@
-"""The provider's messages are believed by nobody: at most they let the pump ask sooner."""
+"""The provider's messages are never believed: at most, they make the pump ask sooner."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ PATH = "/provider/notifications"
 
 
 def send(told: Notification, *, at: float | None = None, header: str | None = None) -> Any:
-    """Post what the bank would, signed as it signs."""
+    """Post a notification as the bank does, with the bank's signature."""
     body = orjson.dumps(told)
     signed = notifications.sign(body, int(time.time() if at is None else at)) if header is None else header
     headers = {notifications.HEADER: signed}
@@ -77,7 +77,7 @@ class TestASettledRefund:
     def test_that_does_not_come_for_a_day_is_left_for_a_person_once(self, accepted: Operation) -> None:
         Call.objects.filter(kind="refund").update(settles_at="2100-01-01T00:00Z")
         pass_time(accepted, hours=25)
-        for silent in (1, 0):  # the bank says nothing, then "pending" once more
+        for silent in (1, 0):  # the bank is silent first, then answers "pending" again
             fault_injection.set_fault(verb="look_up", mode="down", times=silent)
             pump()
             assert end_of(accepted) == ("refunding", "pending", "pending")

@@ -1,4 +1,4 @@
-"""Refunds in the provider's books, whoever made them: recorded once, and compared again each time."""
+"""Refunds in the provider's books, ours and those of others: recorded once, and compared at each reading."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -61,7 +61,7 @@ def test_of_staff_that_never_settles_leaves_nothing(captured: Checkout) -> None:
 def test_under_the_key_of_one_that_is_known_is_not_ours(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever holds the account can name our operation in a refund of theirs, and a forgotten key acts twice."""
+    """A holder of the account can name our operation in their own refund, and an expired key acts twice."""
     mates.give_back(captured)
     ours = Operation.objects.get(purpose="refund_part")
     Operation.objects.filter(pk=ours.pk).update(amount=5000, state="planned")

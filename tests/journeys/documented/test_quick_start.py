@@ -1,4 +1,4 @@
-"""The first afternoon of a merchant's developer: what the documentation says to download runs on the service."""
+"""The first afternoon of a merchant's developer: the documented downloads run on the service."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -70,7 +70,7 @@ def test_a_receiver_captures_what_customers_pay(
     for card in (
         "4242424242424242",
         "4000000000000077",  # its capture is confirmed three seconds later
-        "4000000000006975",  # its capture's answer is lost: 504, and then it is known that it was captured
+        "4000000000006975",  # its capture's answer is lost: 504, and later it is found captured
     ):
         order = merchant.held(card)
         assert merchant.awaited(order, "captured", within=20)["status"] == "captured"

@@ -1,4 +1,4 @@
-"""The documentation's recipes, followed to the letter on the running service."""
+"""The documentation's recipes, followed exactly on the running service."""
 
 import re
 from typing import Any
@@ -28,7 +28,7 @@ RUN = [
 
 
 def followed(merchant: Merchant, checkout: str, step: Step) -> None:
-    """Do what a step says, until its answer is the one that it names."""
+    """Carry out a step until its answer is the one that the step names."""
 
     def answered() -> bool:
         call = recipes.CALLS[step.call]
@@ -45,7 +45,7 @@ def followed(merchant: Merchant, checkout: str, step: Step) -> None:
 
 
 def at(content: Any, path: str) -> Any:
-    """Return what stands at a path such as `refunds[0].status`, None if nothing does."""
+    """Return the value at a path such as `refunds[0].status`, or None if there is no value."""
     for name in re.findall(r"\w+", path):
         try:
             content = content[int(name) if isinstance(content, list) else name]
@@ -59,7 +59,7 @@ def at(content: Any, path: str) -> Any:
 def test_happens_as_it_says(recipe: Recipe, subscribed: Merchant, receiver: Receiver) -> None:
     if recipe.anchor == "recipe-endpoint-down":
         receiver.answer_with(500)
-    if recipe.anchor == "recipe-rotation":  # whose first new secret the receiver does not know
+    if recipe.anchor == "recipe-rotation":  # the receiver does not know the first new secret
         receiver.answer = lambda arrival: 200
     item = factories.item(quantity=1, unit_price=2250)
     checkout = subscribed.create(total_amount=2250, items=[item])

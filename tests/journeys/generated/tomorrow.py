@@ -1,4 +1,4 @@
-"""The service as it will be one day: its answers have fields and words that no client of today knows."""
+"""A later version of the service: its answers have fields and words that no current client knows."""
 
 import http.server
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import requests
 
 ADDED = {"added_later": {"deep": [1, None]}}
-# By the name of a field, what a word of today is tomorrow.
+# The later words for current words, by the name of the field.
 WORDS = {
     ("status", "captured"): "taken",
     ("status", "refunding"): "sending_back",
@@ -22,7 +22,7 @@ LISTS = {"available_actions": "split", "event_types": "checkout.promised"}
 
 
 def changed(value: Any) -> Any:
-    """Return a value of today's as it will be."""
+    """Return a current value as the later version has it."""
     if isinstance(value, list):
         return [changed(part) for part in value]
     if not isinstance(value, dict):
@@ -38,7 +38,7 @@ def _field(name: str, value: Any) -> Any:
 
 @contextmanager
 def running(base_url: str) -> Iterator[str]:
-    """Run it before the service of today until the block ends; its address."""
+    """Run it in front of the current service until the block ends; yield its address."""
 
     class Tomorrow(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -59,7 +59,7 @@ def running(base_url: str) -> Iterator[str]:
         do_GET = do_POST
 
         def log_message(self, format: str, *args: Any) -> None:
-            """The test looks at what the client makes of it instead."""
+            """Log no request, because the test looks at the client's result."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tomorrow) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)

@@ -1,4 +1,4 @@
-"""A Sentry and an OpenTelemetry collector of a test's own."""
+"""A Sentry and an OpenTelemetry collector for one test."""
 
 import gzip
 import http.server
@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collector:
-    """Takes Sentry's envelopes and OTLP's spans over HTTP."""
+    """A server that takes Sentry's envelopes and OTLP's spans over HTTP."""
 
     def __init__(self) -> None:
         self.errors: list[bytes] = []
@@ -45,7 +45,7 @@ class Collector:
 
 @contextmanager
 def collecting() -> Iterator[tuple[Collector, dict[str, str]]]:
-    """Run a collector until the block ends; yield it, and the variables of a process that tells it everything."""
+    """Run a collector until the block ends; yield it and the variables of a process that reports to it."""
     collector = Collector()
 
     class Handler(http.server.BaseHTTPRequestHandler):

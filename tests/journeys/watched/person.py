@@ -1,4 +1,4 @@
-"""A person's browser over real HTTP: a payer at the hosted page or at a pay link, somebody in the portal."""
+"""A browser over real HTTP: of a payer at the hosted page or a pay link, or of a user of the portal."""
 
 import html
 import re
@@ -10,11 +10,12 @@ from tests.journeys.merchant import PATIENCE
 from tests.journeys.service import Service
 from tests.portal import people
 
-_PORT = re.compile(r"(?<=localhost):\d+")  # the proxy hands on the host without it: its own is 443
+# the proxy forwards the host without the port, because its own port is 443
+_PORT = re.compile(r"(?<=localhost):\d+")
 
 
 class Person:
-    """Opens pages and sends their forms, as a browser does without script."""
+    """A browser without script that opens pages and sends their forms."""
 
     def __init__(self, service: Service) -> None:
         self._base = service.base_url
@@ -23,12 +24,12 @@ class Person:
         self.page = requests.Response()
 
     def open(self, address: str) -> str:
-        """Open an address and return the page's text, whatever became of it."""
+        """Open an address and return the page's text, even if it is an error."""
         self.page = self._http.get(urljoin(self._base, address), timeout=PATIENCE)
         return self.page.text
 
     def send(self, action: str, **fields: str | list[str]) -> str:
-        """Send the form of the open page that leads to an address with this end, and return the next page's text."""
+        """Send the form whose address ends with `action`, and return the next page's text."""
         found = re.findall(r'<form(?:(?! action=)[^>])*(?: action="([^"]*)")?', self.page.text)
         targets = [urljoin(self.page.url, html.unescape(target)) for target in found]  # "" is the page's own
         target = next(one for one in targets if urlsplit(one).path.endswith(action))
@@ -59,7 +60,7 @@ class Person:
         self.send("/login/", login=email, password=password)
 
     def set_up_app(self) -> None:
-        """Set up an authenticator app, as a person without one is asked to outside `local`."""
+        """Set up an authenticator app, as required outside `local` of a person without one."""
         self.open("/portal")
         (secret,) = re.findall(r'id="setup-key">([A-Z2-7]+)<', self.page.text)
         self.send("/activate/", code=people.code(secret))

@@ -1,4 +1,4 @@
-"""The lines that one order leaves in the logs of an installation, read as a machine reads them."""
+"""The log lines that one order leaves in an installation, read as a machine reads them."""
 
 import json
 import os
@@ -22,7 +22,8 @@ from tests.journeys.watched.person import Person
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 SANDBOX = {"ENVIRONMENT": "sandbox"}
 ADDRESS = "api/merchant/v1/checkouts"
-# Outside local nobody may name an address of this machine. An attempt that is refused there has its line too.
+# Outside `local`, a merchant cannot name an address of this machine. A refused attempt there also has its
+# line.
 SUBSCRIBE = """
 from payments.models import Merchant
 from webhooks import subscriptions
@@ -33,19 +34,19 @@ Line = dict[str, Any]
 
 
 class Order(NamedTuple):
-    """An order that went from its creation to its refund in the portal."""
+    """An order that was created, captured, and refunded in the portal."""
 
     uuid: str
     merchant: Merchant
     folder: Path
 
     def lines(self, part: str) -> list[Line]:
-        """Return the lines of a process that name the order, and fail if one is not JSON."""
+        """Return the lines of a process that name the order; fail if one is not JSON."""
         text = (self.folder / f"{part}.log").read_text()
         return [line for line in map(json.loads, text.splitlines()) if line.get("checkout") == self.uuid]
 
     def line(self, part: str, **facts: Any) -> Line:
-        """Return the first line of the order with these facts, waited for."""
+        """Wait for the first line of the order with these facts, and return it."""
 
         def found() -> Line | None:
             matching = (line for line in self.lines(part) if facts.items() <= line.items())
@@ -55,7 +56,7 @@ class Order(NamedTuple):
 
 
 def gather_static_files(folder: Path) -> None:
-    """Do what `make static` does to the files, which pages outside local are shown with."""
+    """Gather the static files as `make static` does: pages outside `local` need them."""
     variables = {
         **os.environ,
         **environment.keys(folder),
@@ -77,7 +78,7 @@ def order(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Order]:
         service.command("shell", "--command", SUBSCRIBE.format(merchant.owner[0]))
         order = Order(merchant.held(), merchant, folder)
         part, facts = BY_OTHERS["delivery"]
-        order.line(part, **facts)  # a capture before the first attempt would take it back
+        order.line(part, **facts)  # a capture before the first attempt would supersede it
         merchant.capture(order.uuid)
         owner = Person(service)
         owner.log_in(*merchant.owner)
@@ -92,7 +93,8 @@ def request(method: str, route: str) -> Line:
     return {"event": "request", "method": method, "route": route}
 
 
-# Where each line stands, and how it is found; all name merchant, checkout, version, and how long it took.
+# The process of each line, and the facts that find it. All lines name merchant, checkout, version and
+# duration.
 BY_CLIENT: dict[str, tuple[str, Line]] = {
     "create": ("web", request("POST", ADDRESS)),
     "capture": ("web", request("POST", f"{ADDRESS}/<api_uuid:checkout_uuid>/capture")),

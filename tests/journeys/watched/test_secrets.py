@@ -1,6 +1,7 @@
-"""Nothing that is a secret leaves the service beside its answers: one list of them, taken through one order.
+"""No secret leaves the service except in its answers: one list of secrets, used in one order.
 
-Read is all that tells of the order: spans, errors, metrics, and the log of each process and of the proxy.
+The test reads all reports about the order: spans, errors, metrics, and the log of each process and of the
+proxy.
 """
 
 import re
@@ -27,11 +28,11 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 LEAS, FINNS = "07700 900123", "07700 900456"
 CARD, FINNS_CARD = "4242 4242 4242 4242", "5555 5555 5555 4444"
 METRICS_TOKEN = "nobody-guesses-this-token"
-QUIET_SECONDS = 3.0  # after which everything that was about the order has been told
+QUIET_SECONDS = 3.0  # after which every fact about the order has been reported
 
 
 class World(NamedTuple):
-    """The service behind its proxy, and all that it tells its operator."""
+    """The service behind its proxy, and all its reports to the operator."""
 
     whole: Deployment
     service: Service
@@ -43,7 +44,7 @@ class World(NamedTuple):
         (self.folder / "fail" / point).write_text("raise")
 
     def told(self) -> dict[str, str]:
-        """Return everything that was told, by where it stands."""
+        """Return all reports, by the place where they are stored."""
         found = {
             str(log.relative_to(self.folder)): log.read_text(errors="replace")
             for log in self.folder.rglob("*.log")
@@ -80,7 +81,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def secrets(world: World) -> dict[str, str]:
-    """Take an order from its first page to its refund, with an error on the way wherever one may happen."""
+    """Take an order from its first page to its refund, with an error at each step that can fail."""
     merchant = world.service.new_merchant()
     with receiver.listening() as shop:
         signing_secret = merchant.subscribe(shop.url)
@@ -110,7 +111,7 @@ def secrets(world: World) -> dict[str, str]:
 
 
 def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], str]:
-    """Pay as the lead, whose first try breaks, and capture; return the lead's code, and the mate's link."""
+    """Pay as the lead, whose first try fails, and capture; return the lead's code and the mate's link."""
     lead = Person(world.service)
     lead.open(f"/pay?id={uuid}")
     codes = {"lead": lead.sign_in(LEAS)}
@@ -127,7 +128,7 @@ def _pay(world: World, merchant: Merchant, uuid: str) -> tuple[dict[str, str], s
 
 
 def _pay_share(world: World, link: str, codes: dict[str, str]) -> None:
-    """Pay as the mate, on whose link's own address the page breaks."""
+    """Pay as the mate; the page fails at the address of the mate's link."""
     mate = Person(world.service)
     mate.open(link)
     codes["mate"] = mate.sign_in(FINNS)
@@ -146,7 +147,7 @@ def _refund(world: World, merchant: Merchant, uuid: str) -> None:
 
 
 def _mistake(world: World, merchant: Merchant) -> None:
-    """Send secrets where they do not belong."""
+    """Send secrets to the wrong places."""
     call = requests.Session()
     call.trust_env, call.verify = False, world.service.ca
     base, (email, password), (_, secret) = (
@@ -166,7 +167,7 @@ def _mistake(world: World, merchant: Merchant) -> None:
 
 
 def _shapes(secret: str) -> Iterator[str]:
-    """Yield how a secret may be written: as it is, as a form sends it, and a number without its gaps."""
+    """Yield the possible forms of a secret: unchanged, encoded as in a form, and without the gaps."""
     yield secret
     yield quote_plus(secret)
     if re.fullmatch(r"[\d ]+", secret):
@@ -176,7 +177,7 @@ def _shapes(secret: str) -> Iterator[str]:
 
 
 def _stands_in(secret: str, text: str) -> bool:
-    """Whether a text has the secret; digits that are a part of a longer number or id are none."""
+    """Return whether a text contains the secret; digits within a longer number or id do not count."""
     return any(
         re.search(rf"(?<![\w.-]){re.escape(shape)}(?![\w-])" if shape.isdigit() else re.escape(shape), text)
         for shape in _shapes(secret)

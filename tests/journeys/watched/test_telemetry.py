@@ -1,4 +1,4 @@
-"""What the service tells an operator's own systems: a Sentry and an OpenTelemetry collector of this test."""
+"""The service's reports to an operator's systems: a Sentry and an OpenTelemetry collector of this test."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployment,
 
 @pytest.fixture
 def shop(told: tuple[Deployment, Service, Collector], receiver: Receiver) -> tuple[Merchant, Receiver]:
-    """A merchant whose backend captures in its webhook, and goes on with the trace that it was told."""
+    """Return a merchant whose backend captures in its webhook and continues the trace of the delivery."""
     merchant = told[1].new_merchant()
     receiver.secrets = [merchant.subscribe(receiver.url)]
 

@@ -1,4 +1,4 @@
-"""Balances from the sums of closed days and months: what they sum to, what they read, and who comes late."""
+"""Balances from the sums of closed days and months: their totals, the rows they read, and late postings."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ ACCOUNT = Posting.Account.MERCHANT
 
 @pytest.fixture
 def other() -> Iterator[Any]:
-    """Another process's connection."""
+    """Open the connection of another process."""
     parameters = connection.get_connection_params()
     names = ("dbname", "host", "user", "password", "port")
     with psycopg.connect(**{name: parameters[name] for name in names if name in parameters}) as own:
@@ -45,7 +45,7 @@ def moved(merchant: Merchant, at: datetime, amount: int = 100, *, by: Any = conn
 
 
 def added_up(merchant: Merchant) -> dict[str, int]:
-    """What the postings of the merchant's account sum to."""
+    """Return the sum of the postings of the merchant's account, by currency."""
     rows = Posting.objects.filter(merchant=merchant, account=ACCOUNT).values_list("currency")
     return dict(rows.annotate(total=Sum("amount")).order_by("currency"))
 
@@ -72,7 +72,10 @@ EDGES = (
 
 @pytest.fixture
 def quarter(acme: Merchant, rival: Merchant) -> Merchant:
-    """Postings at the edges of months and days, each of another amount, in two currencies and for two merchants."""
+    """Post at the edges of months and days, each time another amount.
+
+    The postings are in two currencies and belong to two merchants.
+    """
     for number, moment in enumerate(EDGES):
         moved(acme, at(moment), 10**number)
         moved(acme, at(moment), 3 * 10**number, currency="EUR")
@@ -167,7 +170,7 @@ class TestWhoComesLate:
     def test_after_the_clock_ran_ahead_counts_on_the_first_open_day(
         self, acme: Merchant, ahead: timedelta
     ) -> None:
-        """The days of the wrong clock are closed; the right clock posts inside of them."""
+        """The days of the wrong clock are closed, and the correct clock posts into them."""
         wrong = clock.now() + ahead
         moved(acme, wrong, 5)
         assert sums.close(wrong + timedelta(days=2))
@@ -188,7 +191,10 @@ class TestWhoComesLate:
         assert sums.close(at("2026-03-02T02:00"))
 
     def test_whoever_has_looked_at_the_closing_has_a_transaction_id(self, acme: Merchant, other: Any) -> None:
-        """Even one that posts nothing in the end: otherwise a closing between look and line would not wait for it."""
+        """A transaction that looked at the closing has an id, even if it posts no line in the end.
+
+        Otherwise a closing between the look and the line would not wait for the transaction.
+        """
         other.execute("CREATE TEMP TABLE like_postings (LIKE payments_posting INCLUDING DEFAULTS)")
         other.commit()
         other.execute(

@@ -34,7 +34,10 @@ def modules() -> Mapping[Path, ast.Module]:
 
 
 def reported_in(node: ast.AST) -> Iterator[str]:
-    """Yield the names of the kinds that are read otherwise than to close, to compare or to look for rows."""
+    """Yield the names of the kinds that code reports.
+
+    A read that only closes, compares or finds rows does not count.
+    """
     match node:
         case ast.Compare() | ast.Call(func=ast.Attribute(attr="close_resolved")):
             return
@@ -106,7 +109,7 @@ class TestThePages:
 
     @pytest.fixture
     def rows(self, captured: Checkout) -> list[Discrepancy]:
-        """A discrepancy of each kind, and one of a kind that only an earlier release reported."""
+        """Return a discrepancy of each kind, and one of a kind that only an earlier release reported."""
         capture = Operation.objects.get(kind="capture")
         for kind in kinds.TABLE.values():
             reporting.report_operation(capture, kind)

@@ -1,4 +1,4 @@
-"""Requests to the API: who asks, which path, is it allowed, and the answer."""
+"""Requests to the API: authentication, path, check of the parameters, and the answer."""
 
 import json
 import re
@@ -85,7 +85,7 @@ def _route(request: Request) -> tuple[str, str]:
 
 
 def _work(path: str, call: Call, *, fault: dict[str, Any], told: dict[str, str]) -> Reply:
-    """Do what the endpoint does: from here on the answer is stored under the request's key."""
+    """Carry out the endpoint's act: from here on, the answer is stored under the request's key."""
     if fault.get("mode") == "slow":
         time.sleep(fault["seconds"])
     if fault.get("mode") == "error" and fault["when"] in ("stored", "later"):
@@ -113,7 +113,10 @@ def _done(path: str, call: Call, told: dict[str, str]) -> Reply:
 
 
 def _catch_up(peer: Peer) -> None:
-    """Carry out what was answered by an error and is due by now. ("Advanced error handling", "Server errors")"""
+    """Carry out the calls that were answered by an error and are due by now.
+
+    (Documentation: "Advanced error handling", "Server errors")
+    """
     for late in [late for late in peer.late if late[0] <= peer.now()]:
         peer.late.remove(late)
         late[1]()

@@ -1,4 +1,4 @@
-"""What the peer knows: objects of each account and mode, its clock, and what tests have switched on."""
+"""The peer's state: objects of each account and mode, its clock, and the tests' switches."""
 
 import copy
 import secrets
@@ -32,26 +32,26 @@ PREFIXES = {
 
 @dataclass
 class Peer:
-    """One process of the peer; `lock` is held by whoever reads or changes it."""
+    """One process of the peer. A thread that reads or changes it holds `lock`."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     books: dict[tuple[str, bool], "Book"] = field(default_factory=dict)
     keys: dict[Any, Any] = field(default_factory=dict)  # idempotency keys
     faults: list[Thing] = field(default_factory=list)
-    met: list[Thing] = field(default_factory=list)  # the faults that went wrong with a request
-    partial: list[int] = field(default_factory=list)  # what the next authorizations get at most
+    met: list[Thing] = field(default_factory=list)  # the faults that occurred at a request
+    partial: list[int] = field(default_factory=list)  # the amounts that the next authorizations get at most
     late: list[tuple[int, Callable[[], object]]] = field(
         default_factory=list
-    )  # what is carried out later, and when
-    pending: list[Thing] = field(default_factory=list)  # how the next refunds wait, as tests have it
-    ahead: int = 0  # seconds that tests have moved the clock
+    )  # calls that are carried out later, and when
+    pending: list[Thing] = field(default_factory=list)  # how the next refunds wait, as set by tests
+    ahead: int = 0  # seconds by which tests have moved the clock
     chance: Random = field(default_factory=lambda: Random(1))  # for the order of ties and the sizes of pages
 
     def now(self) -> int:
         return int(time.time()) + self.ahead
 
     def book(self, account: str, livemode: bool) -> "Book":
-        """Return what one account has in one mode: nothing else is ever seen with it."""
+        """Return the objects of one account in one mode; no request sees objects of two books."""
         return self.books.setdefault((account, livemode), Book(self, account, livemode))
 
 
@@ -62,10 +62,10 @@ class Book:
     livemode: bool
     objects: dict[str, dict[str, Thing]] = field(default_factory=dict)
     cards: dict[str, str] = field(default_factory=dict)  # payment method or token to name in `cards.CARDS`
-    version: str = ""  # the account's own, in which its events are written; "": that of the request
-    lacks: Thing = field(default_factory=dict)  # of the account, as tests have it: fields that differ
+    version: str = ""  # the account's own, for its events; if it is "", the request's version
+    lacks: Thing = field(default_factory=dict)  # fields of the account that differ, as set by tests
     settles_in: tuple[str, float] | None = (
-        None  # the currency of its balance and the rate, if it is one for all
+        None  # the currency of its balance and the rate, if all lines are in one currency
     )
     asked: Thing = field(default_factory=dict)  # the request that is being answered, as events name it
 
@@ -85,7 +85,10 @@ class Book:
         return found
 
     def all(self, kind: str) -> list[Thing]:
-        """Return them, the newest second first, and those of one second in any order. (Reference: "Pagination")"""
+        """Return all objects, newest second first, in any order within a second.
+
+        (Reference: "Pagination")
+        """
         return sorted(self.objects.get(kind, {}).values(), key=lambda row: (-row["created"], row["_rank"]))
 
     def by_id(self, wanted: str) -> Thing | None:
@@ -129,7 +132,7 @@ class Book:
 
 @dataclass(frozen=True)
 class Call:
-    """One request that has been checked: whose book, which object, which parameters."""
+    """One request that has been checked, with its book, its object's id and its parameters."""
 
     book: Book
     given: Thing
@@ -145,14 +148,17 @@ Answer = Callable[[Call], Thing]
 
 
 def shown(thing: Any) -> Any:
-    """Return it without what the peer keeps for itself."""
+    """Return it without the peer's private fields."""
     if isinstance(thing, dict):
         return {name: shown(value) for name, value in thing.items() if not name.startswith("_")}
     return [shown(value) for value in thing] if isinstance(thing, list) else thing
 
 
 def merge_metadata(old: Thing, given: Any) -> Thing:
-    """Set and unset: an empty value ends a name, an empty string all of them. (Reference: "Metadata")"""
+    """Set and unset names: an empty value removes a name, an empty string all names.
+
+    (Reference: "Metadata")
+    """
     if given is None:
         return old
     merged = {} if given == "" else old | given

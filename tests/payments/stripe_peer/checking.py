@@ -1,4 +1,4 @@
-"""Each request against what Stripe publishes about it: its names, types and enumerations (`parameters.json`)."""
+"""A check of each request against Stripe's published names, types and enumerations (`parameters.json`)."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def document() -> dict[str, Any]:
 
 
 def check(path: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of the request (`POST /v1/refunds`) with their types, or refuse it as Stripe does."""
+    """Return the typed parameters of the request (`POST /v1/refunds`), or refuse it as Stripe does."""
     return _object(document()["paths"][path], given, "")
 
 
@@ -76,7 +76,10 @@ def _map(inner: Any, given: Any, at: str) -> dict[str, Any]:
 
 
 def _any(kinds: list[Any], given: Any, at: str) -> Any:
-    """Take the first type that fits; the error is the one of the type that the value looks like."""
+    """Return the value in the first type that fits.
+
+    If no type fits, raise the error of the type that the value resembles.
+    """
     errors = []
     for kind in kinds:
         try:

@@ -14,12 +14,12 @@ def _running() -> Iterator[remote.Remote]:
 
 @pytest.fixture
 def peer(_running: remote.Remote) -> remote.Remote:
-    """A peer that knows nothing yet."""
+    """Return a peer without any objects."""
     _running.switch("clear")
     return _running
 
 
 @pytest.fixture
 def stripe(peer: remote.Remote) -> StripeClient:
-    """The official library, as the platform in test mode."""
+    """Return the official library's client, as the platform in test mode."""
     return peer.client()

@@ -1,4 +1,4 @@
-"""Stripe's errors, in Stripe's shape."""
+"""Stripe's errors, in Stripe's format."""
 
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -23,7 +23,7 @@ class Refusal(Exception):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Return what stands under `error`: only what is said."""
+        """Return the object under `error`, without empty fields."""
         said = {"code": self.code, "message": self.message, "param": self.param, "type": self.type}
         link = {"doc_url": f"https://stripe.com/docs/error-codes/{self.code.replace('_', '-')}"}
         return (
@@ -34,12 +34,12 @@ class Refusal(Exception):
 def missing(kind: str, wanted: str, param: str = "id") -> Refusal:
     """Return the error for an id that is not this account's. (Reference: error code `resource_missing`)
 
-    Inside a path it is 404, as a parameter of another call 400.
+    In a path it is 404; as a parameter of another call it is 400.
     """
     status = HTTPStatus.NOT_FOUND if param in ("id", "intent") else HTTPStatus.BAD_REQUEST
     return Refusal(f"No such {kind}: '{wanted}'", "resource_missing", param, status)
 
 
 def unexpected_state(message: str, **more: Any) -> Refusal:
-    """Return the error of a PaymentIntent that is not in a state for it. (`payment_intent_unexpected_state`)"""
+    """Return the error of a PaymentIntent in the wrong state. (`payment_intent_unexpected_state`)"""
     return Refusal(message, "payment_intent_unexpected_state", more=more)

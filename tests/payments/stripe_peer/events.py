@@ -1,4 +1,7 @@
-"""Events to webhook endpoints, signed. (Documentation: "Webhooks", "Verify webhook signatures manually")"""
+"""Events to webhook endpoints, signed.
+
+(Documentation: "Webhooks", "Verify webhook signatures manually")
+"""
 
 import hashlib
 import hmac
@@ -16,7 +19,7 @@ _SECONDS = 10
 
 
 def create_endpoint(call: Call) -> Thing:
-    """Add an endpoint; its secret is in this answer alone. (Reference: "Create a webhook endpoint")"""
+    """Add an endpoint; only this answer shows its secret. (Reference: "Create a webhook endpoint")"""
     given, url = call.given, urlsplit(call.given["url"])
     if url.scheme not in ("http", "https") or not url.hostname:
         raise Refusal("Invalid URL: it has to be a valid URL.", "url_invalid", "url")
@@ -40,8 +43,9 @@ def signature(secret: str, payload: bytes, at: int) -> str:
 
 
 def due(book: Book, wanted: list[str] | None) -> list[tuple[Thing, Thing]]:
-    """Return events, each with an endpoint that gets it: the named ones in that order, or what was never sent in any.
+    """Return events, each with an endpoint that gets it.
 
+    The named events come in their order. Without names, all events that were never sent come in any order.
     (Documentation: "Webhooks", "Event ordering")
     """
     if wanted is not None:
@@ -53,9 +57,9 @@ def due(book: Book, wanted: list[str] | None) -> list[tuple[Thing, Thing]]:
 
 
 def deliver(book: Book, asked: dict[str, Any]) -> list[Thing]:
-    """Send what is due, each `times` times, and say what was answered.
+    """Send the events that are due, each `times` times, and return the answers.
 
-    `secret` signs with another one (forged); `age` signs as if that many seconds ago.
+    `secret` signs with another secret (forged); `age` signs as if that many seconds ago.
     """
     with book.peer.lock:
         rows = [
@@ -73,7 +77,7 @@ def deliver(book: Book, asked: dict[str, Any]) -> list[Thing]:
 
 
 def _post(address: str, payload: bytes, header: str) -> int:
-    """Return the answer's status, 0 where there was none."""
+    """Return the status code of the answer, or 0 if there was no answer."""
     url = urlsplit(address)
     kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
     line = kind(url.hostname or "", url.port, timeout=_SECONDS)

@@ -25,13 +25,13 @@ class Reply:
 class Stored:
     asked: str
     at: float
-    reply: Reply | None = None  # none while the first request is under way
+    reply: Reply | None = None  # None while the first request is under way
 
 
 def run(book: Book, key: str, asked: Any, work: Callable[[], Reply]) -> Reply:
-    """Do the work once a key: later the first one's answer is given again, whatever it was.
+    """Do the work once per key; a repeated request gets the first answer, including an error.
 
-    What is refused before the work begins (a parameter, a key in use) is not stored.
+    A request that is refused before the work begins (a parameter, a key in use) is not stored.
     """
     if len(key) > MAX_LENGTH:
         raise Refusal(f"Idempotency keys have at most {MAX_LENGTH} characters.", type=errors.IDEMPOTENCY)
@@ -68,6 +68,6 @@ def broken(peer: Peer) -> list[str]:
 
 
 def age(peer: Peer, seconds: float = LIFE_SECONDS) -> None:
-    """Let every key be that much older."""
+    """Make every key so many seconds older."""
     for stored in peer.keys.values():
         stored.at -= seconds

@@ -1,6 +1,7 @@
-"""Lists, pages of them, and what is expanded. (Reference: "Pagination", "Expanding Responses")
+"""Lists, their pages, and expanded objects. (Reference: "Pagination", "Expanding Responses")
 
-A page has at most `limit` rows: where a request names a limit, the peer answers fewer and says that there are more.
+A page has at most `limit` rows. If a request names a limit, the peer answers fewer rows and says that there
+are more.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ MAX_EXPANDED = 4  # levels ("Expanding Responses")
 
 
 def of(kind: str, path: str) -> Answer:
-    """Return the answer of a list: newest first, filtered, a page of it."""
+    """Return the endpoint of a list: one page, newest first, filtered."""
 
     def answer(call: Call) -> Thing:
         rows = [row for row in call.book.all(kind) if _matches(row, call.given)]
@@ -34,7 +35,7 @@ def of(kind: str, path: str) -> Answer:
 
 
 def one(kind: str) -> Answer:
-    """Return the answer of a read by id."""
+    """Return the endpoint of a read by id."""
     return lambda call: call.book.find(kind, call.id, "intent" if kind == "payment_intent" else "id")
 
 
@@ -93,7 +94,7 @@ def _position(ids: list[str], wanted: str, param: str) -> int:
 
 
 def expand(book: Book, thing: Thing, paths: list[str]) -> Thing:
-    """Put objects where their ids stand, along each path (`data.latest_charge`)."""
+    """Replace ids by their objects, along each path (`data.latest_charge`)."""
     for path in paths:
         if path.count(".") >= MAX_EXPANDED:
             raise Refusal(f"You cannot expand more than {MAX_EXPANDED} levels: {path}", param="expand")

@@ -1,7 +1,8 @@
-"""Reduce what Stripe publishes about its requests to names, types and enumerations, of the paths used alone.
+"""Reduce Stripe's published requests to names, types and enumerations, only for the paths in use.
 
-`python -m tests.payments.stripe_peer.reduce` reads the parameters of the installed `stripe` library, which Stripe
-generates from its OpenAPI document of one API version, and writes `parameters.json`. No sentence of Stripe's is kept.
+`python -m tests.payments.stripe_peer.reduce` reads the parameters of the installed `stripe` library and
+writes `parameters.json`. Stripe generates them from its OpenAPI document of one API version. The file
+contains no sentence of Stripe's.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import stripe
 from stripe import RequestOptions
-from typing_extensions import is_typeddict  # knows the library's, which are not of `typing`
+from typing_extensions import is_typeddict  # recognises the library's types, which are not from `typing`
 
 FILE = Path(__file__).with_name("parameters.json")
 PATHS = {
@@ -53,7 +54,8 @@ PATHS = {
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", Any: "any"}
 Reduced = dict[str, Any]
-_NAMES = {"StripeContext": str, "Mapping": Mapping}  # of the options that each request has beside its own
+# names in the options that each request has in addition to its own parameters
+_NAMES = {"StripeContext": str, "Mapping": Mapping}
 
 
 def reduce() -> Reduced:
@@ -97,7 +99,7 @@ def _type(hint: Any, found: Reduced) -> Any:
 
 
 def _one_of(kinds: list[Any]) -> Any:
-    """Return one type or several; an enumeration that the library leaves open for later values is closed."""
+    """Return one type or several. Close an enumeration that the library leaves open for later values."""
     listed = any(isinstance(kind, dict) and kind.get("enum", [""]) != [""] for kind in kinds)
     left = [kind for kind in kinds if not (listed and kind == "string")]
     single = [kind for number, kind in enumerate(left) if kind not in left[:number]]
@@ -105,7 +107,7 @@ def _one_of(kinds: list[Any]) -> Any:
 
 
 def written(reduced: Reduced) -> str:
-    """Return it as JSON, one type a line, so that a newer version is read as a difference."""
+    """Return it as JSON, one type per line, so that a newer version shows as a readable diff."""
     head = {name: reduced[name] for name in ("source", "version", "paths")}
     lines = [f"  {json.dumps(name)}: {json.dumps(kind)}" for name, kind in sorted(reduced["types"].items())]
     return json.dumps(head, indent=1)[:-2] + ',\n "types": {\n' + ",\n".join(lines) + "\n }\n}\n"

@@ -1,4 +1,4 @@
-"""The peer in another process, as tests see it: started, switched and stopped."""
+"""The peer in another process, as tests use it: started, switched and stopped."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ class Remote:
     address: str
 
     def switch(self, name: str, **asked: Any) -> Any:
-        """Turn one of its switches, and return what it says."""
+        """Turn one of its switches, and return its answer."""
         request = urllib.request.Request(f"{self.address}/_peer/{name}", json.dumps(asked).encode())
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read())
@@ -30,7 +30,7 @@ class Remote:
     def client(
         self, key: str = "sk_test_peer", account: str | None = None, *, repeats: int = 0
     ) -> StripeClient:
-        """Return the official library's client, which asks the peer and repeats a request as often by itself."""
+        """Return the official library's client for the peer, with so many automatic retries."""
         addresses = {"api": self.address}  # the library's own name for it
         return StripeClient(
             key,
@@ -42,7 +42,7 @@ class Remote:
 
 @contextmanager
 def running() -> Iterator[Remote]:
-    """Run a peer for as long as the block lasts."""
+    """Run a peer until the block ends."""
     command = [sys.executable, "-m", "tests.payments.stripe_peer.server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running_peer:
         try:

@@ -1,6 +1,6 @@
-"""The peer as a process: `python -m tests.payments.stripe_peer.server [port [address]]` says its address and serves.
+"""The peer as a process: `python -m tests.payments.stripe_peer.server [port [address]]`.
 
-`address` is where browsers find it, for the pages that it sends them to.
+It prints its address and serves. `address` is where browsers find it, for the pages to which it sends them.
 """
 
 import json
@@ -44,7 +44,7 @@ class Line(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: requests carry secrets."""
+        """Log no request, because requests carry secrets."""
 
     def _serve(self) -> None:
         url = urlsplit(self.path)
@@ -74,7 +74,7 @@ class Line(BaseHTTPRequestHandler):
             return Reply(refusal.status, json.dumps({"error": refusal.shown}).encode())
 
     def _ask(self, request: api.Request) -> None:
-        """Answer, or go wrong as a switch says, before or after it is done."""
+        """Answer, or fail as a switch says, before or after the request is carried out."""
         peer = self.server.peer
         fault = switches.fault(peer, request.method, request.path) or {}
         mode, is_before = fault.get("mode"), fault.get("when") == "before"

@@ -1,4 +1,4 @@
-"""A shop that Stripe tells of its events."""
+"""A shop that receives Stripe's events."""
 
 import threading
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Shop(HTTPServer):
-    """Who is told: keeps each message and its signature, and answers as the test wants."""
+    """A receiver that keeps each message and its signature, and answers as the test requires."""
 
     def __init__(self) -> None:
         self.told: list[tuple[bytes, str]] = []
@@ -31,12 +31,12 @@ class _Told(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log no request."""
 
 
 @contextmanager
 def listening() -> Iterator[Shop]:
-    """Run a shop for as long as the block lasts."""
+    """Run a shop until the block ends."""
     with Shop() as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield server

@@ -1,4 +1,4 @@
-"""What tests switch on over `/_peer/…`, as JSON: nothing of this is Stripe's."""
+"""The tests' switches over `/_peer/…`, as JSON. Stripe has none of them."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ MODES = ("hang", "reset", "error", "slow", "repeat")
 
 
 def turn(peer: Peer, name: str, asked: Asked) -> Any:
-    """Do what the switch does, and return what it says."""
+    """Turn the switch, and return its answer."""
     if name not in _SWITCHES:
         raise Refusal(f"There is no switch {name}.", status=404)
     if name == "deliver":  # sends over the network, and takes the lock itself
@@ -25,7 +25,7 @@ def turn(peer: Peer, name: str, asked: Asked) -> Any:
 
 
 def fault(peer: Peer, method: str, path: str) -> Asked | None:
-    """Return what shall go wrong with this request, and count it."""
+    """Return the fault of this request, if any, and count it."""
     with peer.lock:
         for row in peer.faults:
             if row["method"] in ("", method) and re.fullmatch(row["path"], path):
@@ -38,11 +38,17 @@ def fault(peer: Peer, method: str, path: str) -> Asked | None:
 
 
 def _fault(peer: Peer, asked: Asked) -> None:
-    """The next `times` requests to `path` (an expression) go wrong, `before` or `after` they are done.
+    """Add a fault: the next `times` requests to `path` fail, `before` or `after` they are done.
 
-    hang: no answer for `seconds`; reset: the connection breaks; error: 500, or before it is done `status` (after:
-    stored under its key; stored: the same, but nothing is done; later: stored, and done when `seconds` have passed);
-    slow: done after `seconds`, its key in use; repeat: the network brings the request twice.
+    `path` is a regular expression.
+
+    - hang: no answer for `seconds`.
+    - reset: the connection breaks.
+    - error: 500, or `status` if the fault is before the request is done. `after`: the error is stored under
+      the key. `stored`: the same, but the request is not done. `later`: stored, and the request is done when
+      `seconds` have passed.
+    - slow: the request is done after `seconds`, and its key is in use until then.
+    - repeat: the network delivers the request twice.
     """
     row = {"path": ".*", "method": "", "when": "before", "times": 1, "seconds": 20.0} | asked
     if row.get("mode") not in MODES or row["when"] not in ("before", "after", "stored", "later"):
@@ -55,7 +61,10 @@ def _book(peer: Peer, asked: Asked) -> Book:
 
 
 def _clear(peer: Peer, asked: Asked) -> None:
-    """Begin again, as a peer that has just been started. `seed` chooses the order of ties and the sizes of pages."""
+    """Reset the peer to its state after the start.
+
+    `seed` chooses the order of ties and the sizes of pages.
+    """
     for held in (peer.books, peer.keys, peer.faults, peer.met, peer.partial, peer.late, peer.pending):
         held.clear()
     peer.ahead, peer.chance = 0, Random(asked.get("seed", 1))
@@ -112,7 +121,7 @@ def _settle_in(peer: Peer, asked: Asked) -> None:
 
 
 def _token(peer: Peer, asked: Asked) -> Any:
-    """A confirmation token as Stripe's own fields make one, in any mode."""
+    """Return a confirmation token as Stripe's own fields make one, in any mode."""
     book = _book(peer, asked)
     return methods.add_token(book, methods.add(book, asked.get("card", "pm_card_visa")), asked)
 
@@ -122,7 +131,7 @@ def _keys(peer: Peer, asked: Asked) -> Any:
 
 
 def _lacks(peer: Peer, asked: Asked) -> None:
-    """The account shows these fields from now on."""
+    """Make the account show these fields from now on."""
     _book(peer, asked).lacks = asked["fields"]
 
 
@@ -136,7 +145,7 @@ def _show(peer: Peer, asked: Asked) -> Any:
 
 
 def _version(peer: Peer, asked: Asked) -> None:
-    """The account's events are written in this version from now on."""
+    """Write the account's events in this version from now on."""
     _book(peer, asked).version = asked["version"]
 
 

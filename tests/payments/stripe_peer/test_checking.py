@@ -1,4 +1,4 @@
-"""Strictness: what Stripe does not publish, the peer refuses, in Stripe's words."""
+"""Strictness: the peer refuses all parameters that Stripe does not publish, in Stripe's words."""
 
 import json
 import urllib.error

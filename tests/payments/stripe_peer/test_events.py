@@ -1,4 +1,7 @@
-"""Events: listed, sent on request, signed so that the official library believes them and no forged one."""
+"""Events: listed, sent on request, and signed.
+
+The official library accepts them and refuses forged ones.
+"""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What tests switch on: a peer that hangs, breaks off, is slow or is asked twice."""
+"""The switches of the peer: it hangs, breaks off, is slow or gets a request twice."""
 
 import time
 from typing import Any
@@ -36,7 +36,7 @@ def test_slow(peer: Remote, stripe: StripeClient) -> None:
 
 
 def test_asked_twice_by_the_network(peer: Remote, stripe: StripeClient) -> None:
-    """The library gives each POST a key of its own where the caller gives none; without any it is made twice."""
+    """The library gives each POST its own key if the caller gives none. Without a key, it is done twice."""
     peer.switch("fault", mode="repeat", method="POST", times=2)
     stripe.v1.payment_intents.create(PAYMENT)
     assert _count(stripe) == 1

@@ -1,4 +1,4 @@
-"""Subscribing by the API, rightly and wrongly."""
+"""Subscriptions by the API, with valid and invalid fields."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def subscribe(api: Api, **changes: Any) -> Any:
 
 
 def refuse(api: Api, param: str, **changes: Any) -> None:
-    """Neither a first registration nor a change is made of it."""
+    """Check that the fields are refused, both for a first registration and for a change."""
     with nothing_moves():
         refused(subscribe(api, **changes), 422, "validation_failed", param)
     assert subscribe(api).status_code == 201

@@ -1,4 +1,4 @@
-"""The delivery log by the API: filters, pages, and what a stranger sees."""
+"""The delivery log by the API: filters, pages, and the view of another merchant."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ from webhooks.models import Attempt, Delivery, Event, EventType, Subscription
 
 
 def log_attempts(merchant: Merchant, count: int) -> list[Attempt]:
-    """Attempts a second apart, newest last, the first of each pair failed, of two types in turn."""
+    """Make attempts a second apart, newest last, of two types in turn; the first of each pair failed."""
     subscription, _ = Subscription.objects.get_or_create(
         merchant=merchant, ended_at=None, defaults={"url": HOOK, "event_types": ["*"]}
     )

@@ -1,4 +1,4 @@
-"""The fields of a subscription, wrongly and oddly."""
+"""The fields of a subscription, with wrong and with odd values."""
 
 import re
 from typing import Any
@@ -78,7 +78,7 @@ NOT_PUBLIC = [
 
 @pytest.fixture
 def hosted(settings: Settings) -> None:
-    """As in sandbox and production, where no webhook goes to this machine."""
+    """Forbid loopback, as in sandbox and production, where no webhook goes to this machine."""
     settings.WEBHOOK_LOOPBACK = False
 
 

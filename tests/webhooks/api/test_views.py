@@ -1,4 +1,4 @@
-"""Subscribing, rotating and ending by the API, wrongly and oddly."""
+"""Subscribing, rotating and ending by the API, with wrong and with odd requests."""
 
 from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ from webhooks.models import SigningSecret
 def test_that_somebody_else_is_changing_may_be_asked_for_again(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row that is locked for too long is no open card operation: there is no checkout here."""
+    """A row that is locked for too long is not an open card operation: there is no checkout here."""
 
     def locked(*_: object, **__: object) -> NoReturn:
         raise OperationalError from psycopg.errors.LockNotAvailable()

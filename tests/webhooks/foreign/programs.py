@@ -1,4 +1,7 @@
-"""The programs that merchants download, run as they are, a process each; TypeScript is checked and compiled first."""
+"""The programs that merchants download, run unchanged, each in its own process.
+
+TypeScript is checked and compiled first.
+"""
 
 import functools
 import http.client
@@ -31,18 +34,18 @@ COMMANDS = {  # -n: PHP's own settings, as with no php.ini
     ".sh": ["bash", "{file}"],
 }
 SERVERS = COMMANDS | {".php": ["php", "-n", "-S", "127.0.0.1:{port}", "{file}"]}
-BESIDE = {".php": COMMANDS[".php"]}  # what a receiver that cannot do it itself catches up with
+BESIDE = {".php": COMMANDS[".php"]}  # the process that catches up for a receiver that cannot do it itself
 
 
 class Answer(NamedTuple):
-    """What a receiver answered; status 0 if it hung up without an answer."""
+    """A receiver's answer; status 0 if it hung up without an answer."""
 
     status: int
     words: str
 
 
 class Running(NamedTuple):
-    """A receiver, in a folder of its own."""
+    """A receiver in its own folder."""
 
     folder: Path
     port: str
@@ -77,7 +80,7 @@ class Running(NamedTuple):
 
 
 def variables(base_url: str, client_id: str, client_secret: str) -> dict[str, str]:
-    """Return what the page says to set."""
+    """Return the variables that the page says to set."""
     return {
         "CHECKOUT_BASE_URL": base_url,
         "CHECKOUT_CLIENT_ID": client_id,
@@ -96,7 +99,10 @@ def run(program: Path, folder: Path, given: Mapping[str, str]) -> "subprocess.Co
 def start(
     receiver: Path, folder: Path, given: Mapping[str, str], stack: ExitStack, *, port: str = ""
 ) -> Running:
-    """Start a receiver in a folder, with these variables, until the stack ends; at a free port unless one is given."""
+    """Start a receiver in a folder, with these variables, until the stack ends.
+
+    It listens on a free port unless one is given.
+    """
     started = Running(folder, port or held_port(stack))
     named = {"file": _placed(receiver, folder), "port": started.port}
     output = stack.enter_context((folder / "output").open("w"))
@@ -128,7 +134,7 @@ def _placed(program: Path, folder: Path) -> str:
 
 @functools.cache
 def _compiled(program: Path) -> str:
-    """Return a TypeScript program as JavaScript; fails with what its compiler finds wrong in it."""
+    """Return a TypeScript program as JavaScript; fail with the errors of its compiler."""
     with tempfile.TemporaryDirectory() as folder:
         compiler = str(TYPESCRIPT / "typescript" / "bin" / "tsc")
         where = ("--typeRoots", str(TYPESCRIPT / "@types"), "--outDir", folder)
@@ -143,7 +149,10 @@ def _compiled(program: Path) -> str:
 
 
 def held_port(stack: ExitStack) -> str:
-    """Return a port that nobody else is given until the end: who listens there shares it, as servers do by default."""
+    """Return a port that is reserved until the end.
+
+    A program that listens there shares the port, as servers do by default.
+    """
     holder = stack.enter_context(socket.socket())
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     holder.bind(("127.0.0.1", 0))
@@ -151,9 +160,9 @@ def held_port(stack: ExitStack) -> str:
 
 
 def stopped_clock(now: int | None) -> dict[str, str]:
-    """Variables under which a process reads the clock as `now`, for ever; none if that is None.
+    """Return variables under which a process always reads the clock as `now`; empty if `now` is None.
 
-    The library is Debian's package faketime; its command would be a parent that leaves orphans behind.
+    The library is Debian's package faketime. Its command would be a parent that leaves orphans behind.
     """
     if now is None:
         return {}
@@ -161,7 +170,7 @@ def stopped_clock(now: int | None) -> dict[str, str]:
         "LD_PRELOAD": "/usr/$LIB/faketime/libfaketime.so.1",
         "FAKETIME": f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S}",
         "TZ": "UTC",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # waiting goes on as ever
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # waits are not affected
         "FAKETIME_FORCE_MONOTONIC_FIX": "0",
     }
 

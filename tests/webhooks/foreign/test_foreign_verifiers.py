@@ -1,4 +1,4 @@
-"""What we deliver, judged by libraries that others wrote: on the wire, and vector by vector."""
+"""Our deliveries, judged by other parties' libraries: on the wire, and vector by vector."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ def verifiers() -> Iterator[Verifiers]:
 
 
 class Shop(NamedTuple):
-    """Acme's subscription, the endpoint that it names, and the verifiers that judge what arrives there."""
+    """Acme's subscription, its endpoint, and the verifiers that judge the requests there."""
 
     merchant: Merchant
     secret: str
@@ -37,7 +37,7 @@ class Shop(NamedTuple):
     verifiers: Verifiers
 
     def receive(self) -> Case:
-        """Have a fresh event delivered; return it as it arrived, with the first secret."""
+        """Have a new event delivered; return it as it arrived, with the first secret."""
         expected = len(self.receiver.requests) + 1
         payload = {"merchant_order_id": "A-20417", "name": "Zoë 🎟", "amount": 100}
         outbox.emit(self.merchant, EventType.VOIDED, payload, at=clock.now())
@@ -50,7 +50,7 @@ class Shop(NamedTuple):
         return Case({name.lower(): text for name, text in headers.items()}, body, self.secret)
 
     def verdicts(self, case: Case) -> dict[str, bool]:
-        """What each verifier says to the case now."""
+        """Return each verifier's verdict on the case at this moment."""
         return {verifier: accepts for verifier, (accepts,) in self.verifiers.accept([case]).items()}
 
 
@@ -71,7 +71,7 @@ def with_changed_byte(case: Case) -> Case:
 
 
 def with_changed_signatures(case: Case) -> Case:
-    """The first digit or letter of every signature is another one."""
+    """Change the first digit or letter of every signature."""
 
     def changed(header: str, mark: str) -> str:
         start, *signatures = header.split(mark)
@@ -84,7 +84,7 @@ def with_changed_signatures(case: Case) -> Case:
 
 
 def signed_at(case: Case, at: int) -> Case:
-    """As the service would have signed it at another time, with the secret of the case."""
+    """Sign the case as the service would have at another time, with the secret of the case."""
     again = {
         "x-service-signature": signing.sign([case.secret], case.body, at),
         **signing.standard_headers([case.secret], case.body, at, event_id=case.headers["webhook-id"]),
@@ -93,7 +93,7 @@ def signed_at(case: Case, at: int) -> Case:
 
 
 def signatures(headers: Mapping[str, str]) -> tuple[int, int]:
-    """How many signatures there are in our header, and in the one of Standard Webhooks."""
+    """Return the number of signatures in our header and in that of Standard Webhooks."""
     return headers["x-service-signature"].count("v1="), headers["webhook-signature"].count("v1,")
 
 
@@ -138,7 +138,8 @@ class TestADelivery:
         assert shop.verdicts(received._replace(secret=rotated.signing_secret)) == ACCEPTED_BY_ALL
 
 
-# Where the libraries are laxer or stricter than ours (rule signing.verify). None of these headers is ever sent by us.
+# Where the libraries are less or more strict than ours (rule signing.verify). The service never sends any of
+# these headers.
 LAX_TIMES = {"t has a zero before it", "an equals sign after t", "t and more", "t is milliseconds"}
 LAX_COMMAS = {"a comma at the end", "a comma at the start", "two commas", "a word among the entries"}
 DIFFERENT = {
@@ -155,7 +156,10 @@ DIFFERENT = {
 
 
 def is_judged_by_stripe(vector: Vector) -> bool:
-    """Stripe's verify_header leaves JSON to its caller, and lets the future pass."""
+    """Return whether Stripe judges the vector.
+
+    Its verify_header leaves JSON to its caller and accepts times in the future.
+    """
     is_ahead = vector.timestamp is not None and vector.timestamp > vector.now
     return vector.verdict != "invalid_json" and not (
         is_ahead and vector.verdict == "timestamp_out_of_tolerance"
@@ -163,7 +167,7 @@ def is_judged_by_stripe(vector: Vector) -> bool:
 
 
 def disagreeing(verifiers: Verifiers, verifier: str, chosen: list[Vector]) -> set[str]:
-    """What the vectors are about whose verdict is another one than the verifier's."""
+    """Return the subjects of the vectors on which the verifier disagrees."""
     (now,) = {vector.now for vector in chosen}
     cases = [(v, Case(v.headers, v.body, secret)) for v in chosen for secret in v.secrets]
     answers = verifiers.accept([case for _, case in cases], now=now)[verifier]

@@ -1,4 +1,4 @@
-"""What webhook libraries that others wrote say to a delivery: Stripe's and Standard Webhooks', Python and Node."""
+"""Verdicts of other parties' webhook libraries: Stripe's and Standard Webhooks', for Python and Node."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ ALL = STRIPE + STANDARD
 
 
 class Case(NamedTuple):
-    """A request as a receiver got it, header names in lower case, and the one secret that it knows."""
+    """A request as a receiver got it, header names in lower case, and the only secret that it knows."""
 
     headers: Mapping[str, str]
     body: bytes
@@ -30,13 +30,13 @@ class Case(NamedTuple):
 
 
 class Verifiers:
-    """All of them; those for Node live in one process, which is asked over its pipes."""
+    """All verifiers. Those for Node run in one process, which is asked over its pipes."""
 
     def __init__(self, node: "subprocess.Popen[str]") -> None:
         self._node = node
 
     def accept(self, cases: Sequence[Case], *, now: int | None = None) -> dict[str, list[bool]]:
-        """By verifier, whether it accepts each case, judged at the unix time `now` or at the real one."""
+        """Return, by verifier, whether it accepts each case at the unix time `now` or at the real time."""
         with judged_at(now):
             verdicts = {
                 "stripe for Python": [_accepts(_verify_by_stripe, case) for case in cases],
@@ -54,7 +54,7 @@ class Verifiers:
 
 @contextlib.contextmanager
 def running() -> Iterator[Verifiers]:
-    """The verifiers, until the block ends."""
+    """Run the verifiers until the block ends."""
     command = ["node", str(HERE / "verify.mjs")]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.__stderr__, text=True
@@ -66,7 +66,7 @@ def running() -> Iterator[Verifiers]:
 
 @contextlib.contextmanager
 def judged_at(now: int | None) -> Iterator[None]:
-    """The two libraries for Python read the clock as the unix time `now` within the block, unless it is None."""
+    """Make the two libraries for Python read the clock as `now` in the block, unless it is None."""
     if now is None:
         yield
         return

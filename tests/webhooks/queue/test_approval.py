@@ -74,7 +74,7 @@ class TestWaiting:
         assert [one.attempt_number for one in claimed()] == [2]
 
     def test_holds_for_a_delivery_that_was_written_as_the_address_changed(self, acme: Merchant) -> None:
-        """The delivery read the subscription before the change was committed: the claim checks again."""
+        """The delivery read the subscription before the change was committed. The claim checks again."""
         keep(acme, OURS, is_approved=True)
         late = opt_in(acme)
         Subscription.objects.update(url=THEIRS, is_approved=False)
@@ -120,7 +120,7 @@ class TestWaiting:
 
 
 def with_age(age: timedelta, waiting: Delivery) -> None:
-    """Let a delivery and its event be older, as their ids say."""
+    """Make a delivery and its event older, according to their ids."""
     event = waiting.event
     old = clock.first_id(clock.now() - age)
     Event.objects.create(
@@ -152,7 +152,7 @@ class TestApproval:
 
 
 class TestKey:
-    """Whether an endpoint that a key sets is approved follows from the people who know its secrets."""
+    """The approval of an endpoint that a key sets depends on the people who know the key's secrets."""
 
     URL = {"url": "http://127.0.0.1:9/hooks", "event_types": ["*"]}
 
@@ -225,7 +225,7 @@ class TestPortal:
     def test_reads_the_role_again_after_the_address_was_checked(
         self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, role: Role | None
     ) -> None:
-        """The owner of the address decides how long its check takes; the person can lose the role meanwhile."""
+        """The address's owner decides how long the check takes, in which the person can lose the role."""
         admin = stage.person(acme, Role.ADMIN)
 
         def slow_check(*_: object) -> CheckedUrl:

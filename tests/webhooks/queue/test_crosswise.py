@@ -1,4 +1,4 @@
-"""Verbs that meet at a subscription's rows, on real connections."""
+"""Verbs that compete for a subscription's rows, on real connections."""
 
 import threading
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Returned = TypeVar("Returned")
 
 
 def at_once(verb: Callable[[], Returned]) -> list[Returned]:
-    """Let so many call it at the same moment, each on a connection of its own; return what they got."""
+    """Call the verb in several threads at once, each with its own connection; return the results."""
     start = threading.Barrier(MANY)
 
     def call(_: int) -> Returned:
@@ -99,7 +99,7 @@ def test_ending_a_subscription_never_waits_crosswise_for_a_void(monkeypatch: pyt
 
 
 def hold() -> tuple[Delivery, UUID]:
-    """A delivery that tells of a hold, and its checkout."""
+    """Return a delivery that reports a hold, and its checkout."""
     acme, checkout, now = subscribe(), uuid4(), clock.now()
     until = now + timedelta(seconds=100)
     told = outbox.emit(
@@ -109,7 +109,7 @@ def hold() -> tuple[Delivery, UUID]:
 
 
 def apart(verb: Callable[[], Returned]) -> Callable[[], Returned]:
-    """The verb for a thread: its connection is closed afterwards."""
+    """Return the verb for a thread: it closes its connection afterwards."""
 
     def call() -> Returned:
         try:
@@ -136,7 +136,7 @@ def test_a_hold_that_ends_while_its_attempt_ends_is_told_no_more() -> None:
 
 @pytest.mark.rule("event.superseded")
 def test_a_hold_that_ends_while_its_attempt_begins_is_told_no_more() -> None:
-    """Also if that attempt has failed before the end of the hold is there for others to read."""
+    """This holds even if that attempt fails before other transactions can read the end of the hold."""
     due, checkout = hold()
     is_superseded, go_on = threading.Event(), threading.Event()
 

@@ -1,4 +1,4 @@
-"""What the sender does with results that PostgreSQL does not take."""
+"""The sender's treatment of results that PostgreSQL refuses."""
 
 from dataclasses import replace
 

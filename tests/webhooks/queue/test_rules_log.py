@@ -1,4 +1,4 @@
-"""What the queue does, type by type, and how the delivery log tells it."""
+"""The queue's behaviour by event type, and its entries in the delivery log."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,8 @@ LOG = "webhooks/deliveries"
 CHECKOUT = UUID("01890000-0000-7000-8000-000000000001")
 MINUTE, HOUR = 60, 3600
 THREE_DAYS = (MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR, 20 * HOUR, 31 * HOUR)
-# Seconds from the event to each retry of a hold; from one end to the next start for all others.
+# For a hold, the seconds from the event to each retry. For all others, the seconds from one end to the next
+# start.
 SCHEDULES = {
     EventType.AUTHORIZED: (5, 25, 75),
     EventType.VOIDED: THREE_DAYS,
@@ -30,7 +31,7 @@ SCHEDULES = {
 
 
 def happen(merchant: Merchant, event_type: EventType) -> Delivery:
-    """Something that has just happened to a checkout."""
+    """Emit an event of this moment about a checkout."""
     event = outbox.emit(merchant, event_type, {}, at=clock.now(), checkout_uuid=CHECKOUT)
     return event.deliveries.get()
 
@@ -47,7 +48,7 @@ class TestSchedule:
     def test_of_an_endpoint_that_is_down(
         self, acme_subscribed: Merchant, event_type: EventType, retries: tuple[int, ...]
     ) -> None:
-        """Each start within 10 % of its time; after the last one the delivery is parked."""
+        """Each start is within 10 % of its time. After the last attempt the delivery is parked."""
         due = happen(acme_subscribed, event_type)
         assert due.next_attempt_at == due.event.created_at, "the first at once"
         for number, seconds in enumerate(retries, start=1):

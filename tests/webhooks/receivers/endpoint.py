@@ -1,4 +1,4 @@
-"""A merchant's endpoint, listening for real."""
+"""A merchant's endpoint that really listens."""
 
 import http.server
 import threading

@@ -1,7 +1,8 @@
-"""Run as a program: how much memory a process takes more while it posts to each URL, ten times at once.
+"""A program that measures how much memory a process takes to post to each URL, ten times at once.
 
-`growth CERTIFICATE URL...`: the file of a certificate to trust, and the URLs, which lead to this machine. Prints KiB
-per URL as JSON; the first URL is to warm up. Linux keeps the high-water mark, and forgets it when told.
+`growth CERTIFICATE URL...`: the file of a certificate to trust, and the URLs, which lead to this machine. It
+prints KiB per URL as JSON. The first URL is a warm-up. Linux keeps the high-water mark, and resets it on
+request.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What a receiver may do to whoever posts to it, as a table: behaviour, and the answer that must come of it."""
+"""A table of everything that a receiver can do to the sender: the behaviour and the resulting answer."""
 
 import asyncio
 import gzip
@@ -20,7 +20,7 @@ RESET = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closin
 
 
 class Hostility(NamedTuple):
-    """A behaviour and what the log must say of it; `reads` is false where the request is not even read."""
+    """A behaviour and its entry in the log; `reads` is false if the receiver does not read the request."""
 
     name: str
     behaviour: Behaviour
@@ -30,7 +30,7 @@ class Hostility(NamedTuple):
 
 
 def forever(packet: bytes, *, after: bytes = b"", pause: float = 0.0) -> Behaviour:
-    """Writes `packet` again and again, as fast as it is read or with a pause between two."""
+    """Write `packet` again and again, as fast as it is read or with a pause between two."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(after)
@@ -43,7 +43,7 @@ def forever(packet: bytes, *, after: bytes = b"", pause: float = 0.0) -> Behavio
 
 
 def resetting(*packets: bytes) -> Behaviour:
-    """Writes each packet, waits a little, and resets the connection."""
+    """Write each packet, wait a little, and reset the connection."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answering(*packets)(reader, writer)
@@ -59,7 +59,7 @@ async def keeping_silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) 
 
 
 def half_closing(*packets: bytes) -> Behaviour:
-    """Writes each packet and ends its own direction alone; it goes on reading for ever."""
+    """Write each packet and end only its own direction; continue to read forever."""
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answering(*packets)(reader, writer)
@@ -78,7 +78,7 @@ def closing(*packets: bytes) -> Behaviour:
 
 
 def slow(*, pause: float) -> Iterator[Hostility]:
-    """Receivers that never come to an end; `pause` lies between two drops."""
+    """Yield receivers that never end; `pause` is the time between two drops."""
     cases = {
         "silence": keeping_silent,
         "dribbled status line": forever(b"K", after=b"HTTP/1.1 200 O", pause=pause),
@@ -96,7 +96,7 @@ def slow(*, pause: float) -> Iterator[Hostility]:
 
 
 def greedy() -> Iterator[Hostility]:
-    """Receivers that send all that they can, as fast as they can."""
+    """Yield receivers that send as much as they can, as fast as they can."""
     heads = {
         "flood of 100 Continue": b"HTTP/1.1 100 Continue\r\n\r\n" * 2000,
         "flood of 102 Processing": b"HTTP/1.1 102 Processing\r\n\r\n" * 2000,
@@ -130,7 +130,7 @@ def bomb() -> Behaviour:
 
 
 def no_answer() -> Iterator[Hostility]:
-    """Receivers that hang up."""
+    """Yield receivers that hang up."""
     yield Hostility("reset at once", resetting(), None, CLOSED, reads=False)
     yield Hostility("reset before the answer", resetting(), None, CLOSED)
     yield Hostility("reset in the status line", resetting(b"HTTP/1.1 2"), None, CLOSED)
@@ -168,7 +168,7 @@ NONSENSE: dict[str, bytes] = {
 
 
 def nonsense() -> Iterator[Hostility]:
-    """Answers whose heads are no HTTP."""
+    """Yield answers whose heads are not HTTP."""
     for name, answer in NONSENSE.items():
         yield Hostility(name, answering(answer), None, INVALID)
 
@@ -197,7 +197,7 @@ BAD_BODIES: dict[str, bytes] = {
 
 
 def bad_bodies() -> Iterator[Hostility]:
-    """Complete heads of an answer that is a 2xx, with every kind of trouble behind them, at once and later."""
+    """Yield complete heads of 2xx answers, followed by every kind of broken body, at once and later."""
     for name, answer in BAD_BODIES.items():
         status = int(answer.split()[1])
         blank = b"\r\n\r\n" if b"\r\n\r\n" in answer else b"\n\n"
@@ -216,7 +216,7 @@ def bad_bodies() -> Iterator[Hostility]:
 
 
 def others() -> Iterator[Hostility]:
-    """Complete answers that are no 2xx, whatever follows them."""
+    """Yield complete answers other than 2xx, with any bytes after them."""
     for status in (101, 300, 301, 302, 303, 304, 305, 307, 308, 400, 407, 426, 999):
         head = b"HTTP/1.1 %d X\r\nLocation: //[\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n" % status
         yield Hostility(f"status {status}", closing(head + b"\x81\x05hello"), status, f"HTTP {status}")

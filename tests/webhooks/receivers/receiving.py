@@ -1,4 +1,4 @@
-"""Receivers that behave as they are told, name servers with fixed answers, and one POST to them."""
+"""Receivers with a set behaviour, name servers with fixed answers, and one POST to them."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nthanks"
 HEADERS = {"Content-Type": "application/json", "User-Agent": "ours", "X-Service-Event-Id": "evt_1"}
 BODY = b'{"id": "evt_1"}'
 TLS = transport.tls_context()  # costly to make
-# What a receiver sees of a sender that has left; uvloop raises a RuntimeError at a write after that.
+# Errors at a receiver whose sender has left. After that, uvloop raises a RuntimeError at a write.
 HUNG_UP = (ConnectionError, RuntimeError, asyncio.IncompleteReadError, asyncio.CancelledError)
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Receiver:
-    """A server that behaves after each request, or at once where it reads none, and counts what it sees."""
+    """A server that acts after each request, or at once if it reads none, and counts what it sees."""
 
     def __init__(self, behaviour: Behaviour, *, reads: bool = True) -> None:
         self.behaviour, self.reads = behaviour, reads
@@ -49,7 +49,7 @@ class Receiver:
 
     async def _has_read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         first = await reader.readexactly(1)
-        if first != b"P":  # a TLS greeting gets plain words, as from any server without TLS
+        if first != b"P":  # a TLS greeting gets a plain answer, as from any server without TLS
             writer.write(OK)
             return False
         head = first + await reader.readuntil(b"\r\n\r\n")
@@ -62,7 +62,7 @@ class Receiver:
 async def receiving(
     behaviour: Behaviour, tls: ssl.SSLContext | None = None, *, reads: bool = True, host: str = "127.0.0.1"
 ) -> AsyncIterator[Receiver]:
-    """A receiver on loopback; with `tls` it speaks TLS, and keeps silent about those that can't."""
+    """Run a receiver on loopback; with `tls` it speaks TLS, and stays silent to clients without TLS."""
     receiver = Receiver(behaviour, reads=reads)
     server = await asyncio.start_server(receiver.serve, host, 0, ssl=tls)
     receiver.port = server.sockets[0].getsockname()[1]
@@ -73,7 +73,7 @@ async def receiving(
 
 
 def answering(*packets: bytes, pause: float = 0.02) -> Behaviour:
-    """Writes each packet, with a pause between two, and goes on listening."""
+    """Write each packet, with a pause between two, and continue to listen."""
 
     async def behave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for number, packet in enumerate(packets):
@@ -87,7 +87,7 @@ def answering(*packets: bytes, pause: float = 0.02) -> Behaviour:
 async def post(
     receiver: Receiver, *, deadline_seconds: float = 5, allow_loopback: bool = True
 ) -> transport.Answer:
-    """The answer to one POST, over connections of its own."""
+    """Return the answer to one POST, over its own connections."""
     async with transport.open_pool(allow_loopback=allow_loopback, tls=TLS) as pool:
         url = f"http://127.0.0.1:{receiver.port}/hooks?x=%2F"
         return await transport.post(pool, url, HEADERS, BODY, deadline_seconds=deadline_seconds)
@@ -96,7 +96,7 @@ async def post(
 def posted(
     behaviour: Behaviour, *, deadline_seconds: float = 5, reads: bool = True
 ) -> tuple[transport.Answer, Receiver]:
-    """The answer to one POST to a receiver of this behaviour, and the receiver."""
+    """Return the answer to one POST to a receiver of this behaviour, and the receiver."""
 
     async def scenario() -> tuple[transport.Answer, Receiver]:
         async with receiving(behaviour, reads=reads) as receiver:
@@ -112,7 +112,7 @@ def free_port() -> int:
 
 
 class Names(AbstractResolver):
-    """A name server with one answer after the other, the last one for ever; [] is a failure, None hangs."""
+    """A name server with one answer after the other; the last is repeated. [] is a failure, None hangs."""
 
     def __init__(self, *answers: list[str] | None) -> None:
         self.answers = answers
@@ -141,7 +141,7 @@ class Names(AbstractResolver):
 def certificate(
     folder: Path, *, host: str = "shop.example.com", from_days: int = -10, to_days: int = 1
 ) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's context with a self-signed certificate, and a client's that trusts it."""
+    """Return a server's context with a self-signed certificate, and a client's context that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,4 +1,4 @@
-"""Receivers that hang, dribble, flood, hang up and talk nonsense: each attempt ends, with its reason in words."""
+"""Receivers that hang, dribble, flood, hang up and send nonsense: each attempt ends, with a reason."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ def verdict(answer: transport.Answer) -> tuple[int | None, str | None]:
 
 @contextlib.contextmanager
 def full_queue() -> Iterator[int]:
-    """A port whose queue of connections is full: what comes now is not even accepted."""
+    """Yield a port whose queue of connections is full: a new connection is not even accepted."""
     with contextlib.ExitStack() as sockets:
         port = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0)).getsockname()[1]
         for _ in range(3):
@@ -65,7 +65,7 @@ class TestSlow:
                 async with transport.open_pool(allow_loopback=True, tls=TLS) as pool:
                     url = f"http://127.0.0.1:{receiver.port}/"
                     answer = await transport.post(pool, url, HEADERS, BODY, deadline_seconds=DEADLINE)
-                    while not receiver.left:  # the pool lives on; its connection must not
+                    while not receiver.left:  # the pool stays open, but its connection must not
                         await asyncio.sleep(0.01)
                 return hostility.name, answer, receiver.connections
 
@@ -155,7 +155,7 @@ class TestHostile:
 class TestMemory:
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_grows_by_no_more_than_twenty_megabytes(self, scheme: str, tmp_path: Path) -> None:
-        """Ten POSTs at once to each receiver that sends all it can, from a process of their own."""
+        """Its own process makes ten POSTs at once to each receiver that sends as much as it can."""
         greedy = [Hostility("warm-up", answering(OK), 200, None), *hostile.greedy()]
         secured, _ = certificate(tmp_path)
         tls = secured if scheme == "https" else None
@@ -182,7 +182,7 @@ class TestMemory:
 @pytest.mark.long
 class TestAtFullLength:
     def test_fifteen_seconds_are_fifteen_seconds(self) -> None:
-        """Every behaviour at once, a drop a second, with the deadline of production."""
+        """Every behaviour at once, a drop per second, with the deadline of production."""
 
         async def attack(hostility: Hostility) -> tuple[Hostility, transport.Answer, float]:
             async with receiving(hostility.behaviour, reads=hostility.reads) as receiver:

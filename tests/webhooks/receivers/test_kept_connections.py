@@ -1,4 +1,4 @@
-"""Connections that are kept from one delivery to the next: how long, and what may lie on them."""
+"""Connections that are kept from one delivery to the next: how long, and which bytes can be left on them."""
 
 import asyncio
 import itertools
@@ -21,9 +21,9 @@ HEAD, THANKS = OK[:-6], OK[-6:]
 
 
 def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tuple[list[str], int, int]:
-    """What came of `count` POSTs one after the other, the connections they took, and the requests.
+    """Return the results of `count` POSTs in sequence, the connections they used, and the requests.
 
-    With `settles`, each waits until the receiver has said all that it had to say.
+    With `settles`, each POST waits until the receiver has sent all its bytes.
     """
 
     async def scenario() -> tuple[list[str], int, int]:
@@ -35,14 +35,14 @@ def posts(behaviour: Behaviour, *, count: int = 2, settles: bool = False) -> tup
                     answers.append(str(answer.http_status or answer.error_message))
                     while settles and receiver.busy:
                         await asyncio.sleep(0.01)
-                    await asyncio.sleep(0.01 if settles else 0)  # to read what has arrived
+                    await asyncio.sleep(0.01 if settles else 0)  # to read the bytes that have arrived
             return answers, receiver.connections, len(receiver.requests)
 
     return transport.run(scenario())
 
 
 def first(behaviour: Behaviour, then: Behaviour) -> Behaviour:
-    """`behaviour` towards the first request, `then` towards all others."""
+    """Apply `behaviour` to the first request and `then` to all others."""
     seen: list[None] = []
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -53,7 +53,7 @@ def first(behaviour: Behaviour, then: Behaviour) -> Behaviour:
 
 
 def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool = False) -> Behaviour:
-    """Hangs up on the second request, after some time and some bytes, and answers all others."""
+    """Hang up on the second request, after some time and some bytes, and answer all others."""
     seen: list[None] = []
 
     async def behave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,7 +74,7 @@ def hanging_up_on_second(*packets: bytes, after: float = 0.0, with_reset: bool =
 class TestKeeping:
     @pytest.fixture(autouse=True)
     def _patient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A machine that stands still for a moment makes no close a late one."""
+        """Make no close late, even if the machine pauses for a moment."""
         monkeypatch.setattr(connections, "STALE_SECONDS", 60.0)
 
     def test_is_for_the_next_delivery(self) -> None:
@@ -85,7 +85,7 @@ class TestKeeping:
         assert posts(hanging_up_on_second(with_reset=with_reset)) == (["200", "200"], 2, 3)
 
     def test_a_receiver_that_hangs_up_over_every_request_gets_it_twice_at_most(self) -> None:
-        """However many connections to it are kept: it may have worked on each of them."""
+        """This holds for any number of kept connections: the receiver may have worked on each of them."""
 
         async def scenario() -> tuple[str | None, int]:
             async with receiving(late) as receiver:
@@ -106,7 +106,7 @@ class TestKeeping:
         assert transport.run(scenario()) == ("the connection was closed before an answer", 2)
 
     def test_what_the_receiver_drops_is_replaced_by_a_new_connection_not_by_another_kept_one(self) -> None:
-        """As it restarts, it drops all of them."""
+        """A receiver that restarts drops all of them."""
         seen: set[asyncio.StreamWriter] = set()
 
         async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -133,7 +133,8 @@ class TestKeeping:
             2,
             3,
         )
-        # To a request over a new connection it is the answer, and so is one that keeps the connection.
+        # For a request over a new connection, it is the answer. A 408 that keeps the connection is also the
+        # answer.
         assert posts(answering(TOO_LATE), count=1) == (["408"], 1, 1)
         waiting = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
         assert posts(first(answering(OK), answering(waiting))) == (["200", "408"], 1, 2)
@@ -158,7 +159,7 @@ class TestKeeping:
         assert posts(slow) == (["200", "200"], 2, 2)
 
     def test_ends_when_the_answer_comes_before_the_request_has_gone(self) -> None:
-        """The rest of that request would be in the way of the next one."""
+        """The rest of that request would precede the next one."""
 
         async def answer_unread(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.read(1)
@@ -222,7 +223,7 @@ class TestPoison:
 
 
 class Wire(asyncio.Transport):
-    """A transport that goes nowhere."""
+    """A transport without a network."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -251,7 +252,7 @@ class Exchange(NamedTuple):
 
 
 async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
-    """Feeds the packets to a connection, which may be lost in the end, and only then reads it."""
+    """Feed the packets to a connection, which can be lost at the end, and only then read it."""
     opened: set[connections.Connection] = set()
     connection, wire = connections.Connection(asyncio.get_running_loop(), opened, 1), Wire()
     connection.connection_made(wire)
@@ -266,7 +267,7 @@ async def read(packets: Sequence[bytes], *, loses: bool = False) -> Exchange:
     while True:
         head, body = await connection.read()
         if head.code >= 200:
-            assert body.is_eof()  # nobody waits for the rest
+            assert body.is_eof()  # no reader waits for the rest
             return Exchange(head.code, body.read_nowait(), is_aborted)
 
 
@@ -312,7 +313,7 @@ class TestAge:
     def test_ends_however_often_it_is_used_and_the_address_is_judged_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As with one delivery a second, forty times as fast: the name leads elsewhere by then."""
+        """As with one delivery per second, forty times as fast: by then, the name leads elsewhere."""
         monkeypatch.setattr(connections, "KEPT_SECONDS", connections.KEPT_SECONDS / 40)
         names = Names(["127.0.0.1"], ["10.9.8.7"])
 

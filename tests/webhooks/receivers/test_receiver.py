@@ -1,4 +1,4 @@
-"""The receivers that merchants download, run for real: the vectors' verdicts, one capture, and what they answer."""
+"""The receivers that merchants download, run for real: the vectors' verdicts, one capture, their answers."""
 
 import http.server
 import json
@@ -22,7 +22,7 @@ languages = pytest.mark.parametrize("receiver", RECEIVERS, ids=lambda path: path
 
 
 class No(NamedTuple):
-    """A capture's answer that is no 200, with its `Retry-After`."""
+    """An answer to a capture that is not a 200, with its `Retry-After`."""
 
     status: int
     code: str
@@ -30,7 +30,7 @@ class No(NamedTuple):
 
 
 class Bank(NamedTuple):
-    """A stand-in for the API: captures get the answers in turn, then 200 for ever."""
+    """A replacement of the API: captures get the answers in turn, and then always 200."""
 
     url: str
     calls: list[str]
@@ -57,7 +57,7 @@ def bank() -> Iterator[Bank]:
                 return
             number = int(self.path.partition("&cursor=page-")[2] or 0)
             following = f"page-{number + 1}" if bank.held[number + 1 :] else None
-            rows = bank.held[number : number + 1]  # one a page: a receiver takes what it is given
+            rows = bank.held[number : number + 1]  # one per page: a receiver takes the pages as they are
             self._answer(200, {"data": {"checkouts": rows, "next_cursor": following}})
 
         def do_POST(self) -> None:
@@ -81,7 +81,7 @@ def bank() -> Iterator[Bank]:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Tests look at the calls instead."""
+            """Log no request, because tests look at the calls."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
@@ -93,7 +93,7 @@ def bank() -> Iterator[Bank]:
 
 @pytest.fixture
 def start(tmp_path: Path, bank: Bank) -> Iterator[Start]:
-    """Start a receiver with these signing secrets; with `now` its clock stands still at that unix time."""
+    """Start a receiver with these signing secrets; with `now`, its clock stops at that unix time."""
     with ExitStack() as stack:
 
         def started(receiver: Path, secrets: list[str], now: int | None = None) -> Running:
@@ -111,7 +111,7 @@ def signed(event_id: str, secret: str, kind: str = "checkout.authorized") -> tup
 
 
 def held(checkout: str, minute: int, **more: str) -> dict[str, str]:
-    """A hold that ends in that minute of 2026, as the list shows it."""
+    """Return a hold that ends in that minute of 2026, as the list shows it."""
     authorized_at, capture_before = "2026-01-01T00:00:00.000Z", f"2026-01-01T00:0{minute}:00.000Z"
     shown = {"authorized_at": authorized_at, "capture_before": capture_before} | more
     return {"checkout_uuid": checkout} | shown
@@ -282,7 +282,8 @@ class TestReceiver:
 
 
 def test_without_a_secret_the_one_for_php_gives_no_hold_away(start: Start, bank: Bank) -> None:
-    receiver = next(path for path in RECEIVERS if path.suffix == ".php")  # its server starts whatever is set
+    # its server starts with any settings
+    receiver = next(path for path in RECEIVERS if path.suffix == ".php")
     for secrets in ([], ["", ""]):
         running = start(receiver, secrets)
         assert running.post(*signed("one", "")).status == 500

@@ -26,13 +26,16 @@ Contexts = tuple[ssl.SSLContext | None, ssl.SSLContext]
 
 
 def posted(contexts: Contexts, *, host: str = "shop.example.com") -> transport.Answer:
-    """The answer to a POST by https to a receiver with the first context, from a sender with the second."""
+    """Return the answer to a POST by https.
+
+    The receiver has the first context, and the sender has the second.
+    """
     answer, _ = transport.run(exchange(contexts, answering(OK), host=host))
     return answer
 
 
 def refused(contexts: Contexts) -> str | None:
-    """Why the POST failed; the receiver has seen nothing of it."""
+    """Return why the POST failed; the receiver has seen no byte of it."""
     answer, requests = transport.run(exchange(contexts, answering(OK)))
     assert (answer.http_status, requests) == (None, 0)
     return answer.error_message
@@ -112,7 +115,7 @@ class TestHandshake:
         client.set_ciphers("ALL:@SECLEVEL=0")
         assert refused((server, client)) == HANDSHAKE_FAILED
         client.minimum_version = ssl.TLSVersion.TLSv1
-        assert posted((server, client)).http_status == 200  # it is the version that was refused
+        assert posted((server, client)).http_status == 200  # the version was the reason for the refusal
 
     def test_that_is_answered_in_plain_http_is_refused(self) -> None:
         assert refused((None, TLS)) == HANDSHAKE_FAILED

@@ -1,9 +1,9 @@
-"""Addresses and URLs that no webhook may go to, and the ones that it may: every spelling that we know."""
+"""Addresses and URLs that are forbidden or allowed for webhooks, in every spelling that we know."""
 
 import ipaddress
 
-# The special-purpose registries of IANA, what RFCs take out of use, and Azure's platform; written down
-# apart from targets.py.
+# The special-purpose registries of IANA, blocks that RFCs take out of use, and Azure's platform. This list is
+# written independently of targets.py.
 V4_BLOCKS = [
     *(
         "0.0.0.0/8",

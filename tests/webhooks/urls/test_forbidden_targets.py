@@ -29,7 +29,7 @@ def canary() -> Iterator[Canary]:
 
 @pytest.fixture
 def names(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Names:
-    """Everybody's name servers; webhooks may not go to this machine, as in sandbox and production."""
+    """Return all merchants' name servers; webhooks may not go to this machine, as when hosted."""
     settings.WEBHOOK_LOOPBACK = False
     names = Names(["1.1.1.1"])
     monkeypatch.setattr(http, "resolver", lambda: names)
@@ -71,7 +71,7 @@ class TestRegistering:
 @pytest.mark.django_db(transaction=True)
 class TestRebinding:
     def test_is_refused_when_the_delivery_is_sent(self, api: Api, names: Names, canary: Canary) -> None:
-        """The name is public when it is registered, and leads to this machine from then on."""
+        """The name is public when it is registered, and leads to this machine afterwards."""
         assert register(api, f"https://shop.example.com:{canary.port}/hooks").status_code == 201
         assert names.asked == 1
         names.answers = (["127.0.0.1"],)
@@ -91,7 +91,7 @@ class TestRebinding:
 
 
 def send_all(count: int) -> list[str | None]:
-    """Let a strict sender make its `count` attempts; why they failed."""
+    """Let a strict sender make its `count` attempts, and return why they failed."""
     sender = loop.Sender(slots=100, allow_loopback=False)
     sender.start()
     sender.wake()

@@ -1,4 +1,4 @@
-"""Which URLs a merchant may register: every bad spelling that we know, and the good ones."""
+"""The URLs that a merchant can register: every bad spelling that we know, and the good ones."""
 
 import contextlib
 import re

@@ -1,8 +1,9 @@
-"""A provider in memory that accepts everything and confirms it later, with its adapter.
+"""A provider in memory that accepts every call and confirms it later, with its adapter.
 
-As at processors that answer "received": what became of a call is told by notification. It is found by the reference
-that was answered, or else among all acts of the payment, by the operation's id that we have sent with it. That list is
-late by one reading, and the payment says how many acts it has: a list with fewer of them vouches for nothing.
+Some processors answer "received" and report the outcome of a call by notification. The adapter finds a call
+by the reference in the answer. Otherwise it searches all acts of the payment for the operation's id, which it
+sent with the call. That list lags by one reading, and the payment says how many acts it has. A list with
+fewer acts vouches for no absence.
 """
 
 import hmac
@@ -42,7 +43,7 @@ REASONS = {Card.DECLINED: "refused", Card.NO_MONEY: "insufficient_funds", Card.E
 
 @dataclass
 class Act:
-    """One call that was accepted, or an act in the dashboard: what it will come to when its time has come."""
+    """One accepted call, or one act in the dashboard, with the verdict that it will have later."""
 
     key: UUID
     kind: str
@@ -62,7 +63,7 @@ class Act:
 
 @dataclass
 class Charge:
-    """The money of one payment, and all that was asked about it."""
+    """The money of one payment, and all calls about it."""
 
     payment: UUID
     subject: UUID
@@ -77,23 +78,23 @@ class Charge:
     disputes: list[DisputeRecord] = field(default_factory=list)
 
     def given_back(self) -> int:
-        """What was given back, or is promised."""
+        """Return the amount that was refunded or promised."""
         gone = (Verdict.FAILED, Verdict.DECLINED)
         return sum(act.amount for act in self.acts if act.kind == "refund" and act.verdict not in gone)
 
     def capture(self) -> Act | None:
-        """Return what has taken the money, as the payment itself says."""
+        """Return the act that captured the money, according to the payment itself."""
         done = (act for act in self.acts if (act.kind, act.verdict) == ("capture", Verdict.SUCCEEDED))
         return next(done, None)
 
     def list_acts(self) -> list[Act]:
-        """Return the acts as a reading has them: without those that are new since the reading before."""
+        """Return the acts of a reading: without those that are newer than the previous reading."""
         shown, self.listed = self.acts[: self.listed], len(self.acts)
         return shown
 
 
 class AsynchronousProvider:
-    """Fulfils payments.provider.Provider: no call is confirmed by its answer, and most only by a notification."""
+    """A payments.provider.Provider whose answers confirm no call. Most confirmations are notifications."""
 
     urls = ""
     page_origins: tuple[str, ...] = ("https://cards.example",)
@@ -238,7 +239,7 @@ class AsynchronousProvider:
         return next((act for act in acts if act.key == key), None)
 
     def _call(self, operation: Operation, begin: Callable[[], Act]) -> Outcome:
-        """Accept a call once a key, and answer as it shall go wrong."""
+        """Accept a call once per key, and answer as the fault requires."""
         goes = self.faults.pop(operation.kind, None)
         if goes == Goes.REPLAYED_ERROR:
             self.broken.add(operation.pk)
@@ -265,7 +266,7 @@ class AsynchronousProvider:
         return Outcome(act.verdict, act.reference, reason, act.action_url, facts, amount)
 
     def tell(self, payment: UUID, act: Act) -> None:
-        """Write that a payment's books have changed, and a notification of the act as it stands."""
+        """Report that a payment's books have changed, with a notification of the act in its current state."""
         self.tell_of(payment, key=str(act.key), kind=act.kind, verdict=act.verdict.value, is_ours=act.is_ours)
 
     def tell_of(self, payment: UUID, **facts: str | bool) -> None:
@@ -279,7 +280,7 @@ def _refused(operation: Operation, reason: str) -> Act:
 
 
 def end_of_refund(charge: Charge) -> tuple[Verdict, str]:
-    """Return what an accepted refund comes to on the charge's card, and the reason if it fails."""
+    """Return the verdict that an accepted refund gets on the charge's card, and the reason if it fails."""
     fails = charge.card == Card.REFUND_FAILS
     return (Verdict.FAILED, "account_closed") if fails else (Verdict.SUCCEEDED, "")
 

@@ -1,4 +1,4 @@
-"""The desk of the provider in memory that confirms everything later."""
+"""The desk of the provider in memory that confirms every call later."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -103,7 +103,7 @@ class AsynchronousDesk:
         self.bank.tell_of(payment.pk)
 
     def messages(self) -> Sequence[HttpRequest]:
-        """All of it in one message, as some providers send it."""
+        """Return all notifications in one message, as some providers send them."""
         items, self.bank.outbox = self.bank.outbox, []
         return [_message(items)] if items else []
 

@@ -26,12 +26,12 @@ def running_peer() -> Iterator[remote.Remote]:
         yield peer
 
 
-# With STRIPE_TEST_KEY set, Stripe's own test mode too.
+# If STRIPE_TEST_KEY is set, also Stripe's own test mode.
 PROVIDERS = ["sandbox", "stripe", "asynchronous", *(["stripe's test mode"] if stripe_test_mode.KEY else [])]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what Stripe's test mode offers no way to do."""
+    """Leave out the tests that Stripe's test mode cannot carry out."""
     items[:] = [
         item
         for item in items
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def desk(
     request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch, db: None
 ) -> Iterator[Desk]:
-    """The desk of each provider in turn, whose adapter is the one in use."""
+    """Yield the desk of each provider in turn; its adapter is in use."""
     with shops.listening() as shop:
         made: Desk
         if request.param == "sandbox":

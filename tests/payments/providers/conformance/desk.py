@@ -1,4 +1,4 @@
-"""The desk of a provider: what the tests do there as payers, banks and staff, whichever provider it is."""
+"""The desk of a provider: the tests' acts as payers, banks and staff, the same for every provider."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -12,7 +12,7 @@ from payments.provider import Provider
 
 
 class Card(StrEnum):
-    """A card by what its bank does."""
+    """A card, named by the behaviour of its bank."""
 
     GOOD = "approved"
     DECLINED = "declined"
@@ -24,7 +24,7 @@ class Card(StrEnum):
 
 
 class Goes(StrEnum):
-    """How a call goes wrong."""
+    """A fault of a call."""
 
     SILENT = "the connection breaks before it is done"
     DONE_SILENT = "the connection breaks when it is done"
@@ -34,45 +34,45 @@ class Goes(StrEnum):
 
 
 class Desk(Protocol):
-    """A provider of the tests, as its adapter and everybody around it meet it."""
+    """A provider of the tests, as its adapter, its payers, its banks and its staff see it."""
 
     provider: Provider
 
     def token(self, card: Card, subject: UUID) -> str:
-        """Return what the card page sends back for this card."""
+        """Return the token that the card page returns for this card."""
 
     def answer(self, payment: Payment, *, confirms: bool) -> None:
-        """Answer the bank's question as the payer."""
+        """Answer the bank's challenge as the payer."""
 
     def go_wrong(self, verb: str, goes: Goes) -> None:
-        """Let the next call of this verb (or of `register`, `look_up`, `movements`) go wrong."""
+        """Make the next call of this verb (or of `register`, `look_up`, `movements`) go wrong."""
 
     def hold_less(self, amount: int) -> None:
-        """Let the next authorization hold no more than this."""
+        """Make the next authorization hold no more than this amount."""
 
     def settle(self) -> None:
-        """Let the time come for everything that was accepted."""
+        """Let the time come at which all accepted calls are settled."""
 
     def age_keys(self) -> None:
-        """Let the provider forget every key."""
+        """Make the provider forget every key."""
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         """Capture, void or refund as the merchant's staff do in the provider's own dashboard."""
 
     def refund_outside(self, payment: Payment, amount: int, pending: bool = False) -> None:
-        """Refund as the merchant's staff do: it is settled at once, or pending until `settle`."""
+        """Refund as the merchant's staff do: settled at once, or pending until `settle`."""
 
     def return_refund(self, reference: str) -> None:
-        """Let a settled refund come back, as the cardholder's bank does."""
+        """Return a settled refund, as the cardholder's bank does."""
 
     def dispute(self, payment: Payment, amount: int | None = None) -> None:
-        """Dispute a payment as its payer's bank: a part of it, or all of it, on a card that is one to be disputed."""
+        """Dispute a payment or a part of it, as its payer's bank. The card must be one to be disputed."""
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
         """Decide the open dispute of a payment."""
 
     def messages(self) -> Sequence[HttpRequest]:
-        """Return the notifications that were sent since this was asked last."""
+        """Return the notifications that were sent since the last call."""
 
     def forged(self) -> HttpRequest:
-        """Return a notification that somebody else has signed."""
+        """Return a notification that another party has signed."""

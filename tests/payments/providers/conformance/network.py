@@ -1,4 +1,4 @@
-"""The way to a provider that cannot be told to go wrong: it breaks off, or answers errors in the provider's place."""
+"""A network in front of a provider that has no faults on request: it adds broken connections and errors."""
 
 import re
 import socket
@@ -21,7 +21,7 @@ FAILED = b'{"error": {"type": "api_error", "message": "An unknown error occurred
 
 
 class Fault(NamedTuple):
-    """What goes wrong with the next request of a method to a path (an expression)."""
+    """A fault of the next request of a method to a path (a regular expression)."""
 
     method: str
     path: str
@@ -29,7 +29,7 @@ class Fault(NamedTuple):
 
 
 class Network(ThreadingHTTPServer):
-    """Carries requests to `upstream`, and answers what it says; `faults` go wrong, each once."""
+    """A proxy that carries requests to `upstream` and returns its answers. Each of `faults` occurs once."""
 
     daemon_threads = True
 
@@ -44,7 +44,7 @@ class Network(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def goes(self, method: str, path: str, key: str) -> Goes | None:
-        """Return how a request goes wrong, if it does; an error that is stored under a key comes again."""
+        """Return the fault of a request, if any; an error that is stored under a key is repeated."""
         for fault in self.faults:
             if fault.method == method and re.fullmatch(fault.path, path):
                 self.faults.remove(fault)
@@ -73,7 +73,7 @@ class _Line(BaseHTTPRequestHandler):
     do_POST = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: requests carry keys."""
+        """Log no request, because requests carry keys."""
 
     def _carry(self, body: bytes) -> http.Response:
         headers = {name: value for name, value in self.headers.items() if name.lower() not in HOP}
@@ -93,7 +93,7 @@ class _Line(BaseHTTPRequestHandler):
 
 @contextmanager
 def carrying(upstream: str) -> Iterator[Network]:
-    """Run a network for as long as the block lasts."""
+    """Run a network until the block ends."""
     with Network(upstream) as network:
         threading.Thread(target=network.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield network

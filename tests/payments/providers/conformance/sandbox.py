@@ -90,7 +90,7 @@ class SandboxDesk:
 
     def messages(self) -> Sequence[HttpRequest]:
         for call in Call.objects.exclude(pk__in=BankNotification.objects.values("call")):
-            journal.tell(call)  # an answered call is told as well, as others do
+            journal.tell(call)  # other providers also notify about an answered call
         notifications.send_due()
         sent, self.sent = self.sent, []
         return sent

@@ -1,4 +1,4 @@
-"""One payment at a provider, as the core does it: an operation is begun, sent, looked up and recorded."""
+"""One payment at a provider, as the core handles it: an operation is begun, sent, looked up and recorded."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -16,7 +16,7 @@ from tests.payments.providers.conformance.desk import Card, Desk
 
 Kind = Operation.Kind
 ACTS = [Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID, Kind.REFUND]
-READINGS = 5  # until the books have caught up
+READINGS = 5  # until the books are up to date
 
 
 class Story:
@@ -43,21 +43,21 @@ class Story:
         )
 
     def begin(self, kind: Kind, amount: int = 0) -> Operation:
-        """Write the intent of an operation, of the whole amount if none is given."""
+        """Write the intent of an operation, for the whole amount if none is given."""
         operation = operations.begin(self.payment, kind, now=clock.now(), cause=CAUSE)
         operation.amount = amount or self.payment.amount
         operation.save(update_fields=["amount"])
         return operation
 
     def ask(self, operation: Operation) -> Outcome:
-        """Send it, or send it again under its key."""
+        """Send the operation, or send it again under its key."""
         return operations.perform(operation, deadline=Deadline.after(operations.PATIENCE))
 
     def look_up(self, operation: Operation) -> Outcome:
         return operations.look_up(self.anew(operation.pk))
 
     def find(self, operation: Operation) -> Outcome:
-        """Look up an operation whose answer got lost; what is neither found nor vouched for is asked about again."""
+        """Look up an operation whose answer was lost; ask again if it is neither found nor vouched for."""
         found = self.look_up(operation)
         is_open = found.verdict == Verdict.NOT_FOUND and not found.is_vouched
         return self.look_up(operation) if is_open else found
@@ -66,14 +66,14 @@ class Story:
         return Operation.objects.select_related("payment").get(pk=pk)
 
     def record(self, operation: Operation, outcome: Outcome) -> Outcome:
-        """Record what the provider has said, as far as it ends the operation or names where the payer is asked."""
+        """Record the provider's answer, if it ends the operation or names the page of a challenge."""
         row = self.anew(operation.pk)
         operations.record(row, outcome, now=clock.now(), lease=row.lease_token)
         self.payment.refresh_from_db()
         return outcome
 
     def end(self, operation: Operation, outcome: Outcome) -> Outcome:
-        """Record an answer; one that was only accepted is looked up when its time has come."""
+        """Record an answer; an operation that was only accepted is looked up once it is settled."""
         self.record(operation, outcome)
         if outcome.verdict != Verdict.PENDING:
             return outcome
@@ -81,30 +81,30 @@ class Story:
         return self.record(operation, self.look_up(operation))
 
     def do_again(self, operation: Operation) -> Outcome:
-        """Send an operation again as another process that has read it does, and return how it ended."""
+        """Send an operation again, as another process does that has read it; return its end."""
         row = self.anew(operation.pk)
         return self.end(row, self.ask(row))
 
     def do(self, kind: Kind, amount: int = 0) -> Outcome:
-        """Begin an operation, send it, and return how it ended."""
+        """Begin an operation, send it, and return its end."""
         operation = self.begin(kind, amount)
         return self.end(operation, self.ask(operation))
 
     def before(self, kind: Kind) -> None:
-        """Bring the money to where an operation of this kind is due."""
+        """Bring the money to the state in which an operation of this kind is due."""
         if kind != Kind.AUTHORIZE:
             assert self.do(Kind.AUTHORIZE).verdict == Verdict.SUCCEEDED
         if kind == Kind.REFUND:
             assert self.do(Kind.CAPTURE).verdict == Verdict.SUCCEEDED
 
     def grow_old(self) -> None:
-        """Let all its operations be two days older."""
+        """Make all operations of the payment two days older."""
         ago = clock.now() - timedelta(days=2)
         self.payment.operations.update(created_at=ago, first_sent_at=ago, last_sent_at=ago)
 
 
 def read(story: Story) -> Books:
-    """Read a payment's books until they say the same twice: what they lack may still arrive."""
+    """Read a payment's books until two readings are equal: missing facts can still arrive."""
     found: list[Books] = []
     for _ in range(READINGS):
         said = provider.current().movements(story.payment)

@@ -1,4 +1,4 @@
-"""The desk of Stripe, whose peer stands for it."""
+"""The desk of Stripe, in the form of its peer."""
 
 import urllib.request
 from collections.abc import Sequence
@@ -65,7 +65,10 @@ class StripeDesk:
         opener.open(urllib.request.Request(asked.action_url, answer), timeout=10).close()
 
     def confirm_again(self, payment: Payment) -> int:
-        """Confirm with a good card by the client secret, as the payer's browser can; return the answer's status."""
+        """Confirm with a good card by the client secret, as the payer's browser can.
+
+        Return the status code of the response.
+        """
         intent = self.dashboard.v1.payment_intents.retrieve(payment.provider_reference)
         asked = {"key": "pk_test_peer", "client_secret": intent.client_secret, "number": "4242424242424242"}
         body = asked | {"return_url": payment.return_url}
@@ -96,7 +99,7 @@ class StripeDesk:
         self.peer.switch("end_refund", refund=reference, status="failed")
 
     def dispute(self, payment: Payment, amount: int | None = None) -> None:
-        """Dispute a payment, unless its card has brought that about already."""
+        """Dispute a payment, unless its card has already caused a dispute."""
         if amount is not None or not self._disputes(payment):
             intent = self.dashboard.v1.payment_intents.retrieve(payment.provider_reference)
             self.peer.switch("dispute", charge=intent.latest_charge, amount=amount)
@@ -106,7 +109,7 @@ class StripeDesk:
         self.peer.switch("decide", dispute=dispute.id, status="won" if is_won else "lost")
 
     def appeal(self, payment: Payment) -> None:
-        """Let the dispute that was decided last be open again."""
+        """Reopen the dispute that was decided last."""
         dispute = self._disputes(payment)[0]
         self.peer.switch("decide", dispute=dispute.id, status="appeal_under_review")
 
@@ -123,7 +126,7 @@ class StripeDesk:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """The payer's browser would follow to the page of the shop, which is nowhere."""
+    """A handler that stops at redirects: the shop's page to which a browser would go does not exist."""
 
     def redirect_request(self, *_: object) -> None:
         return None
@@ -133,12 +136,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def times_of(method: str, goes: Goes) -> int:
-    """Return how often a call has to go wrong: a question that breaks off is asked again at once."""
+    """Return how many times a call must fail: a read whose connection breaks is repeated at once."""
     return 2 if method == "GET" and goes in (Goes.SILENT, Goes.DONE_SILENT) else 1
 
 
 def listen(client: StripeClient, shop: Shop) -> str:
-    """Have the shop told of every event; return the secret that signs them."""
+    """Subscribe the shop to every event; return the secret that signs them."""
     endpoint = client.v1.webhook_endpoints.create({"url": shop.address, "enabled_events": ["*"]})
     return str(endpoint.secret)
 

@@ -1,7 +1,8 @@
-"""The desk of Stripe itself, in the test mode of an account of yours: STRIPE_TEST_KEY=sk_test_….
+"""The desk of Stripe itself, in the test mode of your account: STRIPE_TEST_KEY=sk_test_….
 
-What the peer does by a switch, Stripe does by its test cards, its test helpers and evidence that decides a dispute; the
-network of ours before it goes wrong. Messages are Stripe's events, signed here as it signs them.
+Where the peer has a switch, Stripe has test cards, test helpers and evidence that decides a dispute. Faults
+come from our network in front of Stripe. The messages are Stripe's events, which this module signs as Stripe
+does.
 """
 
 import json
@@ -30,11 +31,11 @@ from tests.payments.stripe_peer.remote import Remote
 KEY = os.environ.get("STRIPE_TEST_KEY", "")
 API = os.environ.get("STRIPE_TEST_API", "https://api.stripe.com")
 SECRET = "whsec_of_nobody_but_us"
-PATIENCE = 120.0  # seconds for what Stripe does by and by
+PATIENCE = 120.0  # seconds to wait for changes that Stripe makes with a delay
 IS_STRIPE = API.endswith(".stripe.com")
-QUIET = 3.0 if IS_STRIPE else 0.0  # seconds without a new event until all are there
+QUIET = 3.0 if IS_STRIPE else 0.0  # seconds without a new event until the events are complete
 FAILING = "5126"  # the last four digits of the card whose refunds fail
-# What no test mode can do: hold less than was asked, dispute a part, end one refund at a time.
+# Tests that no test mode can carry out: hold less than the amount, dispute a part, end one refund at a time.
 BEYOND = (
     "test_that_is_held_for_less_than_asked_is_no_payment",
     "test_may_be_of_a_part",
@@ -45,7 +46,7 @@ BEYOND = (
 
 
 class TestModeDesk:
-    """Stripe's test mode, and the network before it."""
+    """Stripe's test mode, with the network in front of it."""
 
     __test__ = False
 
@@ -80,7 +81,7 @@ class TestModeDesk:
         raise NotImplementedError("No test card holds less than it was asked for.")
 
     def settle(self) -> None:
-        """Wait until the refunds that fail have failed; a peer that stands in for Stripe is told that it is time."""
+        """Wait until the refunds that fail have failed; if a peer replaces Stripe, settle them there."""
         if not IS_STRIPE:
             Remote(API).switch("settle_refunds")
 
@@ -99,7 +100,7 @@ class TestModeDesk:
         _wait_for(are_ended)
 
     def age_keys(self) -> None:
-        """Nothing here can: what is looked up is found by its id, whether the key lives or not."""
+        """No act is possible here: operations are looked up by their id, whether or not the key is known."""
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
         stripe.act(self.dashboard, kind, payment, amount)
@@ -113,7 +114,7 @@ class TestModeDesk:
         raise NotImplementedError("Of test cards only one of its own has refunds that fail.")
 
     def dispute(self, payment: Payment, amount: int | None = None) -> None:
-        """Wait for the dispute that this card brings about."""
+        """Wait for the dispute that this card causes."""
         _wait_for(lambda: bool(self.provider.movements(payment).disputes))
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
@@ -124,7 +125,7 @@ class TestModeDesk:
         _wait_for(lambda: disputes.retrieve(dispute.id).status in ("won", "lost"))
 
     def messages(self) -> Sequence[HttpRequest]:
-        """Return what Stripe has to say since this was asked last, in the order in which it happened."""
+        """Return Stripe's events since the last call, in the order in which they occurred."""
         asked: EventListParams = {"created": {"gte": self.began}, "types": list(books.EVENTS), "limit": 100}
         sent: list[HttpRequest] = []
         heard_at = time.monotonic()
@@ -145,7 +146,7 @@ class TestModeDesk:
 
 
 def _press(page: Page, words: tuple[str, str]) -> None:
-    """Press the first button, in any frame of the page, that has one of the words in it."""
+    """Press the first button, in any frame of the page, whose text contains one of the words."""
 
     def is_pressed() -> bool:
         for frame in page.frames:

@@ -1,4 +1,4 @@
-"""Silence, errors, forgotten keys: what was done is found, what was not is vouched for, nothing is done twice."""
+"""Silence, errors, forgotten keys: acts are found, absence is vouched for, and no act happens twice."""
 
 import pytest
 
@@ -12,7 +12,7 @@ UNDONE = (Goes.SILENT, Goes.ERROR, Goes.REPLAYED_ERROR)
 
 
 def is_done_once(story: Story, operation: Operation) -> bool:
-    """Whether the books have this act, and it alone."""
+    """Return whether the books contain this act and no other."""
     books = read(story)
     moved = [(Kind.REFUND, row.amount) for row in books.refunds]
     if books.capture is not None and operation.kind != Kind.REFUND:

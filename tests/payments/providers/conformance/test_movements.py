@@ -1,4 +1,4 @@
-"""What a provider's books have about one payment, and which payments have changed."""
+"""A provider's books of one payment, and the list of payments that have changed."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -25,14 +25,14 @@ def only_dispute(story: Story) -> DisputeRecord:
 
 
 def taken(desk: Desk, merchant: Merchant, card: Card = Card.GOOD) -> Story:
-    """A payment of 9000 whose money was taken."""
+    """Return a captured payment of 9000."""
     story = Story(desk, merchant, card)
     story.before(Kind.REFUND)
     return story
 
 
 def part(story: Story, amount: int) -> Operation:
-    """Begin an operation that gives a part of a refund back."""
+    """Begin the operation of one refund part."""
     operation = story.begin(Kind.REFUND, amount)
     operation.purpose, operation.refund_uuid = Operation.Purpose.REFUND_PART, uuid7()
     operation.save(update_fields=["purpose", "refund_uuid"])

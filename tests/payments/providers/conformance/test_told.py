@@ -1,4 +1,7 @@
-"""What a provider tells unasked: notifications, which nobody needs to believe, and the payments in its books."""
+"""Facts that a provider reports unasked: its notifications, and the payments in its books.
+
+The service does not rely on a notification.
+"""
 
 from datetime import timedelta
 
@@ -19,14 +22,14 @@ def heard(desk: Desk) -> list[Notification]:
 
 
 def about(desk: Desk, story: Story) -> list[Notification]:
-    """Read every message that was sent; each is about this payment."""
+    """Read every message that was sent; each must be about this payment."""
     found = heard(desk)
     assert {told.payment for told in found} == {story.payment.pk}
     return found
 
 
 def is_said(told: Notification, operation: Operation, *ends: Verdict) -> bool:
-    """Whether a notification leads to an operation that has ended like this, and says nothing else of it."""
+    """Return whether a notification names this operation, or none, and one of these ends, or none."""
     is_named = told.kind in ("", operation.kind) and told.operation in (None, operation.pk)
     return is_named and told.verdict in (*ends, Verdict.UNKNOWN)
 

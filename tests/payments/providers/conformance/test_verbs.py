@@ -1,4 +1,4 @@
-"""Each verb and each outcome, alike at every provider."""
+"""Each verb and each outcome, the same at every provider."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One card's money at the sandbox bank, as the tests ask for it: in process, and over HTTP."""
+"""One card's money at the sandbox bank, as the tests call it: in process, and over HTTP."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ BOTH = [
 
 
 class Teller:
-    """One card's money at the bank, in this process or over HTTP, as the settings say."""
+    """One card's money at the bank, in this process or over HTTP, according to the settings."""
 
     def __init__(self, number: str = VISA) -> None:
         merchant = Merchant(pk=uuid7())
@@ -55,7 +55,7 @@ class Teller:
         client.ask("advance", payments=[self.payment.pk], seconds=seconds)
 
     def before(self, kind: str) -> None:
-        """Bring the money to where an act of this kind is due."""
+        """Bring the money to the state in which an act of this kind is due."""
         if kind != "authorize":
             self.ask("authorize")
         if kind == "refund":

@@ -1,4 +1,4 @@
-"""The sandbox bank fulfils the port's contract, and goes wrong on request, alike in process and over HTTP."""
+"""The sandbox bank fulfils the port's contract and fails on request, in process and over HTTP alike."""
 
 import pytest
 from pytest_django.fixtures import Settings

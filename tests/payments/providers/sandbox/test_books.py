@@ -1,4 +1,4 @@
-"""The bank's books about one payment, alike in process and over HTTP."""
+"""The bank's books of one payment, in process and over HTTP alike."""
 
 import time
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What the bank's cards and faults end in, alike in process and over HTTP."""
+"""The outcomes of the bank's cards and faults, in process and over HTTP alike."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ from tests.payments.providers.sandbox.teller import ASKING, BOTH
 
 @pytest.fixture(params=BOTH, autouse=True)
 def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test runs twice: the bank is called, and it is a peer on a socket."""
+    """Run each test twice: with direct calls of the bank, and with the bank as a peer on a socket."""
     if request.param:
         settings.ROOT_URLCONF = "tests.bank.urls"
         http_client.connect(request.getfixturevalue("live_server").url, monkeypatch.setattr)
@@ -32,7 +32,7 @@ def _line(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytes
 
 @pytest.fixture
 def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long the bank would have slept."""
+    """Return the list of the times that the bank would have slept."""
     slept: list[float] = []
     monkeypatch.setattr(fault_injection, "time", SimpleNamespace(sleep=slept.append))
     return slept
@@ -40,7 +40,7 @@ def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.mark.rule("sandbox.cards")
 class TestTheCards:
-    """Each ends as README says."""
+    """The test cards, each with the outcome that the README describes."""
 
     def test_0341_takes_two_seconds_a_call(
         self, unpaid: Checkout, pay: Callable[..., Checkout], no_sleep: list[float]
@@ -93,7 +93,7 @@ class TestTheCards:
             assert Payment.objects.get().status == "authorized"
             pump()
             asked += 1
-        # four times under each key an error is the answer, then a look-up finds nothing, and a new key is used
+        # Each key gets an error four times. Then a look-up finds no void, and a new key is used.
         assert (asked, Charge.objects.get().voids_failed) == (12, 10)
         assert Payment.objects.get().status == "voided" and not Discrepancy.objects.exists()
         assert Charge.objects.get().state == "voided"
@@ -147,7 +147,7 @@ class TestAnActInDoubt:
         for _ in range(6):
             pump()
         used = Operation.objects.get(kind=kind)
-        # An error counts as silence. A refund is looked up before it is repeated, and found if it was done.
+        # An error counts as silence. A refund is looked up before it is repeated, and found if it happened.
         sent = 1 if kind == "refund" and mode != "down" else 4
         assert (used.state, keys) == ("succeeded", [used.pk] * sent)
         assert Call.objects.get(kind=kind).key == used.pk

@@ -1,4 +1,4 @@
-"""The bank's journal: what a key is answered, and what a look-up finds under a reference."""
+"""The bank's journal: the answer under a key, and the act that a look-up finds by a reference."""
 
 from datetime import timedelta
 from typing import Any

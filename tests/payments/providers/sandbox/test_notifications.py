@@ -1,4 +1,4 @@
-"""The bank's messages: signed, repeated ever later, and then no more."""
+"""The bank's messages: signed, repeated at growing intervals, and then given up."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the bank accepts now and ends later."""
+"""Calls that the bank accepts now and ends later."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The bank's idempotency under real concurrency: one call that arrives twice at the same time has one answer."""
+"""The bank's idempotency under real concurrency: a call that arrives twice at once has one answer."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The bank's own pages: the card page, and its question to the payer."""
+"""The bank's own pages: the card page, and the challenge of the payer."""
 
 from uuid import uuid4
 
@@ -66,7 +66,7 @@ def test_visits_are_not_logged_and_who_was_there_when_they_were_lost_is_asked_al
 
 
 def test_the_card_page_says_of_each_test_card_what_will_happen(lea: Asked) -> None:
-    lea.client.cookies.clear()  # a browser that has given its card here is led back
+    lea.client.cookies.clear()  # the page redirects a browser that has already entered its card
     page = words(lea.client.get(lea.bank_form)).replace("\xa0", " ")
     for card in CARDS.values():
         assert card.spaced in page and card.effect in page

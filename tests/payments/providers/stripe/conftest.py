@@ -18,7 +18,7 @@ def running_peer() -> Iterator[remote.Remote]:
 def desk(
     running_peer: remote.Remote, settings: Settings, monkeypatch: pytest.MonkeyPatch, db: None
 ) -> Iterator[StripeDesk]:
-    """Stripe's desk, whose adapter is the one in use."""
+    """Yield Stripe's desk; its adapter is in use."""
     running_peer.switch("clear")
     with shops.listening() as shop:
         made = StripeDesk(settings, running_peer, shop)

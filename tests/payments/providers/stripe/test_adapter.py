@@ -1,4 +1,7 @@
-"""What Stripe alone does: an intent that is registered first, accounts, keys in use, 3-D Secure on request."""
+"""Behaviour that only Stripe has.
+
+It registers an intent first, has accounts and keys in use, and asks for 3-D Secure on request.
+"""
 
 import threading
 import time
@@ -22,7 +25,7 @@ CONNECTED = "acct_connected1"
 
 
 def intents(desk: StripeDesk, account: str | None = None) -> list[str]:
-    """The states of all PaymentIntents of an account."""
+    """Return the statuses of all PaymentIntents of an account."""
     return [row.status for row in desk.peer.client(account=account).v1.payment_intents.list().data]
 
 
@@ -63,7 +66,7 @@ class TestRegistering:
         operation = story.begin(Kind.AUTHORIZE)
         other = desk.provider.register(story.payment, 5.0).reference
         Payment.objects.filter(pk=story.payment.pk).update(provider_reference=other)
-        desk.age_keys()  # so that ours gets another id
+        desk.age_keys()  # so that our call gets another id
         assert story.ask(operation).verdict == Verdict.SUCCEEDED
         assert operation.payment.provider_reference == other
         assert sorted(intents(desk)) == ["requires_capture", "requires_payment_method"]
@@ -128,7 +131,7 @@ class TestAnAccount:
 
 
 def connected(desk: StripeDesk, merchant: Merchant) -> Story:
-    """A payment in an account of the merchant's own."""
+    """Return a payment in the merchant's own account."""
     story = Story(desk, merchant)
     token = desk.peer.switch("confirmation_token", card=CARDS[Card.GOOD], account=CONNECTED)["id"]
     Payment.objects.update(provider_account=CONNECTED, card_token=token)
@@ -154,7 +157,7 @@ def test_the_books_are_read_page_by_page_to_the_end(
 
 
 class TestAnEventOfAnOlderVersion:
-    """The version is that of the account or of the endpoint: none that we ask for has an influence."""
+    """The version is that of the account or of the endpoint. The version of our requests has no influence."""
 
     @pytest.mark.rule("money.reconciled")
     @pytest.mark.parametrize(
@@ -176,7 +179,7 @@ class TestAnEventOfAnOlderVersion:
         assert {row.payment for row in told} == {story.payment.pk}
         acts = [
             row for row in told if row.kind != Kind.REFUND
-        ]  # which an old version tells of a released hold
+        ]  # an old version reports a released hold as a refund
         assert {row.kind for row in acts} == set(kinds)
         assert {row.verdict for row in acts} == said
 
@@ -279,7 +282,7 @@ class TestACardOfAMate:
 
 class TestDisputes:
     def test_have_no_inquiry_among_them(self, desk: StripeDesk, acme: Merchant) -> None:
-        """An inquiry takes no money, and its charge can be given back."""
+        """An inquiry takes no money, and its charge can be refunded."""
         story = Story(desk, acme)
         story.before(Kind.REFUND)
         intent = desk.dashboard.v1.payment_intents.retrieve(story.payment.provider_reference)

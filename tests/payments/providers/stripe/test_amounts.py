@@ -1,4 +1,4 @@
-"""Amounts as Stripe counts them, both ways, for currencies that it counts unlike ISO 4217."""
+"""Amounts as Stripe counts them, in both directions, for currencies that it counts unlike ISO 4217."""
 
 import pytest
 
@@ -13,9 +13,9 @@ class TestAnAmount:
             ("GBP", 9000, 9000),
             ("JPY", 500, 500),
             ("KWD", 1250, 1250),
-            ("ISK", 350, 35000),  # no decimals by ISO, two at Stripe that are 0
+            ("ISK", 350, 35000),  # no decimals in ISO 4217, two at Stripe, which are 0
             ("UGX", 5000, 500000),
-            ("MGA", 120000, 1200),  # two decimals by ISO, none at Stripe
+            ("MGA", 120000, 1200),  # two decimals in ISO 4217, none at Stripe
         ],
     )
     def test_is_theirs_and_ours_again(self, currency: str, ours: int, theirs: int) -> None:

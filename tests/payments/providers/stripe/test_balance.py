@@ -19,7 +19,7 @@ FEE = 291  # 2.9 % and 30 of 9,000
 
 
 def captured(desk: StripeDesk, merchant: Merchant) -> Story:
-    """A payment that was captured in its merchant's account."""
+    """Return a payment that was captured in its merchant's account."""
     story = Story(desk, merchant)
     if account := merchant.provider_account:
         token = desk.peer.switch("confirmation_token", account=account, card="pm_card_visa")["id"]

@@ -18,14 +18,17 @@ ACME, RIVAL = "acct_connected1", "acct_connected2"
 
 @pytest.fixture
 def accounts(acme: Merchant, rival: Merchant) -> None:
-    """Give each merchant an account of their own."""
+    """Give each merchant its own account."""
     for merchant, account in ((acme, ACME), (rival, RIVAL)):
         merchant.provider_account = account
         merchant.save()
 
 
 def capture(desk: StripeDesk, account: str | None, merchant: Merchant, payment: UUID | None = None) -> UUID:
-    """Take money as the holder of an account can, with our names in the metadata; return the payment's id."""
+    """Charge a card as the holder of an account can, with our names in the metadata.
+
+    Return the payment's id.
+    """
     payment, subject = payment or uuid7(), uuid7()
     asked: Any = {"amount": 9000, "currency": "gbp", "payment_method": "pm_card_visa", "confirm": True}
     asked |= {"return_url": "https://shop.example"}
@@ -35,7 +38,7 @@ def capture(desk: StripeDesk, account: str | None, merchant: Merchant, payment: 
 
 
 def told(desk: StripeDesk) -> set[tuple[UUID, UUID, str]]:
-    """Return payment, merchant and account of each payment that is believed."""
+    """Return payment, merchant and account of each payment that the adapter accepts."""
     rows = desk.provider.payments(clock.now() - timedelta(hours=1))
     return {(row.payment, row.account, row.place) for row in rows}
 

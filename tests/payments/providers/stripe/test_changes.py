@@ -107,7 +107,7 @@ class TestChanged:
         story = captured(desk, acme)
         refund(story, 1000)
         reference = read(desk, story).refunds[0].reference
-        Story(desk, acme)  # never registered: it has no intent either
+        Story(desk, acme)  # never registered, so that it has no intent either
         desk.peer.switch("advance", seconds=100)
         since = self.now(desk)
         desk.peer.switch("show", thing=reference, fields={"payment_intent": None})

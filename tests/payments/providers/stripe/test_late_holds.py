@@ -1,4 +1,7 @@
-"""A PaymentIntent whose authorization failed can be confirmed again by the payer's browser: it must hold nothing."""
+"""A PaymentIntent whose authorization failed must hold no money.
+
+The payer's browser can confirm it again.
+"""
 
 from collections.abc import Callable
 
@@ -37,7 +40,7 @@ def pays(desk: StripeDesk, unpaid: Checkout) -> Pays:
 
 @pytest.fixture
 def refused(desk: StripeDesk, unpaid: Checkout, pays: Pays) -> Payment:
-    """The payer has failed 3-D Secure, and is back."""
+    """Return a payment whose payer has failed 3-D Secure and has come back."""
     payment = pays(Card.ASKS)
     desk.answer(payment, confirms=False)
     doubt.finish_now(unpaid.pk)
@@ -51,7 +54,7 @@ def intent_of(desk: StripeDesk, payment: Payment) -> str:
 
 
 def without_void(payment: Payment) -> None:
-    """As if the release had been lost."""
+    """Delete the void, as if the release had been lost."""
     payment.operations.filter(kind="void").delete()
 
 
@@ -111,7 +114,7 @@ class TestAFailedAuthorization:
 
 
 class TestAHoldThatIsFoundLater:
-    """Nothing has ended the authorization there."""
+    """No call has ended the authorization at Stripe."""
 
     @pytest.fixture(autouse=True)
     def held_again(self, desk: StripeDesk, refused: Payment) -> None:
@@ -135,7 +138,7 @@ class TestAHoldThatIsFoundLater:
 
 
 def test_the_books_agree_about_what_has_ended(desk: StripeDesk, refused: Payment, pays: Pays) -> None:
-    """Neither its notifications nor the night call for a person."""
+    """Neither the notifications nor the nightly reconciliation report a discrepancy."""
     declined = pays(Card.EXPIRED)
     desk.confirm_again(refused)
     pump()

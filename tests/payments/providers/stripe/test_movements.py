@@ -1,4 +1,4 @@
-"""Books of one payment, read from a peer that is harsher than Stripe."""
+"""Books of one payment, read from a peer that is stricter than Stripe."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The suite that runs against Stripe's own test mode (STRIPE_TEST_KEY), with the peer in Stripe's place."""
+"""The suite that runs against Stripe's own test mode (STRIPE_TEST_KEY), with the peer instead of Stripe."""
 
 import os
 import subprocess

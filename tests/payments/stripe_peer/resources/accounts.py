@@ -1,4 +1,4 @@
-"""Whose key it is, and for which account. (Reference: "Authentication", "Connected Accounts")"""
+"""The owner and the account of a key. (Reference: "Authentication", "Connected Accounts")"""
 
 import base64
 from email.message import Message
@@ -8,7 +8,7 @@ from tests.payments.stripe_peer.errors import REQUEST, Refusal
 
 
 def book_of(peer: Peer, headers: Message) -> Book:
-    """Return the book that a key opens: the mode is the key's, the account the header's or the platform."""
+    """Return the book that a key opens: the key's mode, and the header's account or the platform."""
     key = _key(headers.get("Authorization", ""))
     if not key:
         raise Refusal("You did not provide an API key.", status=401)
@@ -53,7 +53,10 @@ def current(call: Call) -> Thing:
 
 
 def register_domain(call: Call) -> Thing:
-    """Register a host for wallets; Apple Pay shows on one that is found. (Reference: "Payment Method Domain")"""
+    """Register a host for wallets; Apple Pay shows on a host that Stripe finds.
+
+    (Reference: "Payment Method Domain")
+    """
     wallets: Thing = {
         name: {"status": "active"}
         for name in ("amazon_pay", "apple_pay", "google_pay", "klarna", "link", "paypal")

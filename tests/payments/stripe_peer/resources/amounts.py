@@ -12,7 +12,7 @@ STEP = {"kwd": 10, "bhd": 10, "tnd": 10, "jod": 10, "omr": 10, "isk": 100, "ugx"
 
 
 def check(amount: int, currency: str) -> None:
-    """Refuse an amount that is too small, too large or between two steps, and a currency that is not known."""
+    """Refuse an unknown currency, and an amount that is too small, too large or between two steps."""
     name = currency.lower()
     if name not in MIN or name != currency:
         known = ", ".join(sorted(MIN))

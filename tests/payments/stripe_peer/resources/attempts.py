@@ -1,4 +1,7 @@
-"""An attempt to pay a PaymentIntent: declined, challenged, held or paid. (Documentation: "How PaymentIntents work")"""
+"""An attempt to pay a PaymentIntent: declined, challenged, held or paid.
+
+(Documentation: "How PaymentIntents work")
+"""
 
 from typing import Any
 
@@ -11,7 +14,7 @@ _PREFIX = "payment_intent."
 
 
 def attempt(book: Book, intent: Thing, *, off_session: bool, address: str) -> None:
-    """Try the intent's payment method; a decline is raised after the intent has learned it."""
+    """Try the intent's payment method. Record a decline on the intent, then raise it."""
     card = methods.card_of(book, intent["payment_method"])
     if _is_challenged(intent, card):
         if off_session:
@@ -32,7 +35,7 @@ def _is_challenged(intent: Thing, card: cards.Card) -> bool:
 def _challenge(book: Book, intent: Thing, address: str) -> None:
     """Send the payer to the bank's page. (Reference: PaymentIntent, `next_action.redirect_to_url`)
 
-    Without an address to come back to, only Stripe's script could show it: `use_stripe_sdk`.
+    Without a return address, only Stripe's script could show the page: `use_stripe_sdk`.
     """
     action: Thing = {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect"}}
     if intent["_return_url"]:
@@ -44,7 +47,7 @@ def _challenge(book: Book, intent: Thing, address: str) -> None:
 
 
 def pay(book: Book, intent: Thing) -> None:
-    """Hold or take the money of an intent that nothing is missing for, or raise the decline."""
+    """Hold or take the money of an intent that is complete, or raise the decline."""
     card = methods.card_of(book, intent["payment_method"])
     if card.code:
         _fail(book, intent, card, code=card.code, decline_code=card.decline_code)
@@ -59,7 +62,7 @@ def pay(book: Book, intent: Thing) -> None:
 
 
 def take(book: Book, intent: Thing, amount: int) -> None:
-    """Take that much of what is held. (Reference: "Capture a PaymentIntent")"""
+    """Take that much of the held amount. (Reference: "Capture a PaymentIntent")"""
     charge = book.find("charge", intent["latest_charge"])
     charges.capture(book, charge, amount)
     if intent["capture_method"] == "manual":
@@ -71,7 +74,10 @@ def take(book: Book, intent: Thing, amount: int) -> None:
 
 
 def _fail(book: Book, intent: Thing, card: cards.Card, **said: str) -> None:
-    """Decline: the intent wants another payment method, and the answer is 402. (Reference: "Errors", card errors)"""
+    """Decline: the intent requires another payment method, and the answer is 402.
+
+    (Reference: "Errors", card errors)
+    """
     charge = charges.create(book, intent, card, authorized=None)
     message = cards.MESSAGES.get(
         said["code"], "Your card was declined. This transaction requires authentication."
@@ -85,7 +91,7 @@ def _fail(book: Book, intent: Thing, card: cards.Card, **said: str) -> None:
 
 
 def refuse(book: Book, intent: Thing) -> None:
-    """The payer has not passed 3-D Secure. (Error code `payment_intent_authentication_failure`)"""
+    """Record that the payer failed 3-D Secure. (Error code `payment_intent_authentication_failure`)"""
     message = "The provided PaymentMethod has failed authentication."
     _back(book, intent, Refusal(message, "payment_intent_authentication_failure"))
 

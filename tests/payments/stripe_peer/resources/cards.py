@@ -1,4 +1,4 @@
-"""Stripe's test payment methods, and what each does. (Stripe's documentation: "Testing", /testing)"""
+"""Stripe's test payment methods and their behaviour. (Stripe's documentation: "Testing", /testing)"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ class Challenge(StrEnum):
     """When the card asks for 3-D Secure."""
 
     NEVER = "never"
-    OPTIONAL = "optional"  # when the merchant asks for it
+    OPTIONAL = "optional"  # if the merchant asks for it
     REQUIRED = "required"
 
 
@@ -16,7 +16,7 @@ class Challenge(StrEnum):
 class Card:
     last4: str
     brand: str = "visa"
-    code: str = ""  # the error's code, where it is declined
+    code: str = ""  # the error's code, if the card is declined
     decline_code: str = ""
     challenge: Challenge = Challenge.NEVER
     refund: str = "succeeds"  # or fails, or is pending

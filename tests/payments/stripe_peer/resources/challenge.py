@@ -1,4 +1,7 @@
-"""The bank's page of 3-D Secure by redirect. (Documentation: "3D Secure", "Redirect to the bank website")"""
+"""The bank's page of 3-D Secure by redirect.
+
+(Documentation: "3D Secure", "Redirect to the bank website")
+"""
 
 import html
 from contextlib import suppress
@@ -17,7 +20,7 @@ _PAGE = """<!doctype html><html lang="en"><title>3-D Secure</title><link rel="ic
 
 
 def show(peer: Peer, wanted: str, query: str) -> Reply:
-    """Show the page, or send a payer on who has answered already."""
+    """Show the page, or redirect a payer who has already answered."""
     with peer.lock:
         _, intent = _find(peer, wanted, query)
         if intent["status"] != "requires_action":
@@ -27,7 +30,7 @@ def show(peer: Peer, wanted: str, query: str) -> Reply:
 
 
 def answer(peer: Peer, wanted: str, query: str, body: str) -> Reply:
-    """Take the payer's answer, and send them back to the shop."""
+    """Take the payer's answer, and redirect the payer to the shop."""
     with peer.lock:
         book, intent = _find(peer, wanted, query)
         if intent["status"] == "requires_action":
@@ -36,11 +39,12 @@ def answer(peer: Peer, wanted: str, query: str, body: str) -> Reply:
 
 
 def _take(book: Book, intent: Thing, is_confirmed: bool) -> None:
-    book.asked = {name: value for name, value in book.asked.items() if name == "version"}  # nobody's request
+    # not caused by an API request
+    book.asked = {name: value for name, value in book.asked.items() if name == "version"}
     intent["_authenticated"] = is_confirmed
     if not is_confirmed:
         return attempts.refuse(book, intent)
-    with suppress(Refusal):  # a decline: the intent says it
+    with suppress(Refusal):  # a decline, which the intent shows
         attempts.pay(book, intent)
     return None
 

@@ -60,7 +60,7 @@ def _details(book: Book, intent: Thing, card: cards.Card) -> Thing:
 
 
 def capture(book: Book, charge: Thing, amount: int) -> None:
-    """Take the money of a hold; the rest of it is released."""
+    """Take the money of a hold, and release the rest."""
     fee = round(amount * 0.029) + 30
     entry = add_transaction(book, charge, amount, type="charge", fee=fee)
     charge |= {"captured": True, "amount_captured": amount, "_line": entry["id"]}
@@ -80,7 +80,7 @@ def show_lines(book: Book) -> None:
 
 
 def release(book: Book, charge: Thing, *, lapses: bool) -> None:
-    """Give a hold back whole, which is no refund. (Changelog: 2025-03-31.basil)"""
+    """Release a whole hold, which is not a refund. (Changelog: 2025-03-31.basil)"""
     if "" < book.version < "2025-03-31":
         told = charge | {"amount_refunded": charge["amount"], "refunded": True}
         book.emit("charge.expired" if lapses else "charge.refunded", told)
@@ -90,7 +90,10 @@ def release(book: Book, charge: Thing, *, lapses: bool) -> None:
 
 
 def _tell_of_refund(book: Book, charge: Thing, *, lapses: bool) -> None:
-    """Tell of a released hold as of a refund, which today's version does not list. (Changelog: 2025-03-31.basil)"""
+    """Report a released hold as a refund, which today's version does not list.
+
+    (Changelog: 2025-03-31.basil)
+    """
     refund = book.make(
         "refund",
         **{name: charge[name] for name in ("amount", "currency", "payment_intent")},
@@ -102,7 +105,7 @@ def _tell_of_refund(book: Book, charge: Thing, *, lapses: bool) -> None:
 
 
 def add_transaction(book: Book, source: Thing, amount: int, **fields: Any) -> Thing:
-    """Add a line of the account's balance; what it costs is its fee. (Reference: "The Balance Transaction object")
+    """Add a line of the account's balance with its fee. (Reference: "The Balance Transaction object")
 
     It is in the account's currency. (`exchange_rate`)
     """

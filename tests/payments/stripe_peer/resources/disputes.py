@@ -1,4 +1,7 @@
-"""Disputes: opened by a card or a switch, answered, decided, appealed. (Reference: "Disputes"; "Testing", disputes)"""
+"""Disputes: opened by a card or a switch, answered, decided, appealed.
+
+(Reference: "Disputes"; "Testing", disputes)
+"""
 
 from typing import Any
 
@@ -14,9 +17,9 @@ _DECIDES = {"winning_evidence": "won", "losing_evidence": "lost"}  # Testing: "E
 
 
 def open_one(book: Book, charge: Thing, reason: str, **differs: Any) -> Thing:
-    """Open one; its money and a fee are withdrawn at once, but not those of an inquiry (`warning`).
+    """Open a dispute; withdraw its money and a fee at once, except for an inquiry (`warning`).
 
-    `amount` and `status` may differ; with `withdraws` false the money is withdrawn later, by a switch.
+    `amount` and `status` can differ. If `withdraws` is false, a switch withdraws the money later.
     """
     is_inquiry = reason == "warning"
     details = {"due_by": book.peer.now() + ANSWER_SECONDS, "has_evidence": False, "past_due": False}
@@ -48,7 +51,7 @@ def withdraw(book: Book, dispute: Thing) -> None:
 
 
 def reinstate(book: Book, dispute: Thing) -> None:
-    """Give the disputed money back. (Event `charge.dispute.funds_reinstated`)"""
+    """Return the disputed money. (Event `charge.dispute.funds_reinstated`)"""
     _move(book, dispute, dispute["amount"], 0, "dispute_reversal")
     book.emit("charge.dispute.funds_reinstated", dispute)
 
@@ -59,19 +62,19 @@ def _move(book: Book, dispute: Thing, amount: int, fee: int, category: str) -> N
 
 
 def is_withdrawn(dispute: Thing) -> bool:
-    """Whether the disputed money is with the payer's bank."""
+    """Return whether the payer's bank has the disputed money."""
     lines = dispute["balance_transactions"]
     return sum(-1 if line["amount"] < 0 else 1 for line in lines) < 0
 
 
 def stops_refunds(dispute: Thing) -> bool:
-    """Whether its charge cannot be refunded. (Error code `charge_disputed`; `is_charge_refundable`)"""
+    """Return whether the charge cannot be refunded. (Error code `charge_disputed`; `is_charge_refundable`)"""
     is_charged_back = not dispute["status"].startswith("warning") and dispute["status"] not in ENDS
     return is_withdrawn(dispute) or is_charged_back
 
 
 def update(call: Call) -> Thing:
-    """Take evidence, and send it where that is asked. (Reference: "Update a dispute")"""
+    """Take evidence, and submit it if the request says so. (Reference: "Update a dispute")"""
     dispute, given = _open(call), call.given
     dispute["evidence"] |= given.get("evidence") or {}
     dispute["metadata"] = merge_metadata(dispute["metadata"], given.get("metadata"))
@@ -86,14 +89,17 @@ def update(call: Call) -> Thing:
 
 
 def close(call: Call) -> Thing:
-    """Accept that it is lost. (Reference: "Close a dispute")"""
+    """Accept the dispute as lost. (Reference: "Close a dispute")"""
     dispute = _open(call)
     end(call.book, dispute, "lost")
     return dispute
 
 
 def end(book: Book, dispute: Thing, status: str) -> None:
-    """Decide it, also against an earlier decision: the money goes to the winner. An inquiry is only closed."""
+    """Decide a dispute, also against an earlier decision, and move the money to the winner.
+
+    An inquiry is only closed.
+    """
     is_inquiry = dispute["status"].startswith("warning")
     dispute["status"] = "warning_closed" if is_inquiry else status
     book.emit("charge.dispute.closed", dispute)
@@ -104,14 +110,17 @@ def end(book: Book, dispute: Thing, status: str) -> None:
 
 
 def close_inquiries(book: Book, charge: Thing) -> None:
-    """Close the inquiries about a charge that was refunded in full. (Documentation: "Disputes", inquiries)"""
+    """Close the inquiries about a charge that was refunded in full.
+
+    (Documentation: "Disputes", inquiries)
+    """
     for dispute in book.all("dispute"):
         if dispute["charge"] == charge["id"] and dispute["status"] in INQUIRIES:
             end(book, dispute, "warning_closed")
 
 
 def go_on(book: Book, dispute: Thing, status: str) -> None:
-    """Bring it to a status in which nothing is decided, such as an appeal or the review of an inquiry."""
+    """Set a status without a decision, such as an appeal or the review of an inquiry."""
     dispute["status"] = status
     book.emit("charge.dispute.updated", dispute)
 

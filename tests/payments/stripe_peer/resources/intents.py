@@ -1,4 +1,7 @@
-"""PaymentIntents and their states. (Reference: "PaymentIntents"; documentation: "How PaymentIntents work")"""
+"""PaymentIntents and their states.
+
+(Reference: "PaymentIntents"; documentation: "How PaymentIntents work")
+"""
 
 import secrets
 
@@ -27,7 +30,7 @@ _EMPTY = (
 
 
 def create(call: Call) -> Thing:
-    """Make one, and confirm it where that is asked. (Reference: "Create a PaymentIntent")"""
+    """Make an intent, and confirm it if the request says so. (Reference: "Create a PaymentIntent")"""
     given, book = call.given, call.book
     amounts.check(given["amount"], given["currency"])
     for name in _CONFIRMING:
@@ -64,7 +67,10 @@ def _new(book: Book, given: Thing) -> Thing:
 
 
 def update(call: Call) -> Thing:
-    """Change one before it is paid; its metadata at any time. (Reference: "Update a PaymentIntent")"""
+    """Change an intent before it is paid; its metadata at any time.
+
+    (Reference: "Update a PaymentIntent")
+    """
     intent, given = _find(call), dict(call.given)
     intent["metadata"] = merge_metadata(intent["metadata"], given.pop("metadata", None))
     given.pop("expand", None)
@@ -82,7 +88,7 @@ def update(call: Call) -> Thing:
 
 
 def confirm(call: Call) -> Thing:
-    """Confirm one by the server. (Reference: "Confirm a PaymentIntent")"""
+    """Confirm an intent from the server. (Reference: "Confirm a PaymentIntent")"""
     return _confirm(call, _find(call))
 
 
@@ -121,7 +127,7 @@ def _refuse_confirmation(intent: Thing, given: Thing) -> None:
 
 
 def capture(call: Call) -> Thing:
-    """Take a hold, whole or in part, once. (Reference: "Capture a PaymentIntent")"""
+    """Capture a hold, whole or in part, once. (Reference: "Capture a PaymentIntent")"""
     intent = _find(call)
     if intent["status"] == "succeeded":
         message = "This PaymentIntent could not be captured because it has already been captured."
@@ -142,7 +148,7 @@ def capture(call: Call) -> Thing:
 
 
 def cancel(call: Call) -> Thing:
-    """End one that is not paid; a hold is released. (Reference: "Cancel a PaymentIntent")"""
+    """End an intent that is not paid, and release its hold. (Reference: "Cancel a PaymentIntent")"""
     intent = _find(call)
     if intent["status"] not in (*_OPEN, "requires_capture"):
         message = f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}."
@@ -153,7 +159,7 @@ def cancel(call: Call) -> Thing:
 
 
 def lapse(book: Book) -> None:
-    """Release the holds of seven days ago. (Documentation: "Place a hold on a payment method")"""
+    """Release the holds that are seven days old. (Documentation: "Place a hold on a payment method")"""
     for intent in book.all("payment_intent"):
         if intent["status"] == "requires_capture":
             charge = book.find("charge", intent["latest_charge"])

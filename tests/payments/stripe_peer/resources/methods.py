@@ -1,4 +1,7 @@
-"""Payment methods and confirmation tokens: what Stripe's own fields return. (Reference: "PaymentMethods")"""
+"""Payment methods and confirmation tokens, as Stripe's own fields return them.
+
+(Reference: "PaymentMethods")
+"""
 
 from tests.payments.stripe_peer import errors
 from tests.payments.stripe_peer.books import Book, Call, Thing
@@ -9,12 +12,15 @@ TOKEN_SECONDS = 12 * 3600
 
 
 def card_of(book: Book, method: str) -> cards.Card:
-    """Return what the card of a payment method does."""
+    """Return the behaviour of a payment method's card."""
     return cards.CARDS[book.cards[method]]
 
 
 def create(call: Call) -> Thing:
-    """Make a payment method of a test token; a card's number is refused. (Reference: "Create a PaymentMethod")"""
+    """Make a payment method of a test token; refuse a card number.
+
+    (Reference: "Create a PaymentMethod")
+    """
     if call.given.get("type") != "card":
         raise Refusal("The peer knows payment methods of the type card alone.", param="type")
     card = call.given.get("card", {})
@@ -30,7 +36,7 @@ def create(call: Call) -> Thing:
 
 
 def take(book: Book, given: str, *, param: str = "payment_method", metadata: Thing | None = None) -> Thing:
-    """Return the payment method; one of Stripe's test names becomes a new one, in test mode alone."""
+    """Return the payment method; make a new one for one of Stripe's test names, only in test mode."""
     if given not in cards.CARDS:
         return book.find("payment_method", given, param)
     if book.livemode:
@@ -65,7 +71,10 @@ def shown_card(card: cards.Card) -> Thing:
 
 
 def create_token(call: Call) -> Thing:
-    """Make a confirmation token by Stripe's test helper. (Reference: "Create a test Confirmation Token")"""
+    """Make a confirmation token by Stripe's test helper.
+
+    (Reference: "Create a test Confirmation Token")
+    """
     if call.book.livemode:
         raise Refusal("This API call cannot be made with a live API key.", status=403)
     given = call.given.get("payment_method")
@@ -75,7 +84,10 @@ def create_token(call: Call) -> Thing:
 
 
 def add_token(book: Book, method: Thing, given: Thing) -> Thing:
-    """Make a confirmation token; it lives twelve hours and is used once. (Reference: "Confirmation Token")"""
+    """Make a confirmation token, which lives twelve hours and can be used once.
+
+    (Reference: "Confirmation Token")
+    """
     preview = {name: method[name] for name in ("type", "card", "billing_details")}
     return book.make(
         "confirmation_token",

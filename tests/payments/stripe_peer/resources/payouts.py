@@ -7,7 +7,10 @@ ARRIVES_SECONDS = 2 * 86400
 
 
 def pay_out(book: Book, currency: str, *, is_automatic: bool) -> Thing:
-    """Send all that was not paid out yet; only of an automatic payout its lines are known. (List, `payout`)"""
+    """Pay out all lines that were not paid out yet.
+
+    Only the lines of an automatic payout are known. (List, `payout`)
+    """
     lines = [
         row for row in book.all("balance_transaction") if row["currency"] == currency and not row["_payout"]
     ]

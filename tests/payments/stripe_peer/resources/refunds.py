@@ -1,4 +1,4 @@
-"""Refunds: at once, pending, or failed afterwards. (Reference: "Refunds"; "Testing", refunds)"""
+"""Refunds: settled at once, pending, or failed afterwards. (Reference: "Refunds"; "Testing", refunds)"""
 
 from tests.payments.stripe_peer.books import Book, Call, Thing, merge_metadata
 from tests.payments.stripe_peer.errors import Refusal, unexpected_state
@@ -10,7 +10,7 @@ WITHOUT_LINE = (
 
 
 def create(call: Call) -> Thing:
-    """Give money of a charge back, whole or in part. (Reference: "Create a refund")"""
+    """Refund a charge, whole or in part. (Reference: "Create a refund")"""
     charge = _charge(call)
     amount = _amount(call.book, charge, call.given)
     card = methods.card_of(call.book, charge["payment_method"])
@@ -78,7 +78,7 @@ def _count(charge: Thing, amount: int) -> None:
 
 
 def update(call: Call) -> Thing:
-    """Change its metadata. (Reference: "Update a refund")"""
+    """Change a refund's metadata. (Reference: "Update a refund")"""
     refund = call.book.find("refund", call.id)
     refund["metadata"] = merge_metadata(refund["metadata"], call.given.get("metadata"))
     call.book.emit("refund.updated", refund)
@@ -86,7 +86,7 @@ def update(call: Call) -> Thing:
 
 
 def settle(book: Book) -> None:
-    """Later has come: what was pending has ended, and a refund that its bank sends back has failed.
+    """End the pending refunds, and fail the settled refunds that the bank returns.
 
     (Testing: "Asynchronous success", "Asynchronous failure")
     """

@@ -1,4 +1,4 @@
-"""Keys, modes and Connect: nobody sees another one's objects."""
+"""Keys, modes and Connect: no account sees another account's objects."""
 
 from typing import Any
 

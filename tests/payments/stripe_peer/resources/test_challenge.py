@@ -1,4 +1,4 @@
-"""3-D Secure by redirect: the bank's page, and the way back to the shop."""
+"""3-D Secure by redirect: the bank's page, and the return to the shop."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -62,7 +62,7 @@ def test_refused(stripe: StripeClient) -> None:
 
 
 def _confirm_again(peer: Remote, intent: Any, number: str = "4242424242424242") -> requests.Response:
-    """Confirm as the payer's browser can, which has read the client secret from the address that it came back to."""
+    """Confirm as the payer's browser can, with the client secret in the address to which it returned."""
     asked = {
         "key": "pk_test_peer",
         "client_secret": intent.client_secret,

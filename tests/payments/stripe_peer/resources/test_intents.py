@@ -1,4 +1,4 @@
-"""PaymentIntents from their making to their end, each step as Stripe's reference says."""
+"""PaymentIntents from creation to their end, each step as Stripe's reference says."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Refunds: in parts, never more than was taken; pending, and failed afterwards."""
+"""Refunds: in parts, never more than was captured; pending, and failed afterwards."""
 
 from typing import Any
 
