@@ -1,4 +1,4 @@
-"""The hosted page's models in the admin, without codes, e-mail addresses and whole phone numbers."""
+"""Admin of the hosted page's models, without codes, e-mail addresses and whole phone numbers."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from hosted_page.models import (
 
 
 class PhoneAdmin(ReadOnlyAdmin):
-    """Shows a phone number by its last digits alone."""
+    """Admin that shows only the last four digits of a phone number."""
 
     also = ("number",)
 

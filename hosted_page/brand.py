@@ -1,6 +1,7 @@
-"""A merchant's style sheet: the tokens with its colour, and the colours derived from it.
+"""Style sheet of a merchant: the design tokens, its brand colour, and the colours derived from it.
 
-They are what tokens.css calculates, as hex, for browsers that cannot calculate with colours.
+The derived colours are those that tokens.css calculates. They are written as hex, for browsers that cannot
+calculate with colours.
 """
 
 import re
@@ -9,9 +10,9 @@ from hashlib import sha256
 
 from django.conf import settings
 
-# The hosted page's tokens come with the merchant's colour in one sheet: each sheet that a page needs before it can be
-# painted costs a payer with bad reception a request.
-# It carries no comment and no space that browsers do not need: no proxy need compress what comes from here.
+# One sheet holds the tokens and the merchant's colour: a second sheet would cost a payer with bad reception
+# another request before the page is painted.
+# Comments and spaces that browsers do not need are removed, because a proxy might not compress the sheet.
 _COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/")
 _SPACED = re.compile(r" ?([{};,]) ?")
 _COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
@@ -45,18 +46,21 @@ _FROM_LMS = (
 
 
 def is_colour(words: str) -> bool:
-    """Whether it is a colour as merchants write it, such as "#A61C59"."""
+    """Return whether the text is a colour in the form that merchants write, such as "#A61C59"."""
     return _COLOUR.fullmatch(words) is not None
 
 
 def sheet(brand: str) -> str:
-    """Return the style sheet of the tokens with a merchant's colour, such as "#A61C59", in them."""
+    """Return the style sheet of the tokens with a merchant's colour, such as "#A61C59"."""
     values = {"--brand": brand, **properties(brand)}
     return f"{TOKENS}\n:root{{{''.join(f'{name}:{value};' for name, value in values.items())}}}\n"
 
 
 def properties(brand: str) -> dict[str, str]:
-    """Return the custom properties that a merchant's sheet sets beside --brand, for a colour such as "#A61C59"."""
+    """Return the custom properties that a merchant's sheet sets in addition to --brand.
+
+    `brand` is a colour such as "#A61C59".
+    """
     rgb = _parse(brand)
     light_fill = _readable(rgb)
     raised = _lifted(rgb, 0.92 if _chroma(rgb) < 0.03 else 0.56)
@@ -75,18 +79,18 @@ def properties(brand: str) -> dict[str, str]:
 
 
 def is_darkened(brand: str) -> bool:
-    """Whether neither white nor black words can be read on the colour as it is."""
+    """Return whether the colour must be darkened because neither white nor black text is readable on it."""
     rgb = _parse(brand)
     return _readable(rgb) != rgb
 
 
 def is_faint(brand: str) -> bool:
-    """Whether the colour is hard to tell from the page of the day: less than 1.3 to 1."""
+    """Return whether the colour has a contrast of less than 1.3 to 1 with the page in light mode."""
     return (_luminance(_parse(PAPER)) + 0.05) / (_luminance(_parse(brand)) + 0.05) < 1.3
 
 
 def _readable(rgb: Triple) -> Triple:
-    """Return linear rgb, darkened where neither white nor black text would be readable (luminance .178 to .26)."""
+    """Return linear rgb, darkened if neither white nor black text is readable (luminance .178 to .26)."""
     luminance = _luminance(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0
     return (rgb[0] * factor, rgb[1] * factor, rgb[2] * factor)

@@ -1,4 +1,4 @@
-"""Browsers that their person has let us remember: no code is asked for there again for thirty days (rules known.*)."""
+"""Remembered browsers: with the person's consent, they need no new code for thirty days (rules known.*)."""
 
 import secrets
 from datetime import timedelta
@@ -16,15 +16,15 @@ from config.lib.prepared import Prepared
 from hosted_page import payer
 from hosted_page.models import KnownBrowser
 
-LIFE = timedelta(days=30)  # from the code that proved the number, never prolonged
-MAX_BROWSERS = 5  # of a number: the one that was remembered first makes way
-REMEMBER = "remember"  # the tick's name
+LIFE = timedelta(days=30)  # from the code that proved the number; never extended
+MAX_BROWSERS = 5  # per number: a further browser replaces the oldest one
+REMEMBER = "remember"  # the name of the box in the form
 TOKEN, TICKED = "known", "ticked"
 TICK_LASTS = 15 * 60
 
 
 def of(request: HttpRequest) -> KnownBrowser | None:
-    """Return what is remembered of this browser, None if nothing is, or no longer."""
+    """Return the row of this remembered browser, None if it is not remembered or its thirty days are over."""
     token = request.COOKIES.get(payer.cookie_name(TOKEN), "")
     return _KNOWN.first(crypto.digest(token)) if token else None
 
@@ -37,7 +37,7 @@ _KNOWN = Prepared(_of_token, str)
 
 
 def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
-    """Note until the code comes back whether the box was ticked when it was asked for."""
+    """Keep in a cookie, until the code is entered, whether the box was ticked when the code was requested."""
     name = payer.cookie_name(TICKED)
     if REMEMBER in request.POST:
         payer.put(response, name, signing.dumps(subject.hex, salt=TICKED), TICK_LASTS)
@@ -46,7 +46,7 @@ def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> No
 
 
 def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person: Customer) -> None:
-    """Remember this browser by the number that a code has just proven, if its person has ticked the box."""
+    """Remember this browser with the number that a code has just proved, if the person ticked the box."""
     if not _is_ticked(request, subject):
         return
     token = secrets.token_urlsafe(32)
@@ -73,7 +73,7 @@ def _is_ticked(request: HttpRequest, subject: UUID) -> bool:
 
 
 def end(request: HttpRequest, response: HttpResponse) -> None:
-    """Remember nothing of this browser any more."""
+    """Stop remembering this browser: delete its row and its cookie."""
     _delete(request)
     response.delete_cookie(payer.cookie_name(TOKEN), samesite="Lax")
 
@@ -84,5 +84,5 @@ def _delete(request: HttpRequest) -> None:
 
 
 def delete_old() -> None:
-    """Delete browsers whose thirty days are over."""
+    """Delete the remembered browsers whose thirty days are over."""
     batches.delete(KnownBrowser.objects.filter(pk__lt=clock.first_id(clock.now() - LIFE - timedelta(days=1))))

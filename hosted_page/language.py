@@ -1,6 +1,7 @@
-"""The payer's language: the one they choose at the foot of a page, else their merchant's wish, else the browser's.
+"""The payer's language (rule prefill.language).
 
-Rule prefill.language.
+It is the language that the payer chose at the foot of a page, otherwise the language that the merchant sent,
+otherwise the browser's.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,10 @@ A_YEAR = 365 * 86_400
 
 
 class LanguageMiddleware:
-    """Answers in the payer's language on the payer's pages; everything else, the API first of all, is in English."""
+    """Middleware that answers the payer's pages in the payer's language.
+
+    All other responses, such as those of the API, are in English.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -28,20 +32,23 @@ class LanguageMiddleware:
         language = translation.get_language_from_request(request)
         with translation.override(language):
             response = self._get_response(request)
-            spoken = translation.get_language() or language  # the order's, if its merchant wishes for one
+            spoken = translation.get_language() or language  # `prefer` can change it during the request
         response.headers.setdefault("Content-Language", spoken)
         patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response
 
 
 def prefer(request: HttpRequest, locale: str) -> None:
-    """Answer this request in a locale's language, unless it is none of ours, or the payer has chosen one."""
+    """Answer this request in the language of a locale.
+
+    The language does not change if the service does not support it, or if the payer has chosen a language.
+    """
     if locale and not _known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")):
         translation.activate(_known(locale) or translation.get_language() or settings.LANGUAGE_CODE)
 
 
 def _known(locale: str) -> str:
-    """Return the language of ours that a locale such as `fr-CA` or `fr_CA` asks for, "" for none."""
+    """Return the supported language of a locale such as `fr-CA` or `fr_CA`, "" if there is none."""
     try:
         return translation.get_supported_language_variant(locale.replace("_", "-").lower())
     except (LookupError, ValueError):
@@ -49,14 +56,14 @@ def _known(locale: str) -> str:
 
 
 def others() -> list[tuple[str, str]]:
-    """Return the languages other than the active one, each by its code and its own name."""
+    """Return the languages other than the active one, each with its code and its name in that language."""
     spoken = translation.get_language()
     return [(code, name) for code, name in settings.LANGUAGES if code != spoken]
 
 
 @require_POST
 def choose(request: HttpRequest) -> HttpResponse:
-    """Keep the chosen language in a cookie, and redirect back to the page."""
+    """Store the chosen language in a cookie, and redirect back to the page."""
     wanted, back = request.POST.get("language", ""), request.POST.get("next", "")
     if wanted not in dict(settings.LANGUAGES) or not back.startswith("/pay") or "\\" in back:
         return HttpResponseBadRequest()

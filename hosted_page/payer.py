@@ -1,7 +1,8 @@
 """The payer's cookies: the sign-in to a checkout or share, and the browser's random name.
 
-A sign-in is a row, and a signed cookie names it. The cookie is useless without the row, so a sign-out is real. The row
-is useless without SECRET_KEY, so a copy of the database signs no one in. Rule sign_in.session.
+A sign-in is a row, and a signed cookie names it. The cookie is useless without the row, so that a sign-out
+ends every copy of the cookie. The row is useless without SECRET_KEY, so that a copy of the database signs no
+one in. Rule sign_in.session.
 """
 
 import re
@@ -25,47 +26,59 @@ from hosted_page.models import PayerSignIn
 LIFE = 15 * 60  # seconds, from the last signature
 LONGEST = 2 * 60 * 60  # seconds, from the sign-in
 AFTERWARDS = 60 * 60  # seconds in which the page says that a sign-in has ended (rule sign_in.said)
-KEPT = timedelta(hours=4)  # a row: longer than LONGEST and AFTERWARDS together
-SIGN_INS = 5  # without a code, of a person at one checkout or share: the newest stay
+KEPT = timedelta(hours=4)  # for a row: longer than LONGEST and AFTERWARDS together
+SIGN_INS = 5  # without a code, per person and checkout or share: only the newest stay
 BROWSER, SHOWN_CODE = "browser", "code"
-# A browser's name as token_urlsafe(16) makes it: what else comes may fit into no header.
+# A browser's name in the form that token_urlsafe(16) makes. A forged name might not fit into a header.
 _NAME = re.compile(r"[A-Za-z0-9_-]{22}")
 _SUBJECT = re.compile(r"[0-9a-f]{32}")
 SALT = "payer sign-in"
 
 
 def customer_of(request: HttpRequest, subject: UUID) -> UUID | None:
-    """Return the id of the person signed in for this checkout or share in this browser, None if no one is."""
+    """Return the id of the person who is signed in here, None if no one is.
+
+    A sign-in is valid for one checkout or share, `subject`, in one browser.
+    """
     found = _signed_in(request, subject)
     return found.row.customer_uuid if found else None
 
 
 def is_proven(request: HttpRequest, subject: UUID) -> bool:
-    """Return whether the person signed in has entered a code in this visit, and was not remembered."""
+    """Return whether the signed-in person entered a code in this visit, and was not just remembered."""
     found = _signed_in(request, subject)
     return found is not None and found.row.is_proven
 
 
 def signed_out(request: HttpRequest, subject: UUID) -> UUID | None:
-    """Return the person whose sign-in here has reached its time limit, None for any other end and if one is valid."""
+    """Return the id of the person whose sign-in here has reached its time limit.
+
+    Return None if the sign-in is valid, or if it ended in any other way.
+    """
     found = _found(request, subject)
     return found.row.customer_uuid if found and not found.is_valid() else None
 
 
 def has_reached_longest(request: HttpRequest, subject: UUID) -> bool:
-    """Return whether the sign-in here ends or has ended two hours after it began, and not by 15 idle minutes."""
+    """Return whether the limit of two hours, not 15 idle minutes, ends or has ended the sign-in here."""
     found = _found(request, subject)
     return found is not None and found.longest_until < found.signed_at + LIFE
 
 
 def seconds_left(request: HttpRequest, subject: UUID, *, prolonged: bool = False) -> int:
-    """Return how long the valid sign-in here still lasts; with `prolonged`, how long it would if prolonged now."""
+    """Return how many seconds the sign-in here is still valid, 0 if it is not.
+
+    With `prolonged`, return the seconds that would be left if it were prolonged now.
+    """
     found = _signed_in(request, subject)
     return max(0, round(found.until(prolonged=prolonged) - time.time())) if found else 0
 
 
 class _Found(NamedTuple):
-    """A sign-in that a cookie names, when the cookie was signed, and when the two hours end, in seconds."""
+    """A sign-in that a cookie names.
+
+    `signed_at` is when the cookie was signed, and `longest_until` when the two hours end, in seconds.
+    """
 
     row: PayerSignIn
     signed_at: int
@@ -84,9 +97,10 @@ def _signed_in(request: HttpRequest, subject: UUID) -> _Found | None:
 
 
 def _found(request: HttpRequest, subject: UUID) -> _Found | None:
-    """Return the sign-in that the cookie of a checkout or share names, None without one, or an hour after its end.
+    """Return the sign-in that the cookie of a checkout or share names, valid or not.
 
-    A page asks eight times who is signed in: a request opens each cookie and reads each row once.
+    Return None if there is no such sign-in, or if the cookie was signed more than an hour ago. The result is
+    cached in the request, because a page asks eight times who is signed in.
     """
     known: dict[UUID, _Found | None] = request.__dict__.setdefault("payer_sign_ins", {})
     if subject not in known:
@@ -96,7 +110,7 @@ def _found(request: HttpRequest, subject: UUID) -> _Found | None:
 
 
 def _look_up(request: HttpRequest, subject: UUID) -> _Found | None:
-    """Read the row that the cookie names. A cookie that is forged or too old costs no query."""
+    """Read the row that the cookie names, without a query if the cookie is forged or too old."""
     cookie = request.COOKIES.get(cookie_name(subject.hex), "")
     sign_in = _open(cookie, subject, max_age=AFTERWARDS)
     row = _ROW.first(sign_in, subject) if sign_in else None
@@ -107,7 +121,10 @@ def _look_up(request: HttpRequest, subject: UUID) -> _Found | None:
 
 
 def _row(sign_in: UUID, subject: UUID) -> QuerySet[PayerSignIn]:
-    """Return the sign-in unless its person is erased: an erasure may commit just before the row does."""
+    """Return the query for a sign-in, which does not find it if its person is erased.
+
+    The condition is needed because an erasure might commit just before the sign-in's own transaction does.
+    """
     known = Customer.objects.filter(pk=OuterRef("customer_uuid"), erased_at=None)
     return PayerSignIn.objects.filter(Exists(known), pk=sign_in, subject=subject)
 
@@ -116,7 +133,7 @@ _ROW = Prepared(_row, UUID, UUID, read_at="read_at")
 
 
 def _open(cookie: str, subject: UUID, *, max_age: int | None = None) -> UUID | None:
-    """Return the id of the sign-in that a cookie names for the subject, None if we have not signed that."""
+    """Return the id of the sign-in that a cookie names for the subject, None if the signature is invalid."""
     try:
         subject_hex, sign_in_hex = signing.loads(cookie, salt=SALT, max_age=max_age)
     except signing.BadSignature:
@@ -125,14 +142,14 @@ def _open(cookie: str, subject: UUID, *, max_age: int | None = None) -> UUID | N
 
 
 def _signed_at(cookie: str) -> int:
-    """Return when a cookie was signed, as Django's signer writes it."""
+    """Return when a cookie was signed, from the timestamp that Django's signer writes into it."""
     return signing.b62_decode(cookie.rsplit(":", 2)[1])
 
 
 def begin(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> PayerSignIn:
-    """Insert a sign-in, which is valid once `give` has given its cookie to a browser.
+    """Insert a sign-in. It is valid once `give` has given its cookie to a browser.
 
-    A person without a code can begin one with each request: only their newest few stay.
+    A remembered person can begin a sign-in without a code with each request. Only the newest SIGN_INS stay.
     """
     made = PayerSignIn(subject=subject, customer_uuid=customer_uuid, is_proven=is_proven, began_at=Now())
     made.save(force_insert=True)
@@ -144,13 +161,13 @@ def begin(subject: UUID, customer_uuid: UUID, *, is_proven: bool) -> PayerSignIn
 
 
 def give(request: HttpRequest, response: HttpResponse, sign_in: PayerSignIn) -> None:
-    """Sign the browser in for fifteen minutes, and end the sign-in that it had for the same subject."""
+    """Sign the browser in for fifteen minutes, and end its previous sign-in for the same subject."""
     _end(request, sign_in.subject)
     _sign(response, sign_in.subject, sign_in.pk)
 
 
 def prolong(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
-    """Let a valid sign-in last for another fifteen minutes, and never beyond two hours in all."""
+    """Extend a valid sign-in to fifteen minutes from now, but never beyond two hours in all."""
     if found := _signed_in(request, subject):
         _sign(response, subject, found.row.pk)
 
@@ -161,13 +178,13 @@ def _sign(response: HttpResponse, subject: UUID, sign_in: UUID) -> None:
 
 
 def sign_out(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
-    """Sign the person out of this checkout or share, in every browser that has a copy of this one's cookie."""
+    """Sign the person out of this checkout or share, in every browser that has a copy of the cookie."""
     _end(request, subject)
     response.delete_cookie(cookie_name(subject.hex), samesite="Lax")
 
 
 def _end(request: HttpRequest, subject: UUID) -> None:
-    """Delete the sign-in that the browser has, however old its cookie is: a copy may have been prolonged."""
+    """Delete the browser's sign-in, also if its cookie is too old: a copy of the cookie might be newer."""
     sign_in = _open(request.COOKIES.get(cookie_name(subject.hex), ""), subject)
     if sign_in is not None:
         PayerSignIn.objects.filter(pk=sign_in).delete()
@@ -175,48 +192,51 @@ def _end(request: HttpRequest, subject: UUID) -> None:
 
 
 def end_remembered(request: HttpRequest, subject: UUID) -> None:
-    """Delete this browser's sign-in to the subject, and those to any other that it was given without a code."""
+    """Delete this browser's sign-in to the subject, and all its sign-ins that began without a code."""
     sign_ins = [_open(request.COOKIES.get(cookie_name(other.hex), ""), other) for other in _subjects(request)]
     ours = PayerSignIn.objects.filter(pk__in=[sign_in for sign_in in sign_ins if sign_in])
     ours.filter(Q(is_proven=False) | Q(subject=subject)).delete()
 
 
 def _subjects(request: HttpRequest) -> list[UUID]:
-    """Return the checkouts and shares for which the browser sends a cookie."""
+    """Return the ids of the checkouts and shares for which the browser sends a cookie."""
     start = cookie_name("")
     named = [name.removeprefix(start) for name in request.COOKIES if name.startswith(start)]
     return [UUID(name) for name in named if _SUBJECT.fullmatch(name)]
 
 
 def delete_old() -> None:
-    """Delete sign-ins that have ended and that no page speaks of any more."""
+    """Delete the sign-ins that ended so long ago that no page mentions them any more."""
     batches.delete(PayerSignIn.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
 
 
 def browser_of(request: HttpRequest) -> str:
-    """Return this browser's random name, a new one if it has none yet."""
+    """Return this browser's random name, or a new one if it has no name yet."""
     return _name(request) or secrets.token_urlsafe(16)
 
 
 def claim_of(request: HttpRequest) -> str:
-    """Return the digest by which a share is known that this browser has taken, "" if it has no name yet."""
+    """Return the digest that identifies this browser's claims on shares, "" if the browser has no name."""
     name = _name(request)
     return crypto.digest(name) if name else ""
 
 
 def _name(request: HttpRequest) -> str:
-    """Return the name that we have given this browser, "" if it has none, or one that is not of our making."""
+    """Return the name that the service gave this browser, "" if there is none or its form is wrong."""
     name = request.COOKIES.get(cookie_name(BROWSER), "")
     return name if _NAME.fullmatch(name) else ""
 
 
 def name_browser(response: HttpResponse, browser: str) -> None:
-    """Keep the browser's name for a day."""
+    """Store the browser's name in a cookie for a day."""
     put(response, cookie_name(BROWSER), browser, 86_400)
 
 
 def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
-    """Keep the browser's name for a day, and for the page a code that was not sent (local and sandbox)."""
+    """Store the browser's name for a day, and a code that the page shows instead of sending it.
+
+    Only `local` and `sandbox` show codes.
+    """
     name_browser(response, browser)
     if shown_code:
         put(response, cookie_name(SHOWN_CODE), signing.dumps(shown_code, salt="shown-code"), 600)
@@ -234,12 +254,12 @@ def shown_code(request: HttpRequest) -> str:
 
 
 def cookie_name(what: str) -> str:
-    """Return the name of a payer's cookie; where https is, it binds the cookie to this host."""
+    """Return the name of a payer's cookie. With https, its prefix binds the cookie to this host."""
     return f"{settings.COOKIE_PREFIX}payer_{what}"
 
 
 def put(response: HttpResponse, name: str, value: str, seconds: int) -> None:
-    """Set a cookie that no script reads and no other site's form sends."""
+    """Set a cookie that no script can read and that the forms of other sites do not send."""
     response.set_cookie(
         name, value, max_age=seconds, path="/", secure=not settings.LOCAL, httponly=True, samesite="Lax"
     )

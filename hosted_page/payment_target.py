@@ -1,4 +1,4 @@
-"""What a page is about: a whole order, for its lead, or one share of it, for the mate at its or the group's link."""
+"""The target of a page: an order, for its lead, or one share, for a mate at a pay link or group link."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,13 +23,16 @@ from config.lib.prepared import Prepared
 from hosted_page import language, payer
 from payments import disputes, open_operations
 
-SIGN_IN = "sign_in"  # in the query when somebody who has paid comes back
-LOOKS = "looks"  # in the query when a page loads itself anew, which no person does
+SIGN_IN = "sign_in"  # query parameter for a person who has paid and returns
+LOOKS = "looks"  # query parameter when the page reloads itself, without an act of the person
 
 
 @dataclass(frozen=True)
 class PaymentTarget:
-    """An order to pay or, with a share, that share of it; `group` is the token of the group's link that led there."""
+    """An order or, if `share` is given, that share of the order.
+
+    `group` is the token of the group link if the person came through it, otherwise "".
+    """
 
     checkout: Checkout
     share: PaymentRequest | None = None
@@ -37,17 +40,17 @@ class PaymentTarget:
 
     @property
     def subject(self) -> UUID:
-        """The uuid of what is paid for: the share's or the checkout's."""
+        """Id of the share, or of the checkout if there is no share."""
         return self.share.pk if self.share else self.checkout.pk
 
     @property
     def amount(self) -> int:
-        """What is to be paid, in minor units."""
+        """Amount to be paid, in minor units."""
         return self.share.amount if self.share else self.checkout.amount
 
     @property
     def is_payable(self) -> bool:
-        """Whether a card may be tried, or is being tried."""
+        """Whether a card can be tried now, or is being tried."""
         if self.share is None:
             return self.checkout.status == Status.CREATED
         is_open = self.share.status in (ShareStatus.OPEN, ShareStatus.PAYING)
@@ -55,42 +58,45 @@ class PaymentTarget:
 
     @property
     def may_sign_in(self) -> bool:
-        """Whether codes are sent: to anybody who may pay, and to whoever has paid and comes back."""
+        """Whether codes are sent: to anyone while it can be paid, then only to the person who paid it."""
         return self.is_payable or self.is_of_payer_alone
 
     @property
     def is_of_payer_alone(self) -> bool:
-        """Whether it is paid, so that nobody but who has paid it has anything to do here."""
+        """Whether it is paid, so that the page is only for the person who paid it."""
         return self.paid_by_uuid is not None
 
     @property
     def paid_by_uuid(self) -> UUID | None:
-        """The id of the person who has paid it, None of what is not paid."""
+        """Id of the person who paid it, None if it is not paid."""
         if self.share is None:
             return self.checkout.lead_id if self.checkout.status in PAID else None
         return self.share.mate_id if self.share.status in (*SHARE_PAID, ShareStatus.REFUNDED) else None
 
     @property
     def paid_at(self) -> datetime | None:
-        """When it was paid."""
+        """Time when it was paid, None if it was not."""
         return self.share.paid_at if self.share else self.checkout.captured_at
 
     def is_paid_by(self, customer_uuid: UUID | None) -> bool:
-        """Whether this person has paid it."""
+        """Return whether this person paid it."""
         return customer_uuid is not None and customer_uuid == self.paid_by_uuid
 
     def payer_of(self, request: HttpRequest) -> UUID | None:
-        """Return the id of the signed-in person if they may pay: the lead an order, anybody else a share; else None."""
+        """Return the id of the signed-in person if they may pay, otherwise None.
+
+        Only the lead may pay an order, and anyone but the lead may pay a share.
+        """
         customer_uuid = payer.customer_of(request, self.subject)
         is_lead = customer_uuid is not None and customer_uuid == self.checkout.lead_id
         return customer_uuid if self.is_payable and is_lead == (self.share is None) else None
 
     def person(self, customer_uuid: UUID) -> Customer:
-        """Return a person who is known by their id, with their number, which no order is read with."""
+        """Return the person with this id, with their phone number. Orders are read without the number."""
         return _PERSON.get(customer_uuid)
 
     def address(self, step: str = "") -> str:
-        """Return the path of a step; without one, of the page that shows what is true."""
+        """Return the path of a step, or of the page with the current state if no step is given."""
         kind = "group_share" if self.group else "share" if self.share else "pay"
         name = f"{kind}{'_' if step else ''}{step}"
         if self.share is None:
@@ -100,15 +106,16 @@ class PaymentTarget:
         return _path(name, _TOKEN).replace(_TOKEN, self.share.token)
 
     def anew(self) -> "PaymentTarget":
-        """Return the share as it is now."""
+        """Re-read the share, and return its target."""
         share = _NOW.get(self.subject)
         return PaymentTarget(share.checkout, share, self.group)
 
     def is_of(self, request: HttpRequest) -> bool:
-        """Whether this browser may be here: who has come by the group's link must have taken the share, or paid it.
+        """Return whether this browser may see the page.
 
-        A claim ends with the payment: whoever has paid is known by their sign-in, for an hour also by one that is over,
-        and signs in again at addresses that show anybody the same.
+        A person who came through the group link must have claimed the share or paid it. The claim ends with
+        the payment. After it, the payer is known by their sign-in, also for an hour after the sign-in ended.
+        Later, the payer can sign in again at addresses that look the same for everyone.
         """
         if self.share is None or not self.group:
             return True
@@ -120,18 +127,18 @@ class PaymentTarget:
         return was_in or (self.is_of_payer_alone and self._is_to_sign_in(request))
 
     def _is_to_sign_in(self, request: HttpRequest) -> bool:
-        """Whether the request is for the page, or a form, of the sign-in."""
+        """Return whether the request is for the page or a form of the sign-in."""
         if request.path == self.address():
             return SIGN_IN in request.GET
         return request.path in (self.address("phone"), self.address("code"), self.address("resend"))
 
     def way_back(self) -> str:
-        """Return the path at which whoever has paid is asked to sign in, unless they are, and sees what is theirs."""
+        """Return the path at which the person who paid sees their page, after a sign-in if needed."""
         return self._with(SIGN_IN)
 
     @property
     def looks_url(self) -> str:
-        """The path at which the page looks by itself at what is true, which puts no sign-in's end off."""
+        """Path from which the page reloads itself automatically. Such a request does not extend a sign-in."""
         return self._with(LOOKS)
 
     def _with(self, query: str) -> str:
@@ -139,11 +146,11 @@ class PaymentTarget:
         return f"{address}{'&' if '?' in address else '?'}{query}=1"
 
     def go_with(self, query: str) -> HttpResponseRedirect:
-        """Redirect to the page that shows what is true, with a query that it knows."""
+        """Redirect to the page with the current state, with a query parameter that it knows."""
         return HttpResponseRedirect(self._with(query), status=303)
 
     def go_to(self, part: str) -> HttpResponseRedirect:
-        """Redirect to a part of the page that shows what is true, by its id there."""
+        """Redirect to a part of the page with the current state. `part` is the id of an element."""
         return HttpResponseRedirect(f"{self.address()}#{part}", status=303)
 
     def absolute(self, step: str = "") -> str:
@@ -159,10 +166,10 @@ def absolute(path: str) -> str:
     return f"{settings.CHECKOUT_PAGE_URL.removesuffix(_path('pay'))}{path}"
 
 
-_TOKEN = "~"  # stands for a share's
+_TOKEN = "~"  # placeholder for a share's token
 
 
-@cache  # a page names many of them
+@cache  # a page contains many paths
 def _path(name: str, *args: str) -> str:
     return reverse(name, args=args)
 
@@ -171,10 +178,11 @@ TargetView = Callable[[HttpRequest, PaymentTarget], HttpResponse]
 
 
 def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpResponse]:
-    """Decorate a view, to which the target of its address is passed: the order of `pay?id=`, or a link's share.
+    """Decorate a view, which then gets the target of its address: the order of `pay?id=`, or a link's share.
 
-    One that mostly `shows` no page reads the order without its lines. Whoever has not taken the share is led back to
-    the group's page. Raises Http404 if there is none.
+    With `shows` false, for a view that rarely shows a page, the order is read without its lines. A person who
+    has not claimed the share is redirected to the group page. The view raises Http404 if there is no such
+    target.
     """
 
     @wraps(view)
@@ -190,7 +198,7 @@ def for_target(view: TargetView, *, shows: bool = True) -> Callable[..., HttpRes
 
 
 def bind(checkout: Checkout) -> None:
-    """Name the order in each line of the log from here on."""
+    """Add the ids of the order and its merchant to each further log line of this request."""
     facts = {"merchant": checkout.merchant_id, "checkout": checkout.pk}
     structlog.contextvars.bind_contextvars(**{name: str(uuid) for name, uuid in facts.items()})
 
@@ -202,22 +210,25 @@ def _at(request: HttpRequest, token: str, position: int, *, shows: bool) -> Paym
 
 
 def for_page(view: TargetView) -> Callable[..., HttpResponse]:
-    """Like `for_target`, for a page that is shown by GET."""
+    """Decorate a page that is shown by GET, like `for_target`."""
     return require_safe(for_target(view))
 
 
 def for_return(view: TargetView) -> Callable[..., HttpResponse]:
-    """Like `for_page`, for an address to which others lead back, and which leads on."""
+    """Decorate an address to which other pages return, and which redirects, like `for_page`."""
     return require_safe(for_target(view, shows=False))
 
 
 def for_form(view: TargetView) -> Callable[..., HttpResponse]:
-    """Like `for_target`, for a form that is posted."""
+    """Decorate the view of a posted form, like `for_target`."""
     return require_POST(for_target(view))
 
 
 def _order_of(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
-    """Return the order that the address names, lapsed or expired first if it is late; 404 without one."""
+    """Return the order that the address names. A late order lapses or expires first.
+
+    Raises Http404 if there is no such order.
+    """
     try:
         (given,) = request.GET.getlist("id")
         checkout_uuid = UUID(given)
@@ -234,7 +245,7 @@ _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 
 def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     rows = rows.select_related("merchant", "payment", "lead", "group_link")
-    rows = rows.defer("lead__phone")  # no page shows it, and it would be decrypted
+    rows = rows.defer("lead__phone")  # no page shows it, and reading it would decrypt it
     return reading.with_read_at(prefills.with_locale(rows))
 
 
@@ -250,7 +261,7 @@ _SHOWN = Prepared(_shown, UUID)
 
 
 def at_link(token: str) -> PaymentTarget:
-    """Return the share that a pay link leads to; 404 for a link that we never made."""
+    """Return the share of a pay link. Raises Http404 if the service never made the link."""
     share = _AT_LINK.first(crypto.digest(token))
     if share is None:
         raise Http404
@@ -258,7 +269,7 @@ def at_link(token: str) -> PaymentTarget:
 
 
 def at_group_link(token: str, position: int) -> PaymentTarget:
-    """Return the share in this place on the bill of a group's link; 404 for a link that we never made."""
+    """Return the share at this position of a group link's order. Raises Http404 if there is no such share."""
     shares = _AT_GROUP_LINK.all(crypto.digest(token))
     for share in shares:
         if share.position == position:
@@ -277,5 +288,5 @@ _NOW = Prepared(lambda pk: _whole().filter(pk=pk), UUID)
 
 
 def lead_name(checkout: Checkout) -> str:
-    """Return the name by which mates know the lead."""
+    """Return the lead's name as mates see it."""
     return (checkout.lead.name if checkout.lead else "") or _("Your mate")

@@ -1,24 +1,28 @@
-"""What a merchant has said of its customer, on the page: digits, then a code, then a name (rules prefill.*)."""
+"""Use of the customer data that a merchant sent: masked number, then code, then name (rules prefill.*)."""
 
 from checkout.customers import prefills
 from hosted_page.payment_target import PaymentTarget
 
 
 def number(target: PaymentTarget) -> str:
-    """Return the number to which the page offers to text a code, "" if none was sent, or nobody may pay here."""
+    """Return the number to which the page offers to text a code.
+
+    Return "" if the merchant sent no number, or if the target is a share or cannot be paid.
+    """
     found = prefills.of(target.checkout) if target.share is None and target.is_payable else None
     return found.phone if found else ""
 
 
 def may_go_on(target: PaymentTarget, phone: str) -> bool:
-    """Return whether a browser that is remembered by this number needs no code here. Rule known.prefilled."""
+    """Return whether a browser remembered with this number needs no code here. Rule known.prefilled."""
     return number(target) in ("", phone)
 
 
 def name(target: PaymentTarget) -> str:
-    """Return the name that was sent, for the lead, who has signed in; "" if it came with another number than theirs.
+    """Return the name that the merchant sent, for the signed-in lead.
 
-    Anybody who has the order's address may sign in by a number of their own. Rule prefill.name.
+    Return "" if the name came with a number other than the lead's, because anyone who has the order's address
+    can sign in with their own number. Rule prefill.name.
     """
     lead_uuid, found = target.checkout.lead_id, prefills.of(target.checkout)
     if found is None or lead_uuid is None or not found.name:

@@ -1,4 +1,4 @@
-"""A payer's first page as it would look with another name or colour, for a merchant's people. Rule brand.preview."""
+"""Preview of a payer's first page with another name or colour, for the merchant. Rule brand.preview."""
 
 from typing import Any
 
@@ -17,11 +17,14 @@ from payments import money
 from payments.models import Merchant
 
 CURRENCY = "GBP"
-LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # of an order that nobody has made
+LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # of an invented order
 
 
 def page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
-    """Return the page, to be framed by our own, for a colour such as "#A61C59"; nothing is saved."""
+    """Return the page with this name and colour, such as "#A61C59". No change is saved.
+
+    The portal's own page shows it in a frame.
+    """
     order = _order(merchant, name, colour)
     with translation.override(settings.LANGUAGE_CODE):
         response = render(
@@ -32,7 +35,7 @@ def page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) ->
 
 
 def _first_step(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
-    """Return what a payer's first step reads besides the order; all that is sent there comes back here."""
+    """Return the context of a payer's first step, without the order. Its forms lead back to the preview."""
     return {
         "action": request.path,
         "cancel_url_path": request.path,

@@ -1,4 +1,4 @@
-"""Renders the payer's pages, with their CSP (rule secret.csp)."""
+"""Rendering of the payer's pages, with their Content Security Policy (rule secret.csp)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from payments.provider import CardPage
 def show(
     request: HttpRequest, target: PaymentTarget, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Return a page of the hosted page about a target; `context` overrides what every page has."""
+    """Return a payer's page about a target. `context` overrides the context that every page has."""
     every_page = {
         "order": summary.of(target),
         "is_share": target.share is not None,
@@ -34,7 +34,7 @@ def show(
 
 
 def leave(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return how the person who is signed in here signs out, None if no one is."""
+    """Return the context of the sign-out button, None if no one is signed in here."""
     if payer.customer_of(request, target.subject) is None:
         return None
     return {"action": target.address("leave"), "is_paying": target.is_payable}
@@ -50,14 +50,14 @@ def say(
     status: int = 200,
     **more: Any,
 ) -> HttpResponse:
-    """Return a page that says one thing, with a link (`href`, `label`) if there is somewhere to go."""
+    """Return a page with one message, and a link (`href`, `label`) if one is given."""
     empty = dict.fromkeys(("further", "back_url", "way_back"), "")
     context = {**empty, "heading": heading, "words": words, "link": link, **more}
     return show(request, target, "message", context, status=status)
 
 
 def _ends_of_forms(target: PaymentTarget) -> tuple[str, ...]:
-    """Return where forms may lead in the end: the shop, our own pages, and the provider's that ask for a card."""
+    """Return the addresses to which forms may redirect: the shop, our pages, the provider's card pages."""
     shop = (target.checkout.cancel_url, target.checkout.return_url)
     return (*shop, settings.BASE_URL, *provider.current().page_origins)
 
@@ -65,14 +65,17 @@ def _ends_of_forms(target: PaymentTarget) -> tuple[str, ...]:
 def show_card_page(
     request: HttpRequest, target: PaymentTarget, page: CardPage, around: dict[str, Any]
 ) -> HttpResponse:
-    """Return the provider's card page under our host, with what its CSP allows (rule provider.card_page)."""
+    """Return the provider's card page under our host, with the CSP it needs (rule provider.card_page)."""
     return card_page(request, page, around, _ends_of_forms(target))
 
 
 def card_page(
     request: HttpRequest, page: CardPage, around: dict[str, Any], ends_of_forms: Sequence[str]
 ) -> HttpResponse:
-    """Return the same page about any payment, also a sample; `ends_of_forms` are addresses to which its forms lead."""
+    """Return the provider's card page under our host, also for a sample order.
+
+    `ends_of_forms` are the addresses to which its forms may redirect.
+    """
     response = render(request, page.template, around | page.context)
     csp.allow_forms_to(response, *ends_of_forms)
     csp.allow(response, page.allows)
@@ -82,7 +85,10 @@ def card_page(
 def show_status(
     request: HttpRequest, target: PaymentTarget, found: PageStatus, own: dict[str, Any], *, is_refused: bool
 ) -> HttpResponse:
-    """Return the status page, with what is its `own`: for htmx the part that changes, else the whole page."""
+    """Return the status page, or only its changing part for a request by htmx.
+
+    `own` overrides its context.
+    """
     context = {
         **vars(found),
         "amount": money.for_payer(target.amount, target.checkout.currency),
@@ -96,5 +102,5 @@ def show_status(
 
 
 def wants_part(request: HttpRequest) -> bool:
-    """Return whether the status page asks for its part that changes."""
+    """Return whether the page requests only its changing part."""
     return request.headers.get("HX-Request") == "true"

@@ -1,15 +1,15 @@
-"""The bar of a shared bill: a part for each person, as wide as what they bear."""
+"""The bar of a shared bill: one part for each person, as wide as the amount that they bear."""
 
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-NARROWEST = 4.0  # per cent: on a phone as wide as a finger's nail is thick, with the gap beside it
+NARROWEST = 4.0  # per cent: with the gap next to it, just wide enough to be seen on a phone
 LETTER = 7.0  # per cent: a narrower part has no room for a letter
 
 
 class Part(NamedTuple):
-    """A person's part, in per cent of the bar's width; nobody sees one that is 0 wide."""
+    """A person's part of the bar, in per cent of its width. A part with the width 0 is invisible."""
 
     x: str
     width: str
@@ -17,9 +17,9 @@ class Part(NamedTuple):
 
 
 def parts(people: Sequence[tuple[str, int]]) -> list[Part]:
-    """Return the parts of people, each by a letter and what they bear, that fill the bar.
+    """Return the parts of the bar for people, each given as a letter and an amount. They fill the bar.
 
-    static/js/split.js draws them as wide.
+    static/js/split.js draws them with the same widths.
     """
     found = places([amount for _, amount in people])
     return [
@@ -29,16 +29,17 @@ def parts(people: Sequence[tuple[str, int]]) -> list[Part]:
 
 
 def places(amounts: Sequence[int]) -> list[tuple[float, float]]:
-    """Return where the part of each amount begins and how wide it is, in per cent of the bar."""
+    """Return the start and the width of the part of each amount, in per cent of the bar."""
     found = widths(amounts)
     return list(zip(accumulate(found[:-1], initial=0.0), found, strict=True)) if found else []
 
 
 def widths(amounts: Sequence[int]) -> list[float]:
-    """Return how wide the part of each amount is, in per cent of the bar: 0 for nothing.
+    """Return the width of the part of each amount, in per cent of the bar. The width of an amount of 0 is 0.
 
-    Where the smallest would be too narrow to see, all come nearer to equal ones until it is not: equal amounts stay
-    as wide as each other, and a larger one is never narrower than a smaller.
+    If the smallest part would be too narrow to see, all widths move towards equal widths until it is wide
+    enough. Equal amounts therefore keep equal widths, and a larger amount never has a narrower part than a
+    smaller one.
     """
     borne = [amount for amount in amounts if amount > 0]
     if not borne:

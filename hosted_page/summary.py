@@ -1,4 +1,4 @@
-"""The summary of an order that every page shows, and how pages write cards, days and times."""
+"""The summary of an order that every page shows, and the notation of cards, days and times on pages."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,13 +22,13 @@ from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import money
 from payments.models import Payment
 
-DATES = {  # "Sat 12 December 2026" by CLDR's long patterns of a language, where they are not the English one's
+DATES = {  # CLDR's long date patterns of languages in which they differ from English ("Sat 12 December 2026")
     "de": {"EEE d": "EEE, d", "d MMMM": "d. MMMM"},
     "es": {"EEE d": "EEE, d", "MMMM y": "MMMM 'de' y", "d MMMM": "d 'de' MMMM"},
 }
 
 
-NOT_SOLD = ("fee", "shipping", "tax", "discount")  # categories of lines that only come with what is sold
+NOT_SOLD = ("fee", "shipping", "tax", "discount")  # categories of lines that are not products
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Summary:
-    """The order as every page shows it."""
+    """The summary of an order on every page."""
 
     merchant_name: str
     merchant_initial: str
@@ -63,7 +63,7 @@ class Summary:
 
 
 def of(target: PaymentTarget) -> Summary:
-    """Return the order's summary, for its lead or for a mate who is asked for a share."""
+    """Return the order's summary, for its lead or for a mate."""
     checkout = target.checkout
     merchant, items = checkout.merchant, checkout.bill
     name = lead_name(checkout)
@@ -88,9 +88,10 @@ def of(target: PaymentTarget) -> Summary:
 
 
 def total_label(checkout: Checkout) -> str:
-    """Return what a mate's bill ends with; who has paid the whole of it only while the shop has the money.
+    """Return the label of the total on a mate's page.
 
-    While a dispute stands on the order the shop may not have it: whoever knows of one says "Total" alone.
+    It names the lead as the payer only while the order is captured. During a dispute, the shop might not have
+    the money. A caller that knows of a dispute uses "Total" instead.
     """
     if checkout.status != Status.CAPTURED:
         return _("Total")
@@ -104,9 +105,9 @@ def _sheet(merchant_uuid: UUID, version: int) -> str:
 
 
 def title(checkout: Checkout, *, counts: bool = False) -> str:
-    """Return what the order is called: its first line that sells something, and how many more do.
+    """Return the title of the order: its first line that is a product, and the number of further such lines.
 
-    With `counts` it says how many of the first one were sold, where that is more than one.
+    With `counts`, the title has the quantity of the first line if it is more than one.
     """
     sold = [item for item in checkout.bill if item.category not in NOT_SOLD] or checkout.bill[:1]
     first = f"{sold[0].quantity} × {sold[0].name}" if counts and sold[0].quantity > 1 else sold[0].name
@@ -117,34 +118,34 @@ def title(checkout: Checkout, *, counts: bool = False) -> str:
 
 
 def line(item: Item, currency: str) -> Line:
-    """Return the line of an item, with its unit price if there are several."""
+    """Return the line of an item, with its unit price if the quantity is more than one."""
     unit = money.for_payer(item.unit_price, currency)
     detail = f"{item.quantity} × {unit}" if item.quantity > 1 else ""
     return Line(item.name, detail, money.for_payer(item.quantity * item.unit_price, currency))
 
 
 def card(payment: Payment | None, *, is_theirs: bool) -> str:
-    """Return a card as a part of a sentence, which names it only to its owner (`is_theirs`)."""
+    """Return a card as a part of a sentence. The words name it only to its owner (`is_theirs`)."""
     if payment is None or not is_theirs:
         return _("the card")
     return _("your {brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
 
 def card_name(payment: Payment | None) -> str:
-    """Return a card's brand and last digits, "" for none."""
+    """Return the brand and the last digits of a card, "" if there is no card."""
     if payment is None:
         return ""
     return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
 
 def _when(item: Item, zone: ZoneInfo) -> str:
-    """Return an item's date in its own place's time zone, "" without a date, or without its offset."""
+    """Return an item's date in the order's time zone, "" if it has no date or the date has no offset."""
     start = (item.custom_data or {}).get("event_start")
     if not isinstance(start, str):
         return ""
     try:
         given = datetime.fromisoformat(start)
-        if given.tzinfo is None:  # of a ticket it is refused; of anything else we do not guess what is meant
+        if given.tzinfo is None:  # the API refuses this for a ticket; for other items, do not guess the zone
             return ""
         at = given.astimezone(zone)
     except (ValueError, OverflowError):
@@ -153,18 +154,21 @@ def _when(item: Item, zone: ZoneInfo) -> str:
 
 
 def _in_place(date: str, local: datetime, zone: ZoneInfo) -> str:
-    """Return a date with its zone's city, or with its letters if it is of none."""
+    """Return a date with the city of its zone, or with the zone's letters if the zone has no city."""
     place = _place(zone)
     return _("{date}, {place} time").format(date=date, place=place) if place else f"{date} {_letters(local)}"
 
 
 def _locale() -> str:
-    """Return the active language as Babel names it."""
+    """Return Babel's name of the active language."""
     return to_locale(get_language() or "en")
 
 
 def zone_of(checkout: Checkout) -> ZoneInfo:
-    """Return the order's time zone: its first ticket's that names one, else its merchant's. Rule page.zone."""
+    """Return the order's time zone. Rule page.zone.
+
+    It is the zone of the first item that names one, otherwise the merchant's zone.
+    """
     named = ((item.custom_data or {}).get("time_zone") for item in checkout.bill)
     known = (zone for zone in named if isinstance(zone, str) and zone in clock.zones())
     return ZoneInfo(next(known, checkout.merchant.time_zone))
@@ -181,34 +185,37 @@ def clock_time(at: datetime, zone: ZoneInfo) -> SafeString:
 
 
 def moment(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
-    """Return a time of day with seconds, as HTML; with its date once that is past."""
+    """Return a time of day with seconds as HTML. If it is not today, return it with its date."""
     is_today = at.astimezone(zone).date() == now.astimezone(zone).date()
     return clock_time(at, zone) if is_today else full_time(at, zone)
 
 
 def day(at: datetime | None, checkout: Checkout) -> SafeString:
-    """Return a day with its time to the minute as HTML, "" for none."""
+    """Return a day with its time to the minute as HTML, "" if `at` is None."""
     return SafeString() if at is None else _written(at, zone_of(checkout), "EEE d MMMM, HH:mm")
 
 
 def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
-    """Return a date in full with its time, as HTML."""
+    """Return a full date with its time, as HTML."""
     return _written(at, zone, "d MMMM y, HH:mm:ss")
 
 
 def dated(at: datetime, zone: ZoneInfo) -> str:
-    """Return a date in full with its time, for `zone_words` to stand beside it; it breaks between the two alone."""
+    """Return a full date with its time, to be shown next to `zone_words`.
+
+    A line can break only between the date and the time.
+    """
     day, time = _format(at.astimezone(zone), "d MMMM y, HH:mm:ss").rsplit(" ", 1)
     return day.replace(" ", "\N{NO-BREAK SPACE}") + f" {time}"
 
 
 def dated_in_place(at: datetime, zone: ZoneInfo) -> str:
-    """Return a date in full with its time and whose time that is: "21 November 2026, 19:05:02, London time"."""
+    """Return a full date with its time and its zone: "21 November 2026, 19:05:02, London time"."""
     return _in_place(dated(at, zone), at.astimezone(zone), zone)
 
 
 def zone_words(at: datetime, zone: ZoneInfo) -> str:
-    """Return a moment's zone for who may be anywhere: "London time (GMT)"."""
+    """Return the zone of a time, for a reader in any zone: "London time (GMT)"."""
     letters, place = _letters(at.astimezone(zone)), _place(zone)
     return _("{place} time ({letters})").format(place=place, letters=letters) if place else letters
 
@@ -218,7 +225,7 @@ def _written(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
 
 
 def _time(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
-    """Return a moment with its zone's letters, for a payer whose clock stands otherwise, or who has no script."""
+    """Return a time as HTML with its zone's letters, for payers in another zone or without script."""
     local = at.astimezone(zone)
     ahead = round((local.utcoffset() or timedelta()).total_seconds()) // 60
     html = '<time datetime="{}" data-zone="{}">{}<span>\N{NO-BREAK SPACE}{}</span></time>'
@@ -226,7 +233,7 @@ def _time(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
 
 
 def _letters(local: datetime) -> str:
-    """Return the letters of a moment's zone: "GMT", "CEST"; where it has none how far it is from UTC: "UTC+5:30"."""
+    """Return the letters of a time's zone, such as "CEST", or else its offset, such as "UTC+5:30"."""
     name = local.tzname() or "UTC"
     if name[0] not in "+-":
         return name
@@ -234,19 +241,19 @@ def _letters(local: datetime) -> str:
 
 
 def _place(zone: ZoneInfo) -> str:
-    """Return the city whose time it is, "" for a zone that is of none."""
+    """Return the city of a time zone, "" if the zone has no city."""
     if "/" not in zone.key or zone.key.startswith("Etc/"):
         return ""
     return get_timezone_location(zone, locale=_locale(), return_city=True)
 
 
 def date_of(at: datetime, checkout: Checkout) -> str:
-    """Return a day of this year or the last."""
+    """Return a day and its month, for a date of the current or the last year."""
     return _format(at.astimezone(zone_of(checkout)), "d MMMM")
 
 
 def _format(at: datetime, pattern: str) -> str:
-    """Return a local time by a pattern of CLDR, written as the active language does."""
+    """Return a local time by a CLDR pattern, in the notation of the active language."""
     locale = _locale()
     for plain, its in DATES.get(locale, {}).items():
         pattern = pattern.replace(plain, its)

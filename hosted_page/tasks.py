@@ -1,4 +1,4 @@
-"""The hosted page's pumps."""
+"""Celery tasks of the hosted page."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from hosted_page.privacy import retention
 from hosted_page.sms import budgets, outbox, sending, told
 from hosted_page.steps import declines
 
-STOP_SECONDS = 3.0  # for what is being sent when the worker ends
+STOP_SECONDS = 3.0  # to wait for the messages in progress when the worker ends
 
-# Tasks that are a function of another module as it stands.
+# Tasks that only call one function of another module.
 send_sms_messages = shared_task(sending.wake, name="hosted_page.tasks.send_sms_messages")
 tell_leads = shared_task(told.tell, name="hosted_page.tasks.tell_leads")
 delete_old_sms_messages = shared_task(outbox.delete_old, name="hosted_page.tasks.delete_old_sms_messages")
@@ -28,7 +28,7 @@ delete_old_takes = shared_task(takes.delete_old, name="hosted_page.tasks.delete_
 
 @shared_task
 def watch_sms_budgets() -> None:
-    """Stop counting SMS messages of what was paid, and warn the operators of budgets that are nearly used up."""
+    """Stop counting SMS messages of paid orders and shares, and warn operators of nearly used budgets."""
     budgets.give_back()
     budgets.warn()
 

@@ -18,7 +18,7 @@ urlpatterns = [
     path("pay/known/end", known_browser.end, name="pay_known_end"),
     path("pay/stay", stay.stay, name="pay_stay"),
     path("pay/leave", views.leave, name="pay_leave"),
-    path("pay/again", views.page),  # pages that were opened before an upgrade link there
+    path("pay/again", views.page),  # pages that were opened before an upgrade link to it
     path("pay/split", split.split, name="pay_split"),
     path("pay/card", card.card, name="pay_card"),
     path("pay/paid", card.paid, name="pay_paid"),
@@ -30,7 +30,7 @@ urlpatterns = [
     path("pay/cancel-share", acts.cancel_share, name="pay_cancel_share"),
     path("pay/rename-share", acts.rename, name="pay_rename_share"),
     path("pay/ask-again", acts.ask_again, name="pay_ask_again"),
-    path("pay/text-share", acts.send_link, name="pay_send_link"),  # open pages post there during an upgrade
+    path("pay/text-share", acts.send_link, name="pay_send_link"),  # open pages post to it during an upgrade
     path("pay/remind", acts.remind, name="pay_remind"),
     path("pay/cancel", views.cancel, name="pay_cancel"),
     path("pay/language", language.choose, name="pay_language"),

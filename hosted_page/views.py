@@ -1,4 +1,7 @@
-"""The pages of an order. One address shows what is true now; each POST answers 303 (rule pay.honest_page)."""
+"""The pages of an order.
+
+One address shows the current state, and each POST answers 303 (rule pay.honest_page).
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,9 +30,12 @@ from payments.models import Merchant
 
 @dataclass(frozen=True)
 class Refused:
-    """What was sent from the status page and refused: a tick of the opt-in box, a number for a share's link.
+    """The errors of a refused form on the status page.
 
-    `act` says why something else was not done with a share, `receipt` why its link was not texted.
+    - `tick`: the errors of a tick of the opt-in box
+    - `number`: why a share's link was not texted
+    - `act`: why another act on a share was refused
+    - `receipt`: why the receipt's link was not texted
     """
 
     tick: dict[str, str] = field(default_factory=dict)
@@ -46,17 +52,17 @@ ACTS = (
     "ask_again",
     "send_link",
     "remind",
-)  # the addresses that the bill knows
+)  # the steps whose addresses the bill's page needs
 
 
 @for_page
 def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show the next step, or what became of the money."""
+    """Show the next step of the payment, or the status of the order."""
     return show_page(request, target)
 
 
 def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
-    """Show what is true of the order; with what was `refused`, if anything was."""
+    """Show the next step or the current state of the order, with the error of a `refused` form."""
     signed_in = is_lead(request, target)
     found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=signed_in)
     if found is None:
@@ -71,9 +77,9 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
 def _shown(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> HttpResponse:
-    """Show the lead what is true: the bill of a split order once it is paid, else the status page.
+    """Show the lead the bill of a split order once it is paid, otherwise the status page.
 
-    An order that was captured after it had been read as held, and before its shares were read, is looked at anew.
+    If the order was read as held, but was captured before its shares were read, the page is loaded again.
     """
     if found.state == "confirmed" and target.checkout.has_mates:
         return _bill(request, target, found, refused)
@@ -90,7 +96,7 @@ def _to_others(request: HttpRequest, target: PaymentTarget, found: of_order.Page
 
 
 def _around(request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus) -> dict[str, Any]:
-    """Return the ways out of the page of an order that is paid, or ended, and when its reader's sign-in ends."""
+    """Return the link back to the shop and the notice of the sign-in's end."""
     return {
         "return_url_path": _way_out(target.checkout, found),
         "cancel_url_path": "",
@@ -101,7 +107,7 @@ def _around(request: HttpRequest, target: PaymentTarget, found: of_order.PageSta
 def _bill(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> HttpResponse:
-    """Show the bill; a page on which the order was still held loads anew, since this is another one."""
+    """Show the bill. A page that still shows the order as held reloads, because the bill is another page."""
     shown = bill.of(target.checkout, wrong=refused.number)
     if shown is None or rendering.wants_part(request):
         return HttpResponseClientRefresh()
@@ -119,21 +125,24 @@ def _bill(
 def of_receipt(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> dict[str, Any]:
-    """Return the receipt and its text; while the page looks each second, nothing is offered on it."""
+    """Return the receipt, and the offer to text its link. A page that polls each second offers no text."""
     is_offered = found.receipt is not None and not found.live
     text = receipt_sms.on(request, target, refused.receipt) if is_offered else None
     return {"receipt": found.receipt, "refund": found.refund, "receipt_sms": text}
 
 
 def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
-    """Return what the part of the bill's page reads that is kept true."""
+    """Return the context of the live part of the bill's page."""
     is_shared = shown.is_asking and not shown.disputed
     shared = one_link.of(target.checkout, shown.shares) if is_shared else None
     return {"bill": shown, "one_link": shared, **{f"{step}_action": target.address(step) for step in ACTS}}
 
 
 def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show the next step. Those after the sign-in have addresses of their own, to which the browser can go back."""
+    """Show the next step.
+
+    The steps after the sign-in have their own addresses, so that the browser can go back.
+    """
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None:
         return sign_in.show(request, target)
@@ -145,7 +154,7 @@ def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def _of_lead(
     request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
 ) -> dict[str, Any]:
-    """Return what the lead is shown too: the opt-in box once it is paid."""
+    """Return the lead's own part of the page: the receipt, and the opt-in box once the order is paid."""
     return {
         "bill_action": "",  # the whole page is live
         **of_receipt(request, target, found, refused),
@@ -154,7 +163,10 @@ def _of_lead(
 
 
 def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
-    """Return the order's own address back to the shop, "" while the money is on its way. Rule pay.return."""
+    """Return the order's address back to the shop, "" while the payment's outcome is open.
+
+    Rule pay.return.
+    """
     if found.live and found.state not in ("refunding", "releasing"):
         return ""
     paid = checkout.captured_at is not None or checkout.status == Status.AUTHORIZED
@@ -162,7 +174,7 @@ def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
 
 
 def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that somebody else has signed in since: there is one lead at a time."""
+    """Say that another person has signed in since, because an order has only one lead at a time."""
     after, nothing = _("They signed in on this order after you."), of_order.nothing_paid(target.checkout)
     words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
@@ -177,7 +189,7 @@ def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign the person out. After "Not you?" the next page asks for another number."""
+    """Sign the person out. After "Not you?", the next page asks for another number."""
     is_other = "other" in request.POST and target.is_payable
     response = HttpResponseRedirect(sign_in.change_url(target) if is_other else target.address(), status=303)
     payer.sign_out(request, response, target.subject)
@@ -186,7 +198,7 @@ def leave(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that nothing was saved, because the lead is not signed in here, or no longer."""
+    """Say that no change was saved, because the lead is not signed in here."""
     link = {"href": target.address(), "label": _("Go to your order")}
     if target.is_of_payer_alone:
         link = {"href": target.way_back(), "label": _("Sign in again")}
@@ -196,7 +208,7 @@ def signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Take the lead's tick of the merchant's box."""
+    """Save the lead's tick of the merchant's marketing box."""
     if target.checkout.captured_at is None:
         return target.go()
     if not is_lead(request, target):
@@ -207,7 +219,7 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Text the receipt's link to the lead who asks for it."""
+    """Text the receipt's link to the lead."""
     if not is_lead(request, target):
         return signed_out(request, target)
     refused = receipt_sms.ask(target, address.of(request))
@@ -215,26 +227,26 @@ def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
-    """Whether the order's lead is signed in in this browser."""
+    """Return whether the order's lead is signed in in this browser."""
     lead = target.checkout.lead_id
     return lead is not None and payer.customer_of(request, target.subject) == lead
 
 
 @for_form
 def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Redirect to the shop; the order stays payable until it expires."""
+    """Redirect to the shop. The order stays payable until it expires."""
     return HttpResponseRedirect(target.checkout.cancel_url, status=303)
 
 
 @require_safe
 def brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """Return the tokens in a merchant's colour as a style sheet; a new colour or new tokens get a new address."""
+    """Return the style sheet with a merchant's colour. A new colour or new tokens get a new address."""
     return _sheet(request, get_object_or_404(Merchant, pk=merchant_uuid).brand_colour)
 
 
 @require_safe
 def colour_css(request: HttpRequest, colour: str) -> HttpResponse:
-    """Return the tokens in a colour that nobody has saved yet, such as "A61C59"."""
+    """Return the style sheet for a colour that is not saved yet, such as "A61C59"."""
     if not brand.is_colour(f"#{colour}"):
         raise Http404
     return _sheet(request, f"#{colour}")
@@ -242,6 +254,7 @@ def colour_css(request: HttpRequest, colour: str) -> HttpResponse:
 
 def _sheet(request: HttpRequest, colour: str) -> HttpResponse:
     response = HttpResponse(brand.sheet(colour), content_type="text/css; charset=utf-8")
-    if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:  # a page of another release may ask for its own
+    # A page of another release can request another version, which this answer is not: do not cache that.
+    if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:
         patch_cache_control(response, public=True, max_age=31_536_000, immutable=True)
     return response

@@ -1,4 +1,4 @@
-"""Writes alerts.yml and dashboard.json anew: `python -m config.monitoring`."""
+"""Writes alerts.yml and dashboard.json: `python -m config.monitoring`."""
 
 from pathlib import Path
 

@@ -1,34 +1,37 @@
-"""The alerts, in one table of which alerts.yml is made. docs/operate.md says what to do about each.
+"""The table of alerts from which alerts.yml is generated. docs/operate.md says what to do about each alert.
 
-Every time in it passes through a Pace, so that a test can let all of them pass faster.
+A Pace converts every time in the table, so that a test can make all times shorter.
 """
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-PAGE, TICKET = "page", "ticket"  # wakes somebody; or waits until they work
+PAGE, TICKET = "page", "ticket"  # wakes a person; waits for working hours
 RUNBOOKS = "docs/operate.md"
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast the rules' times pass: with 0.05, what wants a minute is true after three seconds."""
+    """The factor for all times in the rules: with 0.05, a condition of one minute is met after 3 s."""
 
     factor: float = 1.0
 
     def seconds(self, number: float) -> str:
-        """Return so many seconds as a number in an expression."""
+        """Return a number of seconds as an expression contains it."""
         return f"{number * self.factor:g}"
 
     def span(self, number: float) -> str:
-        """Return so many seconds as Prometheus writes a span of time."""
+        """Return a number of seconds as a duration in Prometheus's syntax."""
         return f"{round(number * self.factor * 1000)}ms" if self.factor < 1 else f"{number:g}s"
 
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert: once its expression has been true for `lasts` seconds, it fires and says one sentence."""
+    """An alert with a summary of one sentence.
+
+    It fires once its expression has been true for `lasts` seconds.
+    """
 
     name: str
     severity: str
@@ -96,7 +99,7 @@ ALERTS = (
         PAGE,
         60,
         "Payers or captures find no slot at the provider in two seconds, and are told to come again.",
-        # Any stranger can use up the slots of passwords: that is no reason to page anyone.
+        # Any stranger can use up the slots of passwords. That is no reason to wake a person.
         lambda pace: (
             f'sum by (bulkhead) (rate(checkout_slots_refused_total{{bulkhead!="passwords"}}[{pace.span(120)}])) > 0'
         ),
@@ -193,7 +196,7 @@ ALERTS = (
 
 
 def rules(pace: Pace = Pace()) -> str:
-    """Return the rules as Prometheus reads them."""
+    """Return the text of the rules file for Prometheus."""
     lines = [
         "# Made of config/monitoring/alerts.py by `make monitoring`.",
         "groups:",

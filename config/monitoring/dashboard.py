@@ -1,11 +1,14 @@
-"""The dashboard, in one table of which dashboard.json is made: what an operator looks at first stands at the top."""
+"""The table of panels from which dashboard.json is generated.
+
+The panels that an operator needs first are at the top.
+"""
 
 import json
 from typing import Any, NamedTuple
 
 
 class Panel(NamedTuple):
-    """A panel: its title, the unit of its axis, and its lines, by the words beside each."""
+    """A panel: its title, the unit of its axis, and its queries by their legends."""
 
     title: str
     unit: str
@@ -97,7 +100,7 @@ WIDTH, HEIGHT = 12, 8  # Grafana's grid has 24 columns
 
 
 def dashboard() -> str:
-    """Return the dashboard as Grafana imports it."""
+    """Return the dashboard as JSON that Grafana can import."""
     shown = {
         "title": "Merchant Checkout Service",
         "uid": "merchant-checkout",

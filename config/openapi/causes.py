@@ -1,13 +1,13 @@
-"""Why each error code is answered, and what to do then: what its place on the documentation page says.
+"""The cause and the remedy of each error code, for the documentation page.
 
-The code's status and message stand in config/errors.py; its example is a recorded answer.
+The code's status and message are in config/errors.py. Its example is a recorded answer.
 """
 
 from typing import NamedTuple
 
 
 class Cause(NamedTuple):
-    """What has led to a code, and the remedy; both as CommonMark."""
+    """The cause of an error code and its remedy, both as CommonMark."""
 
     words: str
     remedy: str

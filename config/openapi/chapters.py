@@ -1,4 +1,4 @@
-"""The documentation's chapters: parts and sections of its texts, and what stands in some of them beside the text."""
+"""The documentation's chapters: its parts and sections, and the templates that follow some sections."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from config.openapi import guide, page_text
 
-# What follows the text of a section, by its anchor: a template.
+# The template that follows a section's text, by the section's anchor.
 BESIDE = {
     "quick-start": "docs/_quick_start.html",
     "receivers": "docs/_receivers.html",
@@ -22,7 +22,7 @@ _RECIPE = re.compile(r" \(\[recipe\]\(#recipe-[\w-]+\)\)")
 
 
 class Section(NamedTuple):
-    """A section of a text, and the template of what follows it, "" if nothing does."""
+    """A section of a text, and the template that follows it, "" if there is none."""
 
     anchor: str
     title: str
@@ -38,14 +38,17 @@ class Part(NamedTuple):
 
 
 def text(document: dict[str, Any]) -> str:
-    """Return the document's own text, how to test where there is a sandbox, and how to go live."""
+    """Return the document's description, and the chapters on testing and going live.
+
+    The chapter on testing is left out if there is no sandbox.
+    """
     testing, live = (Path(__file__).with_name(name).read_text() for name in ("testing.md", "live.md"))
     beyond = f"{testing}\n{live}" if settings.SANDBOX else _RECIPE.sub("", live)
     return f"{document['info']['description']}\n{guide.filled_in(beyond, document)}"
 
 
 def parts(text: str) -> list[Part]:
-    """Return the parts of a text: a line with one # begins a part, one with two a section."""
+    """Split a text into parts. A line that begins with # starts a part, a line with ## starts a section."""
     return [
         Part(title, [_section(section) for section in re.split(r"^## ", body, flags=re.M)[1:]])
         for title, body in (part.split("\n", 1) for part in re.split(r"^# ", text, flags=re.M)[1:])

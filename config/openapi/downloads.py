@@ -1,4 +1,4 @@
-"""What the documentation offers to download: quick starts, receivers, vectors, the listener; each a file of ours."""
+"""The files that the documentation offers for download: quick starts, receivers, vectors, the listener."""
 
 import functools
 import re
@@ -43,7 +43,7 @@ _CATCHES_UP = re.compile(
 
 
 class Program(NamedTuple):
-    """A program in a language: its file's name, what is typed to get and run it, and its text."""
+    """A program in one language: its file name, the commands that fetch and run it, and its code."""
 
     language: str
     name: str
@@ -52,17 +52,17 @@ class Program(NamedTuple):
 
 
 def quick_starts() -> list[Program]:
-    """Return the quick starts in the languages' order."""
+    """Return the quick starts in the order of the languages."""
     return _programs("quickstart", RUN_BY)
 
 
 def receiving() -> list[Program]:
-    """Return the receivers in the languages' order."""
+    """Return the receivers in the order of the languages."""
     return _programs("receiver", SERVED_BY)
 
 
 def catching_up() -> list[Program]:
-    """Return of each receiver the function that catches up with what no delivery told."""
+    """Return the part of each receiver that fetches the events that no delivery has brought."""
     return [
         program._replace(code=found.group())
         for program in receiving()
@@ -83,7 +83,7 @@ def _typed(name: str, run_by: str) -> str:
 
 
 def vectors() -> int:
-    """Return how many signed requests the vectors hold."""
+    """Return the number of signed requests in the test vectors."""
     told = orjson.loads(FILES["vectors.json"].read_bytes())
     return len(told["x_service_signature"]) + len(told["standard_webhooks"])
 
@@ -93,9 +93,9 @@ def _content(name: str) -> bytes:
     return FILES[name].read_bytes()
 
 
-@csrf_exempt  # a stranger's POST to no file gets the same answer as a GET
+@csrf_exempt  # otherwise a POST to an unknown file would get 403, and a GET 404
 def download(request: HttpRequest, name: str) -> HttpResponse:
-    """GET /api/docs/<name>: a file as it is (rules docs.downloads, listen.file)."""
+    """Serve a file unchanged at GET /api/docs/<name> (rules docs.downloads, listen.file)."""
     return _file(request, name) if name in FILES else errors.json_answer("not_found")
 
 

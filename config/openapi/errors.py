@@ -1,4 +1,4 @@
-"""The error table in the API's document: the envelope, its codes, and what each operation can answer."""
+"""The error table in the API's document: the envelope, its codes, and those that each operation returns."""
 
 from collections.abc import Collection, Iterable
 from itertools import groupby
@@ -13,7 +13,7 @@ ANY = (*ALL, "service_unavailable")
 ANYWHERE = (
     "not_found",
     "method_not_allowed",
-)  # the answers of no operation: the address or the method is none
+)  # no operation returns them, because no address or no method matches
 WITH_BODY = ("invalid_json", "request_timeout", "payload_too_large", "unsupported_media_type")
 WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)
@@ -22,14 +22,14 @@ WITH_KEY = ("invalid_header", "idempotency_key_reused", "idempotency_in_progress
 
 
 def by_code() -> Schema:
-    """Return an example body per code."""
+    """Return an example body for each code."""
     return {
         code: {"summary": row.message, "value": examples.error(code)} for code, row in errors.ERRORS.items()
     }
 
 
 def responses(codes: Collection[str]) -> Schema:
-    """Return the responses, by status, that answer with these codes."""
+    """Return the responses for these codes, by status."""
     rows = [(str(errors.ERRORS[code].status), code) for code in errors.ERRORS if code in codes]
     grouped = groupby(sorted(rows, key=lambda row: row[0]), key=lambda row: row[0])
     return {status: _response([code for _, code in found]) for status, found in grouped}

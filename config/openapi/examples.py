@@ -1,6 +1,7 @@
-"""Examples for the API's document: a real run of the API, kept in examples.json.
+"""The examples in the API's document, recorded from a real run of the API in examples.json.
 
-tests/config/openapi/test_schema.py runs the same story again and compares; it says how to record it anew.
+tests/config/openapi/test_schema.py repeats the run and compares the results. It says how to record them
+again.
 """
 
 import functools
@@ -24,12 +25,12 @@ def _recorded() -> dict[str, Any]:
 
 
 def request(name: str) -> Any:
-    """Return the body that was sent to the named operation, None if there was none."""
+    """Return the body that was sent to the named operation, None if it had none."""
     return _recorded()["requests"].get(name)
 
 
 def answer(name: str, status: int) -> Any:
-    """Return the body that the named operation answered with this status, None if none is recorded."""
+    """Return the body of the named operation's answer with this status, None if none is recorded."""
     return _recorded()["answers"].get(f"{name} {status}")
 
 
@@ -39,7 +40,7 @@ def event(name: str) -> Any:
 
 
 def error(code: str) -> Any:
-    """Return the error body for a code: the recorded one, else the table's row."""
+    """Return the error body for a code: the recorded body, or else one made from the error table."""
     body = _recorded()["errors"].get(code)
     if body is None:
         body = errors.envelope(code)

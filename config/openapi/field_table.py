@@ -1,7 +1,7 @@
-"""The table of the API's fields: the sentence, the type and the limits of each, said once.
+"""The table of the API's fields: the sentence, the type and the limits of each, in one place.
 
-A field that means or holds something else in one object has a row of its own, `Object.field`, which says what differs.
-Fields of requests have no type here: their serializers have it, also for fields that are returned as they were sent.
+If a field differs in one object, its row `Object.field` says how. Fields of requests have no type here,
+because their serializers have it. The same applies to fields that are returned as they were sent.
 """
 
 from typing import Any, NamedTuple
@@ -27,11 +27,11 @@ _LISTED = (
     "MarketingOptedIn",
     "Withheld",
     "Other",
-)  # what the feed of events has
+)  # the events that the feed lists
 
 
 class Field(NamedTuple):
-    """A sentence, and a type with limits, or the request whose field of the same name has them."""
+    """A sentence, and either a type with limits or the request whose field of the same name has them."""
 
     words: str = ""
     kind: Schema | None = None
@@ -39,12 +39,15 @@ class Field(NamedTuple):
 
 
 def words_on(thing: str, name: str) -> str:
-    """Return the sentence on a field of an object, or of "query"; "" if there is none."""
+    """Return the sentence about a field of an object, or about a parameter of "query"; "" if it has none."""
     return _row(f"{thing}.{name}").words or _row(name).words
 
 
 def described(thing: str, name: str, requests: Schema) -> Schema:
-    """Return the schema of a field that goes out, without its sentence; `requests` holds what comes in."""
+    """Return the schema of a response's field without its sentence.
+
+    `requests` holds the schemas of requests.
+    """
     own, general = _row(f"{thing}.{name}"), _row(name)
     for row in (own, general):
         if row.kind is not None:

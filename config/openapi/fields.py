@@ -1,4 +1,4 @@
-"""The schemas of our own serializer fields and of our authentication in the API's document."""
+"""The schemas of our serializer fields and of our authentication, for the API's document."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from config.lib import fields
 PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
 WRITTEN_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$"
 Schema = dict[str, Any]
-WRAPPED = "Response"  # ends the name of the object around what an answer holds
-# The objects whose fields are not known here, the merchant's own among them, by their names in the document: without
-# one, generators would number the classes that they make of them.
+WRAPPED = "Response"  # ends the names of the envelopes of responses
+# Objects with unknown fields, such as the merchant's own data, by their names in the document. If they had no
+# names, code generators would number the classes that they generate for them.
 FREE: Schema = {
     "Metadata": {
         "type": "object",
@@ -42,7 +42,10 @@ def refer(thing: str) -> Schema:
 
 
 def kind_of(field: Any) -> Schema | None:
-    """Return the schema of a serializer field of ours, without default and null; None for one of the library's."""
+    """Return the schema of one of our serializer fields, without default and null.
+
+    Returns None for a field of the library.
+    """
     match field:
         case Category():
             return {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"}
@@ -64,28 +67,29 @@ def kind_of(field: Any) -> Schema | None:
             return {"type": "boolean"}
         case fields.Uuid():
             return {"type": "string", "format": "uuid"}
-        case fields.Timestamp():  # as we read it, with any offset; `written_time` is what we write
+        # A received time can have any offset; `written_time` is for times that we send.
+        case fields.Timestamp():
             return {"type": "string", "format": "date-time"}
     return None
 
 
 def text(minimum: int, maximum: int) -> Schema:
-    """Return the schema of a text of so many characters."""
+    """Return the schema of a text of `minimum` to `maximum` characters."""
     return {"type": "string", "minLength": minimum, "maxLength": maximum, "pattern": PRINTABLE}
 
 
 def currency() -> Schema:
-    """Return the schema of a currency's code."""
+    """Return the schema of a currency code."""
     return {"type": "string", "pattern": "^[A-Z]{3}$"}
 
 
 def values(*known: str) -> Schema:
-    """Return the schema of a word that we write: one of those known today, to which others may be added."""
+    """Return the schema of a word that we send: one of the words known today. More words can be added."""
     return {"type": "string", "examples": [*known], "x-known-values": [*known]}
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
-    """Client credentials; each operation names the scope that its view requires."""
+    """The client credentials in the document. Each operation names the scope that its view requires."""
 
     target_class = "config.merchant_api.BearerAuthentication"
     name = "oauth2"
@@ -103,5 +107,5 @@ class BearerScheme(OpenApiAuthenticationExtension):
 
 
 def written_time() -> Schema:
-    """Return the schema of a timestamp as we write it: UTC, with exactly three decimals."""
+    """Return the schema of a timestamp that we send: UTC, with exactly three decimals."""
     return {"type": "string", "format": "date-time", "pattern": WRITTEN_TIME}

@@ -1,4 +1,4 @@
-"""The front page (GET /): it leads merchants to portal and documentation and, on a developer's machine, to the shop."""
+"""The front page (GET /), with links to the portal, the documentation and, in a local run, the demo shop."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 
 class Person(NamedTuple):
-    """A line of the bill that the page draws; `left` is where its part of the bar begins, in per cent."""
+    """A person on the bill that the page draws. `left` is where their part of the bar begins, in per cent."""
 
     name: str
     look: str
@@ -29,7 +29,7 @@ PEOPLE = (
 
 
 class Place(NamedTuple):
-    """Where one goes on, in words."""
+    """A link to another part of the service, with its description."""
 
     address: str
     name: str
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 @require_safe
 def front(request: HttpRequest) -> HttpResponse:
-    """GET / (rule docs.front)."""
+    """Show the front page, GET / (rule docs.front)."""
     title = settings.SPECTACULAR_SETTINGS["TITLE"]
     context = {"title": title, "places": _places(), "people": PEOPLE, "write_to": _write_to()}
     response = render(request, "front.html", context)
@@ -47,7 +47,10 @@ def front(request: HttpRequest) -> HttpResponse:
 
 
 def _write_to() -> str:
-    """Return where a shop asks for an account; "" where that would tell strangers an operator's login."""
+    """Return the address at which a shop asks for an account.
+
+    Returns "" if the address is an operator's login, which strangers must not learn.
+    """
     return "" if settings.SUPPORT_EMAIL in settings.OPERATORS else settings.SUPPORT_EMAIL
 
 

@@ -1,4 +1,4 @@
-"""The document's prose: guide.md and generators.md with their tables filled in from the code."""
+"""The document's prose: guide.md and generators.md, with their tables filled in from the code."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -28,12 +28,12 @@ GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide
 
 
 def text(document: dict[str, Any]) -> str:
-    """Return the guide as CommonMark with tables; `document` holds the schemas."""
+    """Return the guide as CommonMark with tables. `document` holds the schemas."""
     return filled_in(GUIDE, document)
 
 
 def filled_in(text: str, document: dict[str, Any]) -> str:
-    """Return a text of the documentation with what the code says in the place of its placeholders."""
+    """Return a text of the documentation with its placeholders replaced by values from the code."""
     properties = document["components"]["schemas"]["Checkout"]["properties"]
     urgent, patient = retries.POLICY[EventType.AUTHORIZED], retries.POLICY[EventType.VOIDED]
     starts = [str(start) for start in getattr(urgent, "starts", ())[1:]]
@@ -74,7 +74,7 @@ def _moves(allowed: Mapping[tuple[Any, Any], str]) -> str:
 
 
 def _states(properties: dict[str, Any]) -> str:
-    """Return the table of the fields that not every state has (rule read.fields)."""
+    """Return the table of the fields that only some states have (rule read.fields)."""
     header = ("Field", *(f"`{status}`" for status in Status))
     rows = (
         (f"`{name}`", *(_presence(field["x-states"], status) for status in Status))
@@ -85,7 +85,7 @@ def _states(properties: dict[str, Any]) -> str:
 
 
 def _cards() -> str:
-    """Return the test cards, each with the recipe that uses it."""
+    """Return the table of test cards, each with the recipe that uses it."""
     rows = (
         (f"`{card.number}`", card.effect.capitalize(), f"[{recipe.title}](#{recipe.anchor})")
         for card in CARDS.values()
@@ -101,7 +101,7 @@ def _presence(carried: dict[str, list[str]], status: Status) -> str:
 
 
 def of_tag(name: str) -> str:
-    """Return what a group of calls is about, as CommonMark."""
+    """Return the description of a group of calls, as CommonMark."""
     if name != "Sandbox":
         return TAGS[name]
     cards = ((f"`{card.number}`", card.effect.capitalize()) for card in CARDS.values())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Brings webhook events to a server on your own machine while you build it. Python 3.9 or later, nothing to install.
+"""Brings webhook events to a server on your own machine while you build it. Needs only Python 3.9 or later.
 
     python3 listen.py --base-url https://sandbox.example --forward http://localhost:3000/webhooks
 
-It asks for new events each second, signs them with a secret of its own, which it prints, and posts them as real
-deliveries are posted. Your endpoint on the internet goes on getting its own. Rules listen.*
+It asks for new events each second and posts them in the same way as real deliveries. It prints the secret
+with which it signs them. Your endpoint on the internet still gets its own deliveries. Rules listen.*
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ TEST_ENVIRONMENTS = ("local", "sandbox")
 SECRET_PREFIX = "whsec_"
 POLL_SECONDS, LONGEST_PAUSE, PAGE = 1.0, 60.0, 200
 API_SECONDS, ATTEMPT_SECONDS = 10.0, 15.0
-SLOTS = 20  # how many attempts are under way at a time
+SLOTS = 20  # the most attempts at the same time
 MAX_ANSWER, MAX_READ = 16 * 1024, 16 * 1024 * 1024  # bytes of your server's answer, and of the API's
-# As real deliveries, in small: when the attempts of a hold start, and the gaps between those of anything else.
+# Like real deliveries, but shorter: when the attempts of a hold start, and the gaps between other attempts.
 URGENT, HOLD_SECONDS, MIN_GAP = "checkout.authorized", 120.0, 3.0
 URGENT_STARTS, PATIENT_GAPS = (0.0, 5.0, 25.0, 75.0), (5.0, 30.0, 120.0, 600.0)
 ENVIRONMENT = {
@@ -50,27 +50,27 @@ HTTP_ERRORS = (OSError, http.client.HTTPException)
 
 
 class Stop(Exception):
-    """Nothing can go on; the message says what to do."""
+    """The program cannot continue. The message says what to do."""
 
 
 class NoAnswer(Exception):
-    """The API could not be asked just now; it wants to be left alone for `pause` seconds."""
+    """The API did not answer. The next request should wait for `pause` seconds."""
 
     def __init__(self, why: str, pause: float = 0.0) -> None:
         super().__init__(why)
         self.pause = pause
 
 
-# What a delivery is signed with
+# Signatures
 
 
 def new_secret() -> str:
-    """Return a signing secret, as the service makes them."""
+    """Return a new signing secret in the service's format."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 def headers(secret: str, event: dict[str, Any], body: bytes, attempt: int, at: int) -> dict[str, str]:
-    """Return the headers of an attempt: ours, and those of the Standard Webhooks, by that standard's own rules."""
+    """Return the headers of an attempt: the service's own, and those of the Standard Webhooks."""
     key, message = base64.b64decode(secret[len(SECRET_PREFIX) :]), f"{at}.".encode() + body
     standard = hmac.new(key, f"{event['id']}.".encode() + message, "sha256").digest()
     return {
@@ -87,11 +87,11 @@ def headers(secret: str, event: dict[str, Any], body: bytes, attempt: int, at: i
     }
 
 
-# Where it may go
+# Addresses
 
 
 def split(name: str, url: str) -> urllib.parse.SplitResult:
-    """Return the parts of an address; raises Stop for one that parsers might read in different ways."""
+    """Return the parts of an address. Raises Stop for an address that parsers can read in different ways."""
     with contextlib.suppress(ValueError):
         parts = urllib.parse.urlsplit(url)
         is_plain = re.fullmatch(r"[!-\[\]-~]+", url) and parts.scheme in ("http", "https") and parts.hostname
@@ -101,17 +101,17 @@ def split(name: str, url: str) -> urllib.parse.SplitResult:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return whether a host is this machine, by its name or its address."""
+    """Return whether a host name or address is this machine."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host or "").is_loopback
     return host == "localhost"
 
 
 class Target:
-    """Your server, on this machine alone."""
+    """Your server, which must be on this machine."""
 
     def __init__(self, url: str) -> None:
-        """Raises Stop for any other machine."""
+        """Parse the address of the server. Raises Stop if it is not http on this machine."""
         parts = split("--forward", url)
         if parts.scheme != "http" or not is_loopback(parts.hostname):
             raise Stop("--forward must be http on this machine: localhost, 127.0.0.1 or [::1], nowhere else.")
@@ -119,10 +119,13 @@ class Target:
         self.path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def post(self, body: bytes, sent: dict[str, str]) -> int:
-        """Post once and return the status, a redirect's too; raises one of HTTP_ERRORS where none comes in time."""
+        """Post once and return the status. Does not follow redirects.
+
+        Raises one of HTTP_ERRORS if no status comes in time.
+        """
         connection = http.client.HTTPConnection(self.host, self.port)
         connection.sock = self._connected()
-        # However slowly the answer comes: a timeout of the socket begins anew with each byte.
+        # A timer, because a timeout of the socket starts again with each byte of a slow answer.
         ends_at = time.monotonic() + ATTEMPT_SECONDS
         ending = threading.Timer(ATTEMPT_SECONDS, end, [connection.sock])
         ending.daemon = True
@@ -142,7 +145,7 @@ class Target:
         raise TimeoutError
 
     def _connected(self) -> socket.socket:
-        """Return a connection to an address that was checked, not to a name that may lead elsewhere by then."""
+        """Return a connection to an address that was checked. The name can lead elsewhere by then."""
         failed = OSError("no address")
         for family, kind, _, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
             if not is_loopback(str(address[0])):
@@ -159,7 +162,7 @@ class Target:
 
 
 def end(connection: socket.socket) -> None:
-    """End a connection at which somebody else waits."""
+    """End a connection on which another thread waits."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 
@@ -168,17 +171,17 @@ def end(connection: socket.socket) -> None:
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows none: secrets and tokens go where they were meant to."""
+    """A handler that follows no redirects, so that secrets and tokens reach only the intended address."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 class Api:
-    """The service's API, asked with a token that is renewed in time."""
+    """A client of the service's API. It renews its token in time."""
 
     def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
-        """Raises Stop for an address to which a secret would go in the clear."""
+        """Keep the credentials. Raises Stop for an address to which they would be sent unencrypted."""
         parts = split("--base-url", base_url)
         is_here = is_loopback(parts.hostname)
         if parts.scheme != "https" and not is_here:
@@ -190,17 +193,17 @@ class Api:
             "client_secret": client_secret,
         }
         self._token, self._renew_at = "", 0.0
-        self._ahead = 0.0  # how many seconds the service's clock is before this one
+        self._ahead = 0.0  # seconds by which the service's clock is ahead of this one
         self._opener = urllib.request.build_opener(
             NoRedirects(), *([urllib.request.ProxyHandler({})] if is_here else [])
         )
 
     def now(self) -> float:
-        """Return the service's unix time."""
+        """Return the service's Unix time."""
         return time.time() + self._ahead
 
     def environment(self) -> str:
-        """Return what the service says it is. Raises Stop in production, before any secret has been sent there."""
+        """Return the service's environment. Raises Stop in production, before any secret is sent there."""
         try:
             told = str(self._ask("/api/schema")["info"]["x-environment"])
         except (urllib.error.HTTPError, KeyError, TypeError):
@@ -210,7 +213,7 @@ class Api:
         return told
 
     def events(self, **query: str) -> dict[str, Any]:
-        """Return a page of the feed. Raises Stop, NoAnswer."""
+        """Return a page of the event feed. Raises Stop or NoAnswer."""
         path = f"/api/merchant/v1/events?{urllib.parse.urlencode(query)}"
         for tries_left in (1, 0):
             try:
@@ -234,10 +237,13 @@ class Api:
         return self._token
 
     def _ask(self, path: str, body: dict[str, str] | None = None, **more: str) -> Any:
-        """Return what is answered. Raises HTTPError if it is refused, NoAnswer where asking again may help."""
+        """Return the answer to a request.
+
+        Raises HTTPError for a refusal, NoAnswer if another try can help.
+        """
         sent = None if body is None else json.dumps(body).encode()
         given = {"Content-Type": "application/json", "User-Agent": "listen.py", **more}
-        asked = urllib.request.Request(self.base_url + path, sent, given)  # noqa: S310 - `split` lets http alone pass
+        asked = urllib.request.Request(self.base_url + path, sent, given)  # noqa: S310 - `split` allows only http
         try:
             with self._opener.open(asked, timeout=API_SECONDS) as answer:
                 if answer.headers["Date"]:
@@ -252,7 +258,7 @@ class Api:
 
 
 def check_scopes(given: str) -> None:
-    """Raise Stop for a client that may do more, since its secret lies on a laptop, or less."""
+    """Raise Stop if the client lacks the scope, or has more scopes, because its secret is on a laptop."""
     more = sorted({*given.split()} - {SCOPE})
     remedy = f"Make one in the portal, under Keys, that has {SCOPE} alone."
     if more:
@@ -262,13 +268,13 @@ def check_scopes(given: str) -> None:
 
 
 def pause_of(refused: urllib.error.HTTPError) -> float:
-    """Return the seconds of Retry-After, a minute at most."""
+    """Return the seconds of Retry-After, at most a minute."""
     asked = refused.headers.get("Retry-After", "0")
     return min(float(asked), LONGEST_PAUSE) if asked.isdecimal() else 0.0
 
 
 def said_by(refused: urllib.error.HTTPError) -> str:
-    """Return what a refusal says, else its status."""
+    """Return the message of a refusal, or else its status."""
     with contextlib.suppress(*HTTP_ERRORS, ValueError, KeyError, TypeError):
         told = json.loads(refused.read(MAX_ANSWER))
         error = told["error"]
@@ -277,7 +283,7 @@ def said_by(refused: urllib.error.HTTPError) -> str:
 
 
 def in_words(error: BaseException) -> str:
-    """Return why there was no answer."""
+    """Return the reason why there was no answer."""
     why = getattr(error, "reason", error)
     if isinstance(why, TimeoutError):
         return "timed out"
@@ -288,7 +294,7 @@ def in_words(error: BaseException) -> str:
 
 
 class Delivery(NamedTuple):
-    """An event on its way to your server; all times are those of `time.monotonic`."""
+    """An event on its way to your server. All times are times of `time.monotonic`."""
 
     event: dict[str, Any]
     came_at: float
@@ -298,7 +304,7 @@ class Delivery(NamedTuple):
 
 
 def arrived(event: dict[str, Any], service_time: float) -> Delivery:
-    """Return the delivery of an event that has just been listed."""
+    """Return the delivery of an event that was just listed."""
     now, ends_at = time.monotonic(), float("inf")
     if event["type"] == URGENT:
         happened = calendar.timegm(time.strptime(event["created_at"][:19], "%Y-%m-%dT%H:%M:%S"))
@@ -307,7 +313,7 @@ def arrived(event: dict[str, Any], service_time: float) -> Delivery:
 
 
 def after_failure(delivery: Delivery, status: int | None, now: float) -> Delivery | None:
-    """Return the delivery as it goes on after a failure, None if that was its end: the service's policy in small."""
+    """Return the next attempt after a failure, None if there is none: the service's policy in short."""
     if delivery.event["type"] == URGENT:
         may_change = status is None or status in (408, 429) or 500 <= status < 600
         if not may_change or delivery.attempt >= len(URGENT_STARTS):
@@ -323,7 +329,7 @@ def after_failure(delivery: Delivery, status: int | None, now: float) -> Deliver
 
 
 class Forwarding:
-    """Sends what is due, some of it at a time, and shows each answer."""
+    """Sends due events, several at a time, and prints each answer."""
 
     def __init__(self, target: Target, secret: str) -> None:
         self._target, self._secret = target, secret
@@ -386,11 +392,11 @@ def say(words: str) -> None:
         print(time.strftime("%H:%M:%S"), words.encode("ascii", "replace").decode(), flush=True)
 
 
-# All together
+# The program
 
 
 def listen(api: Api, forwarding: Forwarding, **query: str) -> None:
-    """Ask for events each second, for ever. Raises Stop."""
+    """Ask for new events each second, without end. Raises Stop."""
     while True:
         page = patiently(api.events, **query, limit=str(PAGE))
         for listed in page["events"]:
@@ -401,7 +407,7 @@ def listen(api: Api, forwarding: Forwarding, **query: str) -> None:
 
 
 def patiently(ask: Any, **query: str) -> Any:
-    """Return what is answered, however long that takes, and say once that it takes long."""
+    """Repeat a call until it is answered. Print when the API stops answering, and when it answers again."""
     pause = 0.0
     while True:
         try:
@@ -418,7 +424,7 @@ def patiently(ask: Any, **query: str) -> Any:
 
 
 def arguments() -> argparse.Namespace:
-    """Return what is said on the command line, or in the environment."""
+    """Return the arguments of the command line or of the environment."""
     parser = argparse.ArgumentParser(description="Brings webhook events to a server on your own machine.")
     for name, (variable, meaning) in ENVIRONMENT.items():
         known = os.environ.get(variable)
@@ -430,11 +436,11 @@ def arguments() -> argparse.Namespace:
 
 
 def run(given: argparse.Namespace) -> None:
-    """Check everything, say where it goes and with which secret, and listen. Raises Stop."""
+    """Check the arguments, print the addresses and the signing secret, and listen. Raises Stop."""
     target, api = Target(given.forward), Api(given.base_url, given.client_id, given.client_secret)
     environment = patiently(api.environment)
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(api.now()))
-    patiently(api.events, limit="1")  # a wrong client is told before anything is promised
+    patiently(api.events, limit="1")  # finds a wrong client before the program says that it listens
     secret = new_secret()
     say(f"Listening to {api.base_url} ({environment}), forwarding to {given.forward}. Ctrl-C ends it.")
     say(f"Signing secret: {secret}")
@@ -442,7 +448,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    """Return the exit code: 0 after Ctrl-C, 2 where nothing can go on."""
+    """Return the exit code: 0 after Ctrl-C, 2 if the program cannot continue."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run(arguments())
@@ -450,7 +456,7 @@ def main() -> int:
         print(stopped, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        _saying.acquire(timeout=1)  # nothing is said after this
+        _saying.acquire(timeout=1)  # no thread prints after this
         print("\nNo longer listening.", flush=True)
     return 0
 

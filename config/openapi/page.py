@@ -1,4 +1,4 @@
-"""The documentation page: the API's document, made readable (GET /api/docs)."""
+"""The documentation page (GET /api/docs), which shows the API's document to people."""
 
 import functools
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ WIDE = (
 
 
 class Shown(NamedTuple):
-    """A 2xx answer: its status, sentence, object and example."""
+    """A 2xx answer: its status, description, object and example."""
 
     status: str
     text: SafeString
@@ -35,7 +35,7 @@ class Shown(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An endpoint, or an event. `codes` are its error codes by status."""
+    """An endpoint or an event. `codes` are its error codes by status."""
 
     anchor: str
     title: str
@@ -60,7 +60,10 @@ class Group(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A row of the error table, why, what to do, and the calls that can answer it: `calls`, or what `wide` says."""
+    """A row of the error table with its cause and remedy.
+
+    `calls` or `wide` says which calls can return it.
+    """
 
     code: str
     status: int
@@ -74,7 +77,10 @@ class Refusal(NamedTuple):
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """GET /api/docs, with the client id of whoever is signed in to the portal (rule docs.own_key)."""
+    """Show the documentation, GET /api/docs.
+
+    If a portal user is signed in, the page shows their client id (rule docs.own_key).
+    """
     who = reader.of(request)
     response = HttpResponse(reader.filled_in(_html(who is not None), who))
     response["Cache-Control"] = "private, no-store" if who else "public, max-age=300"
@@ -84,7 +90,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @functools.cache
 def _html(is_known: bool) -> str:
-    """Return the page, as a stranger reads it or as it is for somebody whose names are still to be filled in."""
+    """Return the page for a stranger or, if `is_known`, with placeholders for a reader's names."""
     return render_to_string("docs.html", _context() | {"is_known": is_known})
 
 
@@ -158,7 +164,7 @@ def _example(media: Schema) -> str:
 
 
 def _codes(operation: Schema) -> dict[str, list[str]]:
-    """Return the call's own error codes by status; the error table tells of the wide ones."""
+    """Return the call's own error codes by status. The error table names the codes that many calls share."""
     found = {
         status: answer.get("content", {}).get("application/json", {}).get("examples", {})
         for status, answer in operation["responses"].items()

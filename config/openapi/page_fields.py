@@ -1,4 +1,4 @@
-"""The fields of the API's document as rows: name, kind, sentence."""
+"""The fields of the API's document as rows: name, type and description."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mai
 
 
 class Row(NamedTuple):
-    """A field. `thing` names the object that it holds; `by_state` says that only some states have it."""
+    """A field. `thing` names the object in it. If `by_state`, only some states have the field."""
 
     name: str
     kind: str
@@ -23,14 +23,14 @@ class Row(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """An object that answers hold."""
+    """An object in a response."""
 
     name: str
     rows: list[Row]
 
 
 def rows(document: Schema, schema: Schema, within: str = "") -> list[Row]:
-    """Return the fields of a request or event, those of objects inside as `items[].name`."""
+    """Return the fields of a request or event. Fields of nested objects are named `items[].name`."""
     found = []
     schema = _resolved(document, schema)
     for name, field in schema.get("properties", {}).items():
@@ -55,7 +55,7 @@ def parameters(document: Schema, operation: Schema) -> list[Row]:
 
 
 def things(document: Schema) -> list[Thing]:
-    """Return the objects that answers hold, in order of appearance."""
+    """Return the objects in responses, in order of appearance."""
     names: list[str] = []
     for methods in document["paths"].values():
         for operation in methods.values():
@@ -67,7 +67,7 @@ def things(document: Schema) -> list[Thing]:
 
 
 def thing_of(media: Schema) -> str:
-    """Return the name of the object under `data`, or at the top where there is no `data`."""
+    """Return the name of the object under `data`, or at the top if there is no `data`."""
     return _name(media.get("schema", {}))
 
 
@@ -144,7 +144,7 @@ def _span(low: int | None, high: int) -> str:
 
 
 def _name(schema: Schema) -> str:
-    """Return the name of the object that a field holds, also within its wrapper; "" if there is none."""
+    """Return the name of the object in a field, without the suffix of an envelope; "" if there is none."""
     held = schema["oneOf"][0] if "oneOf" in schema else schema  # the other one is null
     return str(held.get("$ref", "")).rpartition("/")[2].removesuffix(WRAPPED)
 

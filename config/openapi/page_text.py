@@ -1,4 +1,4 @@
-"""Text of the API's document as HTML."""
+"""Functions that turn text of the API's document into HTML."""
 
 import json as codec
 import re
@@ -11,22 +11,22 @@ from markdown_it.rules_core import StateCore
 
 from config.lib.web import units
 
-# Raw HTML in a text stays text.
 LANGUAGES = {"sh": "Shell", "python": "Python", "http": "HTTP", "json": "JSON"}
 _CODE = re.compile(r'<pre><code(?: class="language-(\w+)")?>(.*?)</code></pre>', re.DOTALL)
 _HEADING = re.compile(r"<h3>(.*?)</h3>")
 _APOSTROPHE = re.compile(r"(?<=\w)'(?!\w*')|^'(?=s\b)")
-FITS_A_LINE = 12  # letters of code that a phone has room for, also with letters of twice the size
+FITS_A_LINE = 12  # characters of code that fit on a phone's line, even at twice the size
+# Without `html`, raw HTML in a text stays text.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def typeset(words: str) -> str:
-    """Return running text with its apostrophes curled, and numbers beside their units."""
+    """Return running text with curled apostrophes, and with no line break between a number and its unit."""
     return units.whole(_APOSTROPHE.sub("’", words))
 
 
 def _typeset(state: StateCore) -> None:
-    """Typeset running text; code stays as it is typed, and on one line where it is short."""
+    """Typeset running text. Code stays as it is typed, and short code stays on one line."""
     for token in (child for block in state.tokens for child in block.children or ()):
         if token.type == "text":
             token.content = typeset(token.content)
@@ -38,17 +38,20 @@ _MARKDOWN.core.ruler.push("typeset", _typeset)
 
 
 def slug(title: str) -> str:
-    """Return a title as an anchor."""
+    """Return the anchor for a title."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def inline(text: str) -> SafeString:
-    """Return a sentence or two as HTML."""
+    """Return one or two sentences as HTML."""
     return SafeString(_MARKDOWN.renderInline(text))
 
 
 def block(text: str, title: str) -> SafeString:
-    """Return paragraphs, lists and tables as HTML; what is too wide scrolls by itself, also by keyboard."""
+    """Return paragraphs, lists and tables as HTML.
+
+    Wide parts can be scrolled separately, also by keyboard.
+    """
     html = _CODE.sub(_code, _MARKDOWN.render(text)).replace("</table>", "</table></div>")
     html = _HEADING.sub(lambda found: f'<h3 id="{slug(found[1])}">{found[1]}</h3>', html)
     opening = format_html('<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>', title)
@@ -56,16 +59,16 @@ def block(text: str, title: str) -> SafeString:
 
 
 def _code(found: re.Match[str]) -> str:
-    """Return a block of code under a line that says what it is, where there is room for a button."""
+    """Return a block of code under a bar that names its language and has room for a button."""
     title = LANGUAGES.get(found[1] or "", "")
     return f'<div class="code"><p class="code-bar">{title}</p><pre tabindex="0"><code>{found[2]}</code></pre></div>'
 
 
 def json(value: Any) -> str:
-    """Return a value as it is written in an example."""
+    """Return a value as JSON over several lines, as examples show it."""
     return codec.dumps(value, indent=2, ensure_ascii=False)
 
 
 def line(value: Any) -> str:
-    """Return a value as it is written within a line."""
+    """Return a value as JSON on one line."""
     return codec.dumps(value, ensure_ascii=False)

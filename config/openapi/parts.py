@@ -1,4 +1,4 @@
-"""The parts of the API's document outside the merchant API: headers, the OAuth endpoints, events."""
+"""The parts of the API's document outside the merchant API: headers, OAuth endpoints and events."""
 
 import re
 from typing import Any
@@ -50,7 +50,8 @@ SHAPES = {
     "ApiErrorDetail": "[param?] [message] [expected] [actual] [difference] [status] [available_actions] [dispute]"
     " [reason] [previous_secret_expires_at]",
     "TokenRequest": TOKEN_REQUEST,
-    "TokenForm": TOKEN_REQUEST,  # one name for two media types would make generators send the first as the second
+    # A second name, because with one name for both media types, generators would send JSON as a form.
+    "TokenForm": TOKEN_REQUEST,
     "Token": "access_token token_type expires_in scope",
     "TokenError": "error [error_description]",
     "RevocationRequest": REVOCATION_REQUEST,
@@ -209,7 +210,7 @@ def event_name(kind: EventType) -> str:
 
 
 def events() -> Schema:
-    """Return the schemas of all envelopes, and of any of them, told apart by `type`."""
+    """Return the schema of each envelope, and one of any envelope, with `type` as the discriminator."""
     names = {kind.value: event_name(kind) for kind in shapes.EVENT_DATA}
     mapping = {kind: f"#/components/schemas/{name}" for kind, name in names.items()}
     any_of_them = {
@@ -222,7 +223,7 @@ def events() -> Schema:
 
 
 def _withheld() -> Schema:
-    """Return the schema of what the feed has of an event whose personal data is withheld (rule events.personal)."""
+    """Return the schema of a listed event whose personal data is withheld (rule events.personal)."""
     envelope = _envelope(EventType.OPTED_IN)
     why = "Null without the scope `customers:read`, and once it was deleted, a week after its delivery ended."
     envelope["properties"]["data"] = {"type": "null", "description": why}
@@ -230,7 +231,7 @@ def _withheld() -> Schema:
 
 
 def _other() -> Schema:
-    """Return the schema of an event of a type that may be added, which today's clients read as this."""
+    """Return the schema that today's clients use for events of types that are added later."""
     known = [kind.value for kind in shapes.EVENT_DATA]
     envelope = _envelope(EventType.TEST) | {"description": "An event of a type that was added later."}
     kind = {"type": "string", "not": {"enum": known}, "description": "What happened: none of those above."}
@@ -264,7 +265,7 @@ def _header(name: str, text: str) -> Schema:
 
 
 def _envelope(kind: EventType) -> Schema:
-    """Return the schema of what is posted about an event of this type."""
+    """Return the schema of the body that is posted for an event of this type."""
     shape = shapes.EVENT_DATA[kind]
     envelope: Schema = {
         "id": {

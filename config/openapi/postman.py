@@ -15,7 +15,7 @@ from config.openapi import postman_purchase, schema
 Schema = dict[str, Any]
 FORMAT = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"
 JSON = "application/json"
-# What differs from one reader, or one run, to the next stands in variables.
+# Values that differ between readers or between runs are variables.
 FILLED = {
     "client_id": "{{client_id}}",
     "client_secret": "{{client_secret}}",
@@ -27,7 +27,7 @@ _IN_BRACES = re.compile(r"{(\w+)}")
 
 @require_safe
 def collection(request: HttpRequest) -> HttpResponse:
-    """GET /api/docs/postman.json."""
+    """Serve the collection at GET /api/docs/postman.json."""
     named = {"Content-Disposition": 'attachment; filename="checkout.postman_collection.json"'}
     headers = {"Cache-Control": "public, max-age=300"} | named
     return HttpResponse(_written(), content_type=JSON, headers=headers)
@@ -39,7 +39,7 @@ def _written() -> bytes:
 
 
 def made() -> Schema:
-    """Return the collection: in the sandbox a purchase that runs from top to bottom, then a folder for each tag."""
+    """Return the collection: in the sandbox first a complete purchase, then a folder for each tag."""
     document = schema.document()
     info = {"name": document["info"]["title"], "description": _about(), "schema": FORMAT}
     folders = [_folder(document, tag) for tag in document["tags"]]
@@ -56,7 +56,7 @@ def _about() -> str:
 
 
 def _auth() -> Schema:
-    """Return OAuth 2.0 by client credentials; what runs a collection without hands takes `access_token`."""
+    """Return the settings of OAuth 2.0 with client credentials. Automatic runs use `access_token`."""
     words = {
         "grant_type": "client_credentials",
         "accessTokenUrl": "{{base_url}}/oauth/token",
@@ -89,7 +89,7 @@ def _typed(key: str, value: str) -> Schema:
 
 def _folder(document: Schema, tag: Schema) -> Schema:
     items = [item for name, item in _requests(document).items() if _tag(document, name) == tag["name"]]
-    items.sort(key=lambda item: item["request"]["method"] == "DELETE")  # what ends something comes last
+    items.sort(key=lambda item: item["request"]["method"] == "DELETE")  # deletions come last
     return {"name": tag["name"], "description": tag["description"], "item": items}
 
 
@@ -104,7 +104,7 @@ def _operations(document: Schema) -> Iterator[tuple[str, str, Schema]]:
 
 
 def _requests(document: Schema) -> dict[str, Schema]:
-    """Return each call of the document as an item of the collection, by its name."""
+    """Return each call of the document as an item of the collection, by the call's name."""
     return {
         call["operationId"]: _item(document, path, method, call)
         for path, method, call in _operations(document)
@@ -137,7 +137,7 @@ def _parameters(document: Schema, call: Schema, place: str) -> list[Schema]:
 
 
 def _headers(document: Schema, call: Schema) -> list[Schema]:
-    """Return the optional headers, switched off but for a creation's key."""
+    """Return the optional headers. They are disabled, except the idempotency key of a create."""
     is_kept = call["operationId"] == "create_checkout"
     return [
         {
@@ -151,7 +151,7 @@ def _headers(document: Schema, call: Schema) -> list[Schema]:
 
 
 def _url(path: str, query: list[Schema]) -> Schema:
-    """Return the address, whose query parameters are switched off."""
+    """Return the address. Its query parameters are disabled."""
     named = _IN_BRACES.sub(r"{{\1}}", path)
     shown: Schema = {
         "raw": f"{{{{base_url}}}}{named}",
@@ -167,12 +167,12 @@ def _url(path: str, query: list[Schema]) -> Schema:
 
 
 def _filled(example: Any) -> Any:
-    """Return an example body in which variables stand for what differs."""
+    """Return an example body with variables for the values that differ."""
     return {name: FILLED.get(name, value) for name, value in example.items()}
 
 
 def _response(request: Schema, status: str, answer: Schema) -> Schema | None:
-    """Return a recorded answer as an example of the collection, None for what has none."""
+    """Return a recorded answer as an example of the collection, None if there is none."""
     media = answer.get("content", {}).get(JSON, {})
     if "example" not in media:
         return None

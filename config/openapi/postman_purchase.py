@@ -1,4 +1,4 @@
-"""The collection's purchase: from the token to the settled refund, each request with what it expects of its answer."""
+"""The collection's purchase, from the token to the settled refund. Each request checks its answer."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ STEPS = (
     ("sandbox_advance", 200, "refunded"),
     ("read_checkout", 200, "refunded"),
 )
-WAITED = "sandbox_advance"  # asked again until the provider has confirmed
+WAITED = "sandbox_advance"  # repeated until the provider has confirmed
 MAX_ASKED = 20
-# What later calls need of an answer is kept in the collection's variables.
+# Scripts that keep values of an answer, for later calls, in the collection's variables.
 KEPT = {
     "get_token": "if (pm.response.code === 200) "
     "pm.collectionVariables.set('access_token', pm.response.json().access_token)",
@@ -31,13 +31,13 @@ KEPT = {
 
 
 def folder(requests: Schema) -> Schema:
-    """Return the folder; `requests` holds every call by its name."""
+    """Return the folder. `requests` holds every call by its name."""
     items = [_step(requests[name], name, status, state) for name, status, state in STEPS]
     return {"name": TITLE, "description": ABOUT, "item": items}
 
 
 def kept_by(name: str) -> list[Schema]:
-    """Return the script that keeps what the named call has answered, if it is needed."""
+    """Return the script that keeps a value of the named call's answer, if later calls need it."""
     return [_script("test", [KEPT[name]])] if name in KEPT else []
 
 
@@ -53,7 +53,7 @@ def _step(item: Schema, name: str, status: int, state: str) -> Schema:
 
 
 def _asked_again(state: str, wanted: list[str]) -> list[str]:
-    """Return the lines that ask once more, a second later, until the checkout has this state."""
+    """Return the lines that repeat the request after a second, until the checkout has this state."""
     return [
         "const answer = pm.response.json()",
         "const asked = Number(pm.collectionVariables.get('asked') || 0) + 1",

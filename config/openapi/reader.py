@@ -1,4 +1,4 @@
-"""Who reads the documentation: somebody of a merchant, signed in to the portal, or a stranger."""
+"""The reader of the documentation: a merchant's team member who is signed in to the portal, or a stranger."""
 
 import re
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _SECRET = re.compile(r'(?<="client_secret": ")[^"]+')
 
 
 class Reader(NamedTuple):
-    """A merchant's name, and the client id and the name of its newest key."""
+    """A merchant's name, and the client id and name of its newest key."""
 
     merchant: str
     client_id: str
@@ -27,7 +27,10 @@ PLACEHOLDER = Reader("<MERCHANT>", CLIENT_ID, "<KEY>")
 
 
 def of(request: HttpRequest) -> Reader | None:
-    """Return who is signed in to the portal; None for a stranger, or without a key."""
+    """Return the reader who is signed in to the portal.
+
+    Returns None for a stranger, for a merchant without a key, and if a second factor must still be set up.
+    """
     if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
         return None
     membership = access.current(request)
@@ -43,7 +46,10 @@ def without_names(example: str) -> str:
 
 
 def filled_in(page: str, who: Reader | None) -> str:
-    """Return the page with the reader's names for its placeholders; what stays one leads to the keys."""
+    """Return the page with the reader's names in place of placeholders.
+
+    Placeholders that are left become links to the keys.
+    """
     for placeholder, value in zip(PLACEHOLDER, who, strict=True) if who else ():
         page = page.replace(escape(placeholder), escape(value))
     for left in (CLIENT_ID, CLIENT_SECRET):

@@ -1,6 +1,7 @@
-"""Recipes: how to bring about, in the sandbox, what a finished integration must survive. Tests follow each of them.
+"""Recipes that produce, in the sandbox, the situations that a finished integration must handle.
 
-Each begins with a new checkout. A step's facts are what its answer says, by their paths.
+Tests follow each recipe. Each begins with a new checkout. A step's facts are values in its answer, by their
+paths.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ _WEBHOOKS = "/api/merchant/v1/webhooks"
 
 
 class Call(NamedTuple):
-    """A call of the API that recipes name by a word; `anchor` is its place on the page."""
+    """A call of the API, which recipes name by one word. `anchor` is its place on the page."""
 
     method: str
     path: str
@@ -35,7 +36,7 @@ CALLS = {
 
 
 class Step(NamedTuple):
-    """A call and what it answers; one that `waits` is repeated until it does."""
+    """A call and its expected answer. A step that `waits` is repeated until it gets this answer."""
 
     call: str
     status: int
@@ -50,17 +51,20 @@ class Step(NamedTuple):
 
     @property
     def sent(self) -> str:
-        """Return the body as it is sent, "" if there is none."""
+        """Return the body as JSON, "" if there is none."""
         return page_text.line(self.body) if self.body else ""
 
     @property
     def told(self) -> str:
-        """Return the facts in words."""
+        """Return the expected facts as text."""
         return ", ".join(f"{name} {page_text.line(value)}" for name, value in self.facts.items())
 
 
 class Recipe(NamedTuple):
-    """What is tested, why it matters, and the steps; `card` is the test card that does it, "" if any will."""
+    """A situation, why it matters, and the steps.
+
+    `card` is the test card that causes the situation, "" if any card will do.
+    """
 
     anchor: str
     title: str

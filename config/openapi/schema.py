@@ -1,4 +1,4 @@
-"""The API's document, OpenAPI 3.1: made by drf-spectacular from the views, serializers and tables."""
+"""The API's document (OpenAPI 3.1), which drf-spectacular makes from the views, serializers and tables."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -49,7 +49,7 @@ _REFERENCE = re.compile(rb'"#/components/schemas/(\w+)"')
 
 
 class EndpointSchema(AutoSchema):
-    """Describes a view's method by its row in the tables, and by the serializers that the row names."""
+    """Describes a view's method by its row in the tables and by the serializers that the row names."""
 
     @property
     def _key(self) -> tuple[type[APIView], str]:
@@ -78,7 +78,7 @@ class EndpointSchema(AutoSchema):
         return self._endpoint.takes
 
     def get_response_serializers(self) -> None:
-        """Do nothing: `_get_response_bodies` reads the row instead."""
+        """Return None, because `_get_response_bodies` reads the row instead."""
 
     def get_serializer_name(self, serializer: Any, direction: str) -> str:
         return re.sub("In$", "Request", type(serializer).__name__)
@@ -124,7 +124,7 @@ class EndpointSchema(AutoSchema):
         return described | {"content": {"application/json": media}}
 
     def _codes(self) -> set[str]:
-        """Return the error codes that every call can answer, those that follow from its shape, and its own."""
+        """Return the error codes that every call can return, those that its shape implies, and its own."""
         endpoint = self._endpoint
         by_shape = {
             errors.WITH_BODY: self.method == "POST",
@@ -149,7 +149,7 @@ def described(endpoints: list[Any]) -> list[Any]:
 
 
 def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
-    """Add the OAuth endpoints, the webhooks, and a sentence on every field. Postprocessing hook."""
+    """Add the OAuth endpoints, the webhooks, and a description of every field. Postprocessing hook."""
     result["paths"] = parts.oauth_paths() | result["paths"]
     result["webhooks"] = parts.webhooks()
     components = generator.registry.build({})
@@ -167,7 +167,7 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
 
 
 def _wrappers(paths: Schema) -> Schema:
-    """Return the named objects around what answers hold: without a name generators would number it."""
+    """Return the named envelopes of responses. Without names, code generators would number them."""
     names = sorted(name for name in _named(paths) if name.endswith(WRAPPED))
     return {name: _wrapper(name.removesuffix(WRAPPED)) for name in names}
 
@@ -178,7 +178,7 @@ def _wrapper(thing: str) -> Schema:
 
 
 def _without_defaults(requests: Schema) -> Schema:
-    """Name what a field that is left out counts as in `x-default`: of a `default` generators make a required field."""
+    """Move each field's default to `x-default`, because generators make a field with a `default` required."""
     for request in requests.values():
         for field in request["properties"].values():
             if field.get("default"):
@@ -188,7 +188,7 @@ def _without_defaults(requests: Schema) -> Schema:
 
 
 def _shown(calls: Schema, known: Collection[str], requests: Schema) -> Schema:
-    """Return the objects that calls and events name, and those inside them, but for the known ones."""
+    """Return the objects that calls and events use, and the objects inside them, without the known ones."""
     made: Schema = {}
     while missing := (_named(calls) | _named(made)) - made.keys() - set(known):
         made |= {name: _shape(name, requests) for name in missing}
@@ -200,7 +200,7 @@ def _named(part: Schema) -> set[str]:
 
 
 def _shape(name: str, requests: Schema) -> Schema:
-    """Return an object's schema by its row in SHAPES: `name?` may be null, `[name]` may be missing."""
+    """Return an object's schema from its row in SHAPES: `name?` can be null, `[name]` can be missing."""
     properties, required = {}, []
     for word in SHAPES[name].split():
         field = word.strip("[]?")
@@ -212,7 +212,7 @@ def _shape(name: str, requests: Schema) -> Schema:
 
 
 def _or_null(kind: Schema) -> Schema:
-    if "oneOf" in kind or "null" in kind.get("type", ()):  # so it came in, too
+    if "oneOf" in kind or "null" in kind.get("type", ()):  # the request's field allows null already
         return kind
     if "$ref" in kind:
         return {"oneOf": [kind, {"type": "null"}]}
@@ -225,7 +225,7 @@ def _examples() -> Schema:
 
 
 def _without_marks(value: Any) -> Any:
-    """Leave out drf-spectacular's marks on enums."""
+    """Remove drf-spectacular's marks on enums."""
     if isinstance(value, dict):
         return {name: _without_marks(part) for name, part in value.items() if name != "x-spec-enum-id"}
     return [_without_marks(part) for part in value] if isinstance(value, list) else value
@@ -262,12 +262,12 @@ def _mark_deprecated(paths: Schema) -> None:
 
 @Once
 def document() -> Schema:
-    """Return the document, made once: its generator can't make two at the same time."""
+    """Return the document. It is made once, because its generator cannot make two at the same time."""
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
     made["info"] |= {
         "description": guide.text(made),
         "contact": _contact(),
-        "x-environment": settings.ENVIRONMENT,  # what listen.py asks for before it sends a secret
+        "x-environment": settings.ENVIRONMENT,  # listen.py reads this before it sends a secret
     }
     made["tags"] = [{"name": name, "description": guide.of_tag(name)} for name in _used_tags(made)]
     return made
@@ -289,7 +289,7 @@ def _written() -> bytes:
 
 @require_safe
 def api_schema(request: HttpRequest) -> HttpResponse:
-    """GET /api/schema."""
+    """Serve the document at GET /api/schema."""
     return HttpResponse(
         _written(), content_type="application/json", headers={"Cache-Control": "public, max-age=300"}
     )

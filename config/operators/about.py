@@ -1,4 +1,4 @@
-"""What a question is about, as a line that a person reads: an order, a merchant, an operation, a discrepancy."""
+"""The rows that an operator's question is about, as lines: orders, merchants, operations, discrepancies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from payments import money
 from payments.models import Discrepancy, Merchant, Operation
 from portal.badges import Badge
 
-# What an operation that has ended did at the moment of its end, as its badge says.
+# The verb for the end of an operation, in the words of its badge.
 ENDED = {
     Operation.State.FAILED: "failed",
     Operation.State.DECLINED: "declined",
@@ -25,7 +25,7 @@ ENDED = {
 
 @dataclass(frozen=True)
 class About:
-    """A row as a question names it; what it does not have is "" or None."""
+    """A row as a question names it. A missing value is "" or None."""
 
     title: str
     address: str
@@ -37,11 +37,11 @@ class About:
     card: str = ""
     difference: str = ""  # shown instead of the amount, as in lists
     at: datetime | None = None
-    happened: str = "since"  # what was at this moment
+    happened: str = "since"  # what happened at this moment
 
 
 def of(rows: Sequence[Model]) -> list[About]:
-    """Return the rows, all of one model, as they are read; the orders of all are looked up in one statement."""
+    """Return the rows, all of one model, as lines. One statement looks up the orders of all of them."""
     if rows and isinstance(rows[0], Discrepancy):
         return list(_discrepancies(rows))
     if rows and isinstance(rows[0], Operation):
@@ -106,5 +106,5 @@ def _discrepancies(rows: Sequence[Any]) -> Iterator[About]:
 
 
 def order_ids(uuids: Sequence[UUID]) -> Mapping[UUID, str]:
-    """Return the merchants' ids of orders by their uuids."""
+    """Return the merchants' ids of orders, by the orders' uuids."""
     return dict(Checkout.objects.filter(pk__in=uuids).values_list("pk", "merchant_order_id"))

@@ -1,4 +1,7 @@
-"""What operators do on their pages: run a pump, and look up now what is in doubt. The admin's log has each."""
+"""The actions of operators on their pages: run a pump, and look up an operation in doubt.
+
+The admin's log records each action.
+"""
 
 from typing import cast
 from uuid import UUID
@@ -32,7 +35,7 @@ BUSY = "A card operation is open. Try again in a moment."
 @require_POST
 @permission_required(MAY_RUN, raise_exception=True)
 def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
-    """Ask the provider now about an operation in doubt, and say what has become of it."""
+    """Ask the provider now about an operation in doubt, and show the result."""
     operation = get_object_or_404(Operation.objects.select_related("payment"), pk=key)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     what = f"{operation.get_kind_display().capitalize()}, {checkout.merchant_order_id}"
@@ -58,7 +61,10 @@ def _tell_outcome(request: HttpRequest, what: str, found: Operation) -> None:
 @require_POST
 @permission_required(MAY_RUN, raise_exception=True)
 def run_pump(request: HttpRequest) -> HttpResponse:
-    """Run a pump in this request, and say how long it took: each would do nothing while the database is closed."""
+    """Run a pump in this request, and show how long it took.
+
+    The service refuses while the database is closed, because a pump has no effect then.
+    """
     name = request.POST.get("pump", "")
     if name not in pumps.TITLES:
         raise Http404
@@ -89,7 +95,7 @@ def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception)
 
 
 def keep(request: HttpRequest, happened: str, title: str) -> None:
-    """Write what an operator did into the admin's log, beside what they change."""
+    """Write an operator's action into the admin's log, next to the log of their changes."""
     operator = cast(User, request.user)
     LogEntry.objects.create(
         user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."

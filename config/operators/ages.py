@@ -1,4 +1,4 @@
-"""How long something has waited, in words."""
+"""Ages in words."""
 
 from datetime import timedelta
 

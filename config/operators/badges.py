@@ -1,4 +1,4 @@
-"""Badges of what operators see beside the portal's own: payments, operations, shares, merchants, discrepancies."""
+"""The operators' badges that the portal lacks: payments, operations, shares, merchants, discrepancies."""
 
 from typing import Any
 
@@ -52,13 +52,13 @@ CLOSED = Badge("void", "check", "Closed")
 
 
 def of_checkout(checkout: Checkout) -> Badge:
-    """Return a checkout's badge as the portal has it, with a note for who is not the merchant."""
+    """Return the portal's badge of a checkout. Its note is worded for readers who are not the merchant."""
     note = VOIDED_BECAUSE.get(checkout.void_reason or "", "")
     return badges.of_checkout(checkout)._replace(note=note)
 
 
 def of_operation(operation: Operation) -> Badge:
-    """Return the badge of an operation's result; of a settled refund that came back it says so."""
+    """Return the badge of an operation's result. A settled refund that was returned has its own badge."""
     return CAME_BACK if owed.has_come_back(operation) else OPERATION[operation.state]
 
 
@@ -70,12 +70,12 @@ def of_merchant(merchant: Any) -> Badge:
 
 
 def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge:
-    """Return the badge of an open discrepancy's age; a closed one's says so."""
+    """Return a badge with the age of an open discrepancy, or the badge of a closed one."""
     if discrepancy.closed_at is not None:
         return CLOSED
     return Badge("stop", "alert", age) if is_old else Badge("held", "clock", age)
 
 
 def is_unclear(operation: Operation) -> bool:
-    """Whether nobody knows yet what has become of an operation."""
+    """Return whether the outcome of an operation is not known yet."""
     return operation.state in Operation.OPEN or due.is_in_doubt(operation)

@@ -1,6 +1,6 @@
-"""The figures and lists of the operators' overview: fewer than twenty statements, each reading open rows alone.
+"""The figures and lists of the operators' overview.
 
-Rule operator.page.
+They take fewer than twenty statements, which read only open rows. Rule operator.page.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ WAITS_FOR = {
     Operation.State.PENDING: "accepted, and not settled yet.",
     Operation.State.UNKNOWN: "no clear answer.",
 }
-MAXIMUM = 1000  # rows that are counted
+MAXIMUM = 1000  # the most rows that are counted
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class UnresolvedOperation:
     verdict: str
     is_in_doubt: bool
     read_at: datetime
-    hold_ends: datetime | None = None  # of a capture
+    hold_ends: datetime | None = None  # only for a capture
 
     @property
     def said(self) -> str:
-        """What was done about it, and what happens next, in a sentence."""
+        """Return what was done about it and what happens next, in words."""
         tries = self.operation.attempts
         said = [
             f"Sent {_at(self.operation.created_at)}.",
@@ -58,7 +58,7 @@ class UnresolvedOperation:
 
     @property
     def _ending(self) -> str:
-        """What becomes of a capture in doubt (rule doubt.capture_after)."""
+        """Return what happens to a capture in doubt (rule doubt.capture_after)."""
         if self.hold_ends is None:
             return ""
         ends = f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}."
@@ -74,13 +74,16 @@ class UnresolvedOperation:
 
 @dataclass(frozen=True)
 class Board:
-    """The overview at one moment. Lists have the oldest rows and their ages; `parked` is counted up to `maximum`."""
+    """The overview at one moment.
+
+    Lists have the oldest rows and their ages. `parked` counts up to `maximum`.
+    """
 
     at: datetime
     stops: Sequence[Switch]
     queues: Sequence[Queue]
     unresolved: Sequence[UnresolvedOperation]
-    first_cases: Sequence[cases.Case]  # that are shown in full
+    first_cases: Sequence[cases.Case]  # the cases that are shown in full
     cases: Sequence[cases.Case]
     failing: Sequence[tuple[Endpoint, str]]
     parked: int
@@ -91,23 +94,23 @@ class Board:
 
     @property
     def oldest(self) -> Queue | None:
-        """The queue whose oldest row has waited longest, a late one first."""
+        """Return the queue whose oldest row has waited longest. Late queues come first."""
         waiting = [queue for queue in self.queues if queue.since]
         return min(waiting, key=lambda queue: (queue.verdict != LATE, queue.since), default=None)
 
     @property
     def lists(self) -> list[tuple[str, str]]:
-        """The lists that have all discrepancies, if only the oldest are shown."""
+        """Return links to lists of all discrepancies, if only the oldest are shown."""
         return cases.lists_of(self.cases, self.first_cases)
 
     @property
     def breaches(self) -> int:
-        """How many open discrepancies say that money and states disagree."""
+        """Return how many open discrepancies say that money and states disagree."""
         return sum(case.discrepancy.kind_entry.runbook == kinds.BROKEN for case in self.cases)
 
 
 def read(request: HttpRequest | None = None) -> Board:
-    """Return the board as it is now, with the verbs that this operator may use."""
+    """Return the current board, with the verbs that this operator may use."""
     now = clock.now()
     unclear, open_cases = waiting(now, request)
     return Board(
@@ -124,7 +127,7 @@ def read(request: HttpRequest | None = None) -> Board:
 
 
 def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[UnresolvedOperation], list[cases.Case]]:
-    """Return what is in doubt and what needs a person, the oldest first, in two statements."""
+    """Return the unresolved operations and the cases for a person, oldest first, in two statements."""
     rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
     rows = rows.select_related("payment__merchant")
     order = Checkout.objects.filter(pk=OuterRef("payment__checkout_uuid"))
@@ -135,7 +138,10 @@ def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[Unresolved
 
 
 def count_waiting() -> tuple[int, int]:
-    """Return how many operations are in doubt and how many discrepancies open, each up to LISTED, in one statement."""
+    """Return how many operations are unresolved and how many discrepancies are open.
+
+    Each number is at most LISTED. One statement counts both.
+    """
     unclear = Operation.objects.filter(state__in=Operation.OPEN).order_by()
     told = Discrepancy.objects.filter(closed_at=None).order_by()
     one, other = (
@@ -148,11 +154,11 @@ def count_waiting() -> tuple[int, int]:
 def unresolved(
     operation: Operation, order_id: str, now: datetime, hold_ends: datetime | None
 ) -> UnresolvedOperation:
-    """Return an operation whose outcome is not known yet as a person reads it."""
+    """Return an operation whose outcome is not known yet, in words."""
     age = now - operation.created_at
     amount = money.display(operation.amount, operation.payment.currency)
     verdict = queues.verdict(age, due.PATIENT_FOR)
-    is_in_doubt = due.is_in_doubt(operation)  # not while the payer is being asked
+    is_in_doubt = due.is_in_doubt(operation)  # false while the payer is being asked
     ends = hold_ends if operation.kind == Operation.Kind.CAPTURE else None
     return UnresolvedOperation(
         operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt, now, ends
@@ -160,7 +166,7 @@ def unresolved(
 
 
 def _at(moment: datetime) -> str:
-    """Return a time of day that stays on one line with its word."""
+    """Return a time of day with its preposition, without a line break between them."""
     return f"at\N{NO-BREAK SPACE}{moment:%H:%M:%S}"
 
 
@@ -171,7 +177,10 @@ def _failing(now: datetime) -> list[tuple[Endpoint, str]]:
 
 
 def _parked_today(now: datetime) -> int:
-    """Count what was parked today and nobody has closed, by merchant, with whom the index begins."""
+    """Count the deliveries that were parked today and are not closed.
+
+    The query names all merchants, because the index begins with the merchant.
+    """
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Delivery.objects.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=midnight)
     return rows.filter(merchant__in=Merchant.objects.all())[:MAXIMUM].count()

@@ -1,4 +1,4 @@
-"""What needs a person, told as a sentence each: what it is, whose money, since when, and what can be done about it.
+"""Open discrepancies as cases for a person: what happened, whose money, since when, and what can be done.
 
 Rule operator.page.
 """
@@ -25,10 +25,10 @@ from payments.discrepancies import definitions, kinds
 from payments.models import Discrepancy, Dispute, Operation, Payment
 from portal.orders import reasons
 
-LISTED = 50  # that are read, and counted
-SHOWN = 8  # in full, on the overview and on the page of what needs a person
+LISTED = 50  # cases that are read and counted
+SHOWN = 8  # cases in full, on the overview and on the operations page
 URGENT_AFTER = timedelta(days=1)
-# The actions of the admin that are offered here, and the words of their buttons.
+# The admin's actions that cases offer, and the words of their buttons.
 VERBS = {remedy.action: remedy.words for remedy in definitions.REMEDIES}
 REFUSED = (Operation.State.FAILED, Operation.State.DECLINED)
 OF_DISCREPANCIES = [remedy.action for remedy in definitions.REMEDIES if remedy.page == "discrepancy"]
@@ -36,7 +36,10 @@ OF_DISCREPANCIES = [remedy.action for remedy in definitions.REMEDIES if remedy.p
 
 @dataclass(frozen=True)
 class Verb:
-    """An action of the admin on one row, which asks for a note before it does anything; its question's address."""
+    """An action of the admin on one row, and the address of its question.
+
+    The action asks for a note before it changes a row.
+    """
 
     words: str
     action: str
@@ -45,7 +48,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Case:
-    """An open discrepancy as a person reads it."""
+    """An open discrepancy in words."""
 
     discrepancy: Discrepancy
     title: str
@@ -59,34 +62,37 @@ class Case:
     verbs: Sequence[Verb]
     why: str = ""
     dispute_uuid: UUID | None = None
-    difference: str = ""  # between the amount that the provider speaks of and ours
+    difference: str = ""  # between the provider's amount and ours
 
     @property
     def headline(self) -> str:
-        """Return what it is in a few words, with the amount that it is about."""
+        """Return a title in a few words, with the amount."""
         if self.discrepancy.kind_entry is kinds.ANOTHER_AMOUNT and self.why:
             return self.why.removesuffix(".")
         return f"{self.title}, {self.amount}" if self.amount else self.title
 
     @property
     def reason(self) -> str:
-        """Return why it is so, or until when it can be answered; if neither is known, what to do."""
+        """Return the cause, or the deadline for an answer.
+
+        If neither is known, or the headline says it already, return what to do.
+        """
         is_said = self.why.startswith(self.headline)
         return self.discrepancy.kind_entry.what_to_do if is_said or not self.why else self.why
 
     @property
     def decided_at(self) -> str:
-        """Return its address on the page of all that needs a person, which has the oldest ones."""
+        """Return the address of the case on the operations page, which shows the oldest cases."""
         return f"{reverse('admin_operations')}#case-{self.discrepancy.pk}"
 
     @property
     def is_decided_elsewhere(self) -> bool:
-        """Whether it is a dispute, which the payer's bank decides."""
+        """Return whether the case is a dispute, which the payer's bank decides."""
         return self.discrepancy.kind_entry is kinds.DISPUTED
 
 
 def read(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
-    """Return the oldest open discrepancies, or those of one order, with the verbs that this operator may use."""
+    """Return the oldest open discrepancies, or those of one order, as cases with this operator's verbs."""
     rows: QuerySet[Any] = named(Discrepancy.objects.filter(closed_at=None).order_by("created_at"))
     if order_uuid is not None:
         rows = rows.filter(about=order_uuid)
@@ -94,12 +100,18 @@ def read(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = N
 
 
 def first(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
-    """Return those that are shown in full: the oldest ones, or all where this operator sees no list of the others."""
+    """Return the cases to show in full.
+
+    They are the oldest ones, or all if this operator cannot see the list of the others.
+    """
     return found[:SHOWN] if request is None or shell.may_see(request, "payments.discrepancy") else found
 
 
 def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:
-    """Return the lists that have all where not all are shown, each with its address; LISTED is no count of all."""
+    """Return links to lists of all cases, if not all are shown.
+
+    If LISTED cases were found, there can be more. The links name no count then.
+    """
     if len(shown) == len(found):
         return []
     address = f"{columns.list_of('payments.discrepancy')}?state=open"
@@ -112,7 +124,7 @@ def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, st
 
 
 def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
-    """Add to discrepancies which order each is about, its merchant, and the operation with its payment."""
+    """Add to discrepancies the order, the merchant, and the operation with its payment."""
     told = Cast(KeyTextTransform("checkout", "facts"), UUIDField())
     about = Coalesce("operation__payment__checkout_uuid", told, "subject")
     found = rows.select_related("merchant", "operation__payment").annotate(about=about)
@@ -121,12 +133,12 @@ def named(rows: QuerySet[Discrepancy]) -> QuerySet[Discrepancy, Any]:
 
 
 def order_id_of(column: str) -> Subquery:
-    """Return a subquery for the merchant's id of the order whose uuid is in a column, null if it is none."""
+    """Return a subquery for the merchant's id of the order whose uuid is in a column; null for no order."""
     return Subquery(Checkout.objects.filter(pk=OuterRef(column)).values("merchant_order_id")[:1])
 
 
 def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
-    """Return a discrepancy of `named` as a person reads it."""
+    """Return a discrepancy of `named` as a case."""
     age, why = now - row.created_at, _why(row)
     return Case(
         discrepancy=row,
@@ -146,7 +158,10 @@ def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
 
 
 def _why(row: Any) -> str:
-    """Return why the bank refused, which amounts differ, or until when a dispute can be answered; "" if unknown."""
+    """Return the reason in words, "" if it is unknown.
+
+    It is the bank's reason, the differing amounts, the deadline of a dispute, or the changes of a card page.
+    """
     kind = row.kind_entry
     if kind is kinds.ANOTHER_AMOUNT:
         return _spoken_of(row)
@@ -163,7 +178,7 @@ def _hour(at: datetime) -> str:
 
 
 def _spoken_of(row: Discrepancy) -> str:
-    """Return which amount the provider speaks of, and which one we have; "" if it gave none."""
+    """Return a sentence with the provider's amount and ours; "" if the provider gave none."""
     other = row.facts.get("amount")
     if row.operation is None or not isinstance(other, int):
         return ""
@@ -171,7 +186,7 @@ def _spoken_of(row: Discrepancy) -> str:
 
 
 def _difference(row: Discrepancy) -> str:
-    """Return by how much the amount that the provider speaks of is another than ours; "" if it gave none."""
+    """Return the difference between the provider's amount and ours; "" if they cannot be compared."""
     other, currency = row.facts.get("amount"), _currency(row)
     if row.kind_entry is not kinds.ANOTHER_AMOUNT or row.operation is None or not isinstance(other, int):
         return ""
@@ -180,7 +195,7 @@ def _difference(row: Discrepancy) -> str:
 
 
 def _currency(row: Discrepancy) -> str:
-    """Return the currency of the amount that the provider speaks of: the payment's, unless it named another."""
+    """Return the currency of the provider's amount: the payment's, unless the provider named another."""
     own = row.operation.payment.currency if row.operation else ""
     return str(row.facts.get("currency") or own)
 
@@ -199,7 +214,7 @@ def _verbs(row: Discrepancy, request: HttpRequest) -> Iterator[Verb]:
 
 
 def admin_of(row: Model) -> OperatorAdmin:
-    """Return the admin of a row's model, whose actions are the verbs."""
+    """Return the admin of a row's model. Its actions are the verbs."""
     return cast(OperatorAdmin, admin.site.get_model_admin(type(row)))
 
 

@@ -1,16 +1,19 @@
-"""About how many rows a table has, as PostgreSQL itself estimates it: nothing is counted."""
+"""Estimates of how many rows a table has, from PostgreSQL's statistics. No rows are counted."""
 
 from collections.abc import Sequence
 
 from django.apps import apps
 from django.db import connection
 
-SMALLEST = 1000  # fewer are soon others than when PostgreSQL last looked
+SMALLEST = 1000  # smaller estimates are soon wrong
 _ROWS = "SELECT relname, reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
 
 
 def read(models: Sequence[str]) -> dict[str, int]:
-    """Return about how many rows each model's table had when last analyzed, without those that never were."""
+    """Return the estimated number of rows of each model's table when it was last analyzed.
+
+    Tables that were never analyzed are left out.
+    """
     tables = {apps.get_model(model)._meta.db_table: model for model in models}
     with connection.cursor() as cursor:
         cursor.execute(_ROWS, [[f'"{table}"' for table in tables]])
@@ -18,7 +21,7 @@ def read(models: Sequence[str]) -> dict[str, int]:
 
 
 def in_words(rows: int) -> str:
-    """Return an estimate as it is shown: "about 1,200"; nothing for few."""
+    """Return an estimate as text, such as "about 1,200"; "" for a small one."""
     if rows < SMALLEST:
         return ""
     return f"about {round(rows, 2 - len(str(rows))):,}"

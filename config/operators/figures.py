@@ -1,4 +1,4 @@
-"""The service's figures that stand in the database, for /metrics: read by one process every five seconds at most.
+"""The figures for /metrics that come from the database. One process reads them, at most every five seconds.
 
 Rule environment.metrics.
 """
@@ -21,14 +21,14 @@ from payments.models import Discrepancy, Operation
 from webhooks import lookup
 from webhooks.models import PARTITIONED, Delivery, EventType
 
-EVERY_SECONDS = 5  # a read at most, however many ask in however many processes
-KEPT_SECONDS = 60  # what was read longer ago is too old to be shown, if no newer read succeeds
-COUNTED = 1000  # rows that are counted at most
+EVERY_SECONDS = 5  # between two reads, for any number of readers and processes
+KEPT_SECONDS = 60  # older figures are not shown, even if no newer read succeeds
+COUNTED = 1000  # the most rows that are counted
 SOON = timedelta(seconds=30)  # before a hold's end
 _TURN, _FIGURES = "metrics.turn", "metrics.figures"
 
-Figure: TypeAlias = tuple[str, str, float]  # which of TABLE, its label's value, the number
-# The label of each figure, and what it says.
+Figure: TypeAlias = tuple[str, str, float]  # a key of TABLE, the value of its label, the number
+# The label of each figure, and its description.
 TABLE = {
     "checkout_queue_oldest_seconds": ("queue", "How long the oldest row has been due"),
     "checkout_queue_late": ("queue", "1 while the oldest row has waited too long, else 0"),
@@ -47,7 +47,7 @@ TABLE = {
 
 
 def read() -> list[Figure]:
-    """Return the figures, at most five seconds old while the database answers. Raises Error if it does not."""
+    """Return the figures, at most five seconds old. Raises Error if the database does not answer."""
     if cache.add(_TURN, True, EVERY_SECONDS):
         cache.set(_FIGURES, list(_take(clock.now())), KEPT_SECONDS)
     figures: list[Figure] = cache.get(_FIGURES, [])
@@ -85,9 +85,10 @@ def _unresolved(now: datetime) -> Iterator[Figure]:
 
 
 def _unheard(now: datetime) -> int:
-    """Count the holds that are about to end, whose merchant listens and has not taken the event.
+    """Count the holds that end soon and whose subscribed merchant has not accepted the event.
 
-    Parked ones too: an endpoint that refuses quickly has used up its attempts long before the hold ends.
+    Parked deliveries count too: an endpoint that refuses quickly uses up its attempts long before the hold
+    ends.
     """
     holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + SOON))
     ends = list(holds.values_list("pk", flat=True)[:COUNTED])

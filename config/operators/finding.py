@@ -1,6 +1,6 @@
-"""The operators' one search: from any id, reference or number to the order and its payments.
+"""The operators' search, which finds an order and its payments by any id, reference or number.
 
-Each look-up uses an index; a phone number is looked for whole. Rule operator.search.
+Each look-up uses an index. A phone number must be complete. Rule operator.search.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from webhooks.models import Attempt, Delivery, Event
 SHOWN = 50
 MAX_TERM = 255
 LAST4_DIGITS, PHONE_DIGITS = 4, 7
-# What a uuid may be of: the row's key, which an index has, and its order.
+# The rows that a uuid can identify: the key, which has an index, and the order.
 KEYS: Sequence[tuple[str, type[Model], str, str]] = (
     ("uuid", Checkout, "pk", "pk"),
     ("share", PaymentRequest, "pk", "checkout"),
@@ -44,9 +44,9 @@ KEYS: Sequence[tuple[str, type[Model], str, str]] = (
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has found: the newest orders first, and merchants; `is_number`: it was for a phone number.
+    """The results of a search: the newest orders first, and merchants.
 
-    `is_cut`: there are older orders that are not shown.
+    `is_number`: the search was for a phone number. `is_cut`: older orders exist that are not shown.
     """
 
     orders: Sequence[OrderRow]
@@ -56,17 +56,21 @@ class Found:
 
     @property
     def by(self) -> str:
-        """How all orders were found, "" if they were found in several ways."""
+        """Return how all orders were found, "" if they were found in several ways."""
         return "" if self.ways else self.orders[0].by
 
     @property
     def ways(self) -> bool:
-        """Whether the orders were found in several ways, or there are none."""
+        """Return whether the orders were found in several ways, or there are no orders."""
         return len({row.by for row in self.orders}) != 1
 
 
 def find(term: str, request: HttpRequest) -> Found:
-    """Return what has exactly this id, reference, last 4 or number, and merchants whose name contains it."""
+    """Return the results for a term.
+
+    They are the orders that have exactly this id, reference, last 4 digits or number, and the merchants whose
+    name contains the term.
+    """
     term = term.replace("\0", "").strip()[:MAX_TERM]
     found: dict[UUID, str] = {}
     for by, uuids in _looked_up(term):
@@ -87,7 +91,7 @@ def find(term: str, request: HttpRequest) -> Found:
 
 
 def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
-    """Yield how orders were found, and their ids."""
+    """Yield the ways in which orders were found, each with the orders' ids."""
     if not term:
         return
     if uuid := _uuid(term):
@@ -115,12 +119,16 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
 
 
 def _by_uuid(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
-    """Yield what has this id; then what discrepancies are about that have it, or are open about what has it."""
+    """Yield the orders of rows with this id, then the orders of discrepancies.
+
+    The discrepancies are the one that has this id, and the open ones about a row that has it.
+    """
     yield from _with_key(uuid)
     told: QuerySet[Any, Any] = cases.named(
         Discrepancy.objects.filter(Q(pk=uuid) | Q(subject=uuid, closed_at=None)).order_by()
     )
-    found = list(told.values_list("about", "subject"))  # one that has it, and one open of each kind about it
+    # At most one discrepancy with this id, and one open one of each kind about it.
+    found = list(told.values_list("about", "subject"))
     yield "discrepancy", [about for about, _ in found if about is not None]
     for subject in {subject for _, subject in found} - {uuid, None}:
         yield from (("discrepancy", orders) for _, orders in _with_key(subject))

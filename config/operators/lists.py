@@ -1,6 +1,7 @@
-"""The rows of the lists of orders, discrepancies and merchants as operators read them, and how their filters read.
+"""The rows of the operators' lists of orders, discrepancies and merchants, and the words of their filters.
 
-Each is made of one page of rows that the admin has read; discrepancies are read once more with their orders.
+Each list is made from one page of rows that the admin has read. Discrepancies are read again with their
+orders.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Payment
 from portal.badges import CHECKOUT, Badge
 
-# What filters are called, by the framework's title or the field.
+# The labels of filters, by Django's title or by the field.
 FILTERS = {
     "payments.discrepancy.kind": "What is wrong",
     "opt in enabled": "Asks for marketing consent",
@@ -35,7 +36,7 @@ STATES = {str(state.label): CHECKOUT[state].words for state in Status}
 
 @dataclass(frozen=True)
 class Card:
-    """A card that an order was paid with, how often if not once, and the first payment by it."""
+    """A card that paid for an order, how often if more than once, and its first payment."""
 
     words: str
     payment: UUID
@@ -43,7 +44,10 @@ class Card:
 
 @dataclass(frozen=True)
 class OrderRow:
-    """An order of a list; `more` stands beside its badge, `by` and `cards` say how a search has found it."""
+    """An order of a list.
+
+    `more` is shown next to its badge. `by` and `cards` say how a search has found it.
+    """
 
     checkout: Checkout
     badge: Badge
@@ -60,12 +64,12 @@ class DiscrepancyRow:
 
     case: Case
     badge: Badge
-    address: str  # where it is decided, "" where this operator sees no place
+    address: str  # where it is decided; "" if it is closed, or this operator may not see the page
 
 
 @dataclass(frozen=True)
 class MerchantRow:
-    """A merchant of a list, and why it was suspended."""
+    """A merchant of a list, with its badge and the shop's host."""
 
     merchant: Any
     badge: Badge
@@ -73,7 +77,7 @@ class MerchantRow:
 
 
 def orders(found: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
-    """Return one page of orders, each read `with_read_at`."""
+    """Return one page of orders. Each was read `with_read_at`."""
     more = marks.of([row.pk for row in found], request)
     return [order(row, more.get(row.pk)) for row in found]
 
@@ -86,7 +90,7 @@ def order(row: Checkout, more: Badge | None, by: str = "", payments: Sequence[Pa
 
 
 def cards(payments: Sequence[Payment]) -> list[Card]:
-    """Return with which cards payments were made, each once."""
+    """Return the cards of payments, each once."""
     found: dict[str, list[Payment]] = {}
     for payment in payments:
         words = f"{payment.card_brand or ''} {payment.card_last4 or 'no card'}".strip()
@@ -98,7 +102,7 @@ def cards(payments: Sequence[Payment]) -> list[Card]:
 
 
 def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[DiscrepancyRow]:
-    """Return one page of discrepancies in its order."""
+    """Return one page of discrepancies in the given order."""
     rows = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
     named = {row.pk: row for row in rows.annotate(read_at=Now())}
     told = [cases.case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
@@ -117,13 +121,13 @@ def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[Di
 
 
 def _on_operations() -> set[UUID]:
-    """Return the keys of the open discrepancies that the page of what needs a person has, in one statement."""
+    """Return the keys of the open discrepancies that the operations page shows, in one statement."""
     rows = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
     return set(rows.values_list("pk", flat=True)[: cases.SHOWN])
 
 
 def _decided_at(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
-    """Return where a discrepancy is decided: beside the oldest ones, else on its order's page, or on its own."""
+    """Return where a discrepancy is decided: on the operations page, its order's page, or its own page."""
     row = case.discrepancy
     if row.pk in shown:
         return case.decided_at
@@ -138,29 +142,29 @@ def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantR
 
 
 def host_of(merchant: Any) -> str:
-    """Return the shop's host, by which merchants of one name are told apart; "" if none is known."""
+    """Return the shop's host, which distinguishes merchants with the same name; "" if none is known."""
     return str(urlsplit(merchant.shop_url).hostname or "") or next(iter(merchant.return_hosts), "")
 
 
 def title_of(spec: Any) -> str:
-    """Return what a filter is called."""
+    """Return the label of a filter."""
     title, field = str(spec.title), getattr(spec, "field", None)
     of_field = f"{field.model._meta.label_lower}.{field.name}" if field else ""
     return FILTERS.get(of_field) or FILTERS.get(title, title[:1].upper() + title[1:])
 
 
 def words_of(label: str, name: str, shown: str) -> str:
-    """Return a filter's choice as the badges of its list read."""
+    """Return a filter's choice in the words of its list's badges."""
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
     return kinds.of(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
 
 
 def chosen(listed: Any) -> str:
-    """Return which filters of a list are on, in their choices' words: "open only"."""
+    """Return the active filters of a list in words, such as "open only"."""
     found = []
     for spec in listed.filter_specs:
-        for choice in list(spec.choices(listed))[1:]:  # the first is all of them
+        for choice in list(spec.choices(listed))[1:]:  # the first choice is all rows
             if choice.get("selected"):
                 words = choice_of(spec, str(choice["display"]))
                 is_name = isinstance(spec, OfMerchant) or words.isupper()
@@ -169,6 +173,6 @@ def chosen(listed: Any) -> str:
 
 
 def choice_of(spec: Any, shown: str) -> str:
-    """Return a filter's choice as the badges of its list read; a filter of our own has no field."""
+    """Return a filter's choice in the words of its list's badges. Our own filters have no field."""
     field = getattr(spec, "field", None)
     return shown if field is None else words_of(field.model._meta.label_lower, field.name, shown)

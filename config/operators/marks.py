@@ -1,6 +1,7 @@
-"""What an order's own state does not say, as a second badge: its refund failed, a payer disputes it, it is in doubt.
+"""An order's second badge, for facts that its state does not show.
 
-As the merchant's portal shows it; one statement for all orders of a page.
+The facts are a failed refund, a dispute and an operation in doubt. The badges are those of the merchant's
+portal. One statement reads them for all orders of a page.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,14 +19,15 @@ from portal.dashboard import needs
 from portal.orders.disputed import ON_THE_ORDER
 
 FAILED, UNCLEAR = "failed", "unclear"
-STATES = (State.IN_FLIGHT, State.UNKNOWN)  # of an operation in doubt; not while the payer is asked
+# The states of an operation in doubt. An operation that waits for the payer is not in doubt.
+STATES = (State.IN_FLIGHT, State.UNKNOWN)
 BADGES: dict[str, Badge] = {FAILED: REFUND_FAILED, UNCLEAR: OPERATION[State.UNKNOWN]} | {
     str(status): badge for status, badge in ON_THE_ORDER.items()
 }
 
 
 def of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
-    """Return orders' second badges by the orders' uuids, from what this operator may see."""
+    """Return the second badges of orders, by the orders' uuids, from rows that this operator may see."""
     parts = [rows for rows in _parts(uuids) if _may_see(request, rows.model)]
     if not uuids or not parts:
         return {}
@@ -35,7 +37,10 @@ def of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
 
 
 def _rank(what: str) -> int:
-    """Return what stands in whose place: a failed refund, then the latest dispute, then what is in doubt."""
+    """Return which badge replaces another.
+
+    The latest dispute replaces a failed refund, and an operation in doubt replaces both.
+    """
     return {FAILED: 0, UNCLEAR: 2}.get(what, 1)
 
 

@@ -1,4 +1,4 @@
-"""One order as an operator reads it: where the money is, what waits, and what has been done at the bank.
+"""One order as an operator sees it: where the money is, what waits, and the operations at the bank.
 
 Rule operator.page.
 """
@@ -30,7 +30,7 @@ from portal.orders.disputed import ON_THE_ORDER
 from portal.orders.order import Order
 from webhooks.models import Delivery, Subscription
 
-MAXIMUM = 50  # rows of a table; its list has all of them
+MAXIMUM = 50  # rows of a table; its list has all rows
 HOLDS = "The bank holds {amount}{card}. It can be captured until {until}; then it is released."
 RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
 RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
@@ -57,7 +57,7 @@ OUTSIDE = "Refund in the provider’s own dashboard"
 
 @dataclass(frozen=True)
 class Line:
-    """A line of one of the page's tables: what, on which card, its badge, the amount, when, and a note."""
+    """A line of a table on the page: what it is, the card, the badge, the amount, the time, and a note."""
 
     row: Any
     what: str
@@ -69,14 +69,14 @@ class Line:
 
     @property
     def address(self) -> str:
-        """The page of its row."""
+        """Return the address of its row's page."""
         return columns.page_of(self.row._meta.label_lower, self.row.pk)
 
 
 class Page:
-    """What an order's page shows to this operator; each part is read when first asked for.
+    """The content of an order's page for this operator. Each part is read on first use.
 
-    The checkout is of a query `with_read_at`.
+    The checkout comes from a query `with_read_at`.
     """
 
     def __init__(self, checkout: Checkout, request: HttpRequest) -> None:
@@ -87,12 +87,12 @@ class Page:
 
     @property
     def may_run(self) -> bool:
-        """Whether this operator may have an operation looked up now."""
+        """Return whether this operator may have an operation looked up now."""
         return bool(self.request.user.has_perm(MAY_RUN))
 
     @cached_property
     def bill(self) -> Sequence[summary.Line]:
-        """What was ordered, line by line."""
+        """Return the ordered items, line by line."""
         if not self._may_see(Bill):
             return []
         return [summary.line(item, self.checkout.currency) for item in self.checkout.bill]
@@ -107,7 +107,7 @@ class Page:
 
     @cached_property
     def more(self) -> Sequence[Badge]:
-        """The badges that stand beside the order's own: what is in doubt, its latest dispute, a failed refund."""
+        """Return the badges next to the order's own: in doubt, its latest dispute, a failed refund."""
         in_doubt = any(row.state in marks.STATES for row in self._operations)
         found = [marks.BADGES[marks.UNCLEAR]] if in_doubt else []
         found += [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
@@ -118,14 +118,14 @@ class Page:
 
     @cached_property
     def cases(self) -> Sequence[cases.Case]:
-        """The open discrepancies about this order, with their verbs."""
+        """Return the open discrepancies about this order, with their verbs."""
         if not shell.may_look(self.request):
             return []
         return cases.read(self.now, self.request, self.checkout.pk)
 
     @cached_property
     def unresolved(self) -> Sequence[board.UnresolvedOperation]:
-        """The operations of which nobody knows what became of them."""
+        """Return the operations whose outcome is not known."""
         unclear = [row for row in self._operations if badges.is_unclear(row)]
         named, ends = self.checkout.merchant_order_id, self.checkout.capture_before
         return [board.unresolved(row, named, self.now, ends) for row in unclear]
@@ -139,12 +139,12 @@ class Page:
 
     @cached_property
     def operations(self) -> Sequence[Line]:
-        """What was done at the bank, the first first."""
+        """Return the operations at the bank, oldest first."""
         return [self._operation(row) for row in self._operations]
 
     @cached_property
     def payments(self) -> Sequence[Line]:
-        """The cards, each with its state."""
+        """Return the cards, each with its state."""
         if not self._may_see(Payment):
             return []
         rows = Payment.objects.filter(checkout_uuid=self.checkout.pk).order_by("pk")[:MAXIMUM]
@@ -161,7 +161,7 @@ class Page:
 
     @cached_property
     def shares(self) -> Sequence[Line]:
-        """What the mates were asked for, never their names or numbers."""
+        """Return the mates' shares, never their names or numbers."""
         return [
             Line(
                 row,
@@ -186,19 +186,22 @@ class Page:
 
     @cached_property
     def given_back(self) -> Sequence[Line]:
-        """Refunds, disputes and what was booked by hand."""
+        """Return the refunds, the disputes and the bookings by operators."""
         lines = [self._refund(row) for row in self._refunds]
         lines += [self._dispute(row) for row in self.disputes]
         return lines + [self._booking(row) for row in self.bookings]
 
     @property
     def given_back_title(self) -> str:
-        """What the table is called: a refund that failed has given nothing back."""
+        """Return the title of the table.
+
+        It does not say that money was returned, because a refund can fail.
+        """
         return "Refunds, disputes" if self.disputes else "Refunds"
 
     @cached_property
     def deliveries(self) -> Sequence[Line]:
-        """The webhooks about it, the first first."""
+        """Return the webhook deliveries about the order, oldest first."""
         if not self._may_see(Delivery):
             return []
         rows = sorted(self.order.deliveries.values(), key=lambda row: row.pk)[:MAXIMUM]
@@ -206,7 +209,7 @@ class Page:
 
     @property
     def untold(self) -> str:
-        """Why no webhook was sent about it, as far as that is known."""
+        """Return why no webhook was sent about the order, as far as that is known."""
         first = Subscription.objects.filter(merchant=self.checkout.merchant_id).aggregate(Min("created_at"))
         since = first["created_at__min"]
         if since is None:
@@ -217,19 +220,19 @@ class Page:
 
     @property
     def times(self) -> Sequence[tuple[str, datetime]]:
-        """When it was made, held, captured and so on; what has not happened is left out."""
+        """Return when the order was made, held, captured and so on, without events that have not happened."""
         is_held = self.checkout.status == Status.AUTHORIZED
         names = TIMES | ({"capture_before": "Hold ends"} if is_held else {})
         return [(words, at) for name, words in names.items() if (at := getattr(self.checkout, name))]
 
     @property
     def age(self) -> str:
-        """How long ago it was made."""
+        """Return how long ago the order was made."""
         return ages.in_words(self.now - self.checkout.created_at)
 
     @property
     def place(self) -> str:
-        """Where the money is: "hold", "shop" or "card"; "" where none has moved, or it is somewhere else."""
+        """Return where the money is: "hold", "shop" or "card"; "" if none has moved or it is elsewhere."""
         is_elsewhere = self._cards and any(card.settled or card.outside for card in self._cards)
         if is_elsewhere or self._came_back or any(row.status != Dispute.Status.WON for row in self.disputes):
             return ""
@@ -237,7 +240,7 @@ class Page:
 
     @property
     def said(self) -> str:
-        """Where the money is, in one sentence."""
+        """Return where the money is, in a sentence."""
         for row in self.disputes[:1]:
             if row.status == Dispute.Status.OPEN:
                 return f"A payer disputes {self._money(row.amount)}: their bank has it until it has decided."
@@ -251,30 +254,30 @@ class Page:
 
     @property
     def _cards(self) -> Sequence[Card]:
-        """The cards whose money went another way than the statuses say."""
+        """Return the cards, if the money has not simply followed the statuses of order and shares."""
         accounts = self.order.accounts if self._may_see(Booking) else None
         return list(accounts.cards.values()) if accounts else []
 
     @property
     def _came_back(self) -> int:
-        """How much of a settled refund came back and is not with the payers again, in minor units."""
+        """Return how much of a settled refund was returned and not paid out again, in minor units."""
         is_refunded = self.checkout.status == Status.REFUNDED
         return sum(max(0, card.borne) for card in self._cards) if is_refunded else 0
 
     @property
     def or_with(self) -> str:
-        """Where else than at `place` the money may be, "" if that is known."""
+        """Return where else than at `place` the money can be, "" if that is known."""
         return OR_WITH.get(self._unknown_kind, "") if self.place == "hold" else ""
 
     @property
     def _unknown(self) -> str:
-        """What nobody knows of the order's own card, "" if it is known where its money is."""
+        """Return what is not known about the money of the order's own card, "" if its place is known."""
         kind = self._unknown_kind
         return UNKNOWN[kind].format(amount=self.amount) if kind else ""
 
     @property
     def _unknown_kind(self) -> str:
-        """The kind of the operation on the order's own card of which nobody knows what became of it, or ""."""
+        """Return the kind of the unresolved operation on the order's own card, or ""."""
         mine = [row.operation for row in self.unresolved if row.operation.payment.subject == self.checkout.pk]
         kinds = [row.kind for row in mine if row.state != Operation.State.PLANNED and row.kind in UNKNOWN]
         return kinds[0] if kinds else ""
@@ -287,7 +290,7 @@ class Page:
         refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
         return Line(
             row,
-            " ".join([what, *refs]),  # one name above and below
+            " ".join([what, *refs]),  # the same name as in the table of refunds
             badges.of_operation(row),
             self._money(row.amount),
             row.ended_at or row.created_at,
@@ -304,7 +307,7 @@ class Page:
         return Line(row, what, REFUND[row.status], self._money(row.amount), at, note=note)
 
     def _failed_at(self, row: Refund) -> datetime | None:
-        """Return when the last part of a refund that failed was refused."""
+        """Return when the last part of a failed refund was refused."""
         parts = [part for part in self._operations if part.refund_uuid == row.pk and part.ended_at]
         has_failed = row.status == Refund.Status.FAILED
         return max((part.ended_at for part in parts if part.ended_at), default=None) if has_failed else None
@@ -331,18 +334,18 @@ class Page:
 
 
 def card_of(payment: Payment) -> str:
-    """Return whose card it is: "Visa 4242", or "a mate’s Visa 4242"."""
+    """Return a card and its owner: "Visa 4242", or "a mate’s Visa 4242"."""
     whose = "a mate’s " if payment.kind == Payment.Kind.SHARE else ""
     return f"{whose}{payment.card_brand or 'card'} {payment.card_last4}".strip()
 
 
 def utc(at: datetime | None) -> str:
-    """Return a moment as operators read it: "25 Nov 14:03:12"."""
+    """Return a moment in the operators' format: "25 Nov 14:03:12"."""
     return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
 
 
 def _said(checkout: Checkout, amount: str) -> str:
-    """Return where the money is by the order's state alone."""
+    """Return where the money is, only by the order's state."""
     card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
     until = utc(checkout.capture_before)
     sentences = {

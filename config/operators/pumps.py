@@ -1,4 +1,7 @@
-"""The pumps by the titles that operators see; one is run by hand in the process that serves the request."""
+"""The pumps, by the titles that operators see.
+
+An operator's run happens in the process that serves the request.
+"""
 
 import time
 
@@ -9,7 +12,7 @@ from config import celery
 from webhooks import loop
 from webhooks.tasks import DRAIN_SECONDS
 
-# Those that can be run by hand; those that run every second come first.
+# The pumps that an operator can run. Those that run every second come first.
 TITLES = {
     **celery.PUMPS,
     **celery.HOURLY,
@@ -19,7 +22,7 @@ SENDING_SECONDS = 3.0
 
 
 def run(name: str) -> float:
-    """Run one of TITLES to its end; return how many seconds it took. Raises what the pump raises."""
+    """Run one of TITLES to its end; return how many seconds it took. Raises the pump's exceptions."""
     started = time.monotonic()
     if name == celery.DELIVER_DUE:
         send_webhooks(SENDING_SECONDS)
@@ -29,7 +32,7 @@ def run(name: str) -> float:
 
 
 def send_webhooks(seconds: float) -> None:
-    """Send what is due from this process for `seconds`, then stop with all of it recorded."""
+    """Send due webhooks from this process for `seconds`, then stop when all results are recorded."""
     sender = loop.Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
     sender.start()
     time.sleep(seconds)

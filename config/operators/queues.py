@@ -1,4 +1,7 @@
-"""What waits for each pump, and whether it has waited too long; each queue costs one cheap query."""
+"""The rows that wait for each pump, and whether they have waited too long.
+
+Each queue costs one cheap query.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,9 +28,9 @@ SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 MAILS = "portal.tasks.send_emails"
 BANK = "payments.providers.sandbox.tasks.send_notifications"
 
-SOON = timedelta(seconds=5)  # a pump starts every second, after three at the latest
-PACED = timedelta(minutes=1)  # an endpoint is sent no more than it takes
-A_DAY = timedelta(hours=24)  # that a provider may need
+SOON = timedelta(seconds=5)  # a pump starts every second, at the latest after three
+PACED = timedelta(minutes=1)  # an endpoint gets webhooks only as fast as it takes them
+A_DAY = timedelta(hours=24)  # the time that a provider can need for a refund
 FINE, LATE = "fine", "late"
 LATE_AFTER = f"{SOON.seconds} s"
 LATE_MEANS = (
@@ -40,7 +43,7 @@ Oldest = Callable[[datetime], datetime | None]
 
 @dataclass(frozen=True)
 class Queue:
-    """Rows that wait for a pump; `since` is when the oldest of them was due, None where none is."""
+    """Rows that wait for a pump. `since` is when the oldest row became due, None if no row waits."""
 
     title: str
     pump: str
@@ -51,7 +54,7 @@ class Queue:
 
 
 def read(now: datetime) -> list[Queue]:
-    """Return all queues as they are now."""
+    """Return the current state of all queues."""
     return [_queue(*row, now=now) for row in TABLE if row[1] != BANK or settings.SANDBOX]
 
 
@@ -68,7 +71,10 @@ def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: d
 
 
 def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
-    """Return a function that finds when the oldest due row was due, by its column of due times, of those in `only`."""
+    """Return a function that finds when the oldest due row became due.
+
+    `column` holds the due times, and `only` selects the rows.
+    """
 
     def oldest(now: datetime) -> datetime | None:
         rows = model._default_manager.filter(**only, **{f"{column}__lte": now}).order_by(column)
@@ -78,19 +84,19 @@ def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
 
 
 def _oldest_text(now: datetime) -> datetime | None:
-    """Return when the oldest text was due; those of codes are on no replica."""
+    """Return when the oldest SMS message became due. Messages with codes are on no replica."""
     with replica.primary():
         return _oldest_of(SmsMessage, "due_at", ended_at=None)(now)
 
 
 def _oldest_refund(now: datetime) -> datetime | None:
-    """Return when the oldest open refund was begun. There is no index for it, but few operations are open."""
+    """Return when the oldest open refund began. It has no index, but few operations are open."""
     of_refunds = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False)
     rows = of_refunds.filter(state__in=Operation.NOT_ENDED)
     return rows.order_by("created_at").values_list("created_at", flat=True).first()
 
 
-# What waits, its pump, how long is still fine, and how the oldest row is found.
+# The rows that wait, their pump, how long they can wait, and the function that finds the oldest row.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
     ("Operations to finish", FINISH_OPERATIONS, SOON, due.oldest),
     ("Holds to release", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.AUTHORIZED)),

@@ -1,4 +1,4 @@
-"""What every operators' page has around it: the menu with counts of what waits, and links to all records."""
+"""The frame of every operators' page: the menu with counts of waiting rows, and the links to all records."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 
 from config.operators import estimates
 
-# The records by topic: what they are called, and the model in the admin.
+# The records by topic: their label, and the model in the admin.
 RECORDS: dict[str, Sequence[tuple[str, str]]] = {
     "Orders": (
         ("Checkouts", "checkout.checkout"),
@@ -58,7 +58,7 @@ MENU = (
 _WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
 _LOOKED_AT = {"payments.discrepancy": "?state=open"}
 
-# Other tables whose names the framework makes from those of our classes.
+# Labels of other tables. Django would make their names from our class names.
 _TABLES = {
     "checkout.leadtold": "Texts to leads",
     "checkout.prefill": "Filled in for payers",
@@ -69,7 +69,7 @@ MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_p
 
 
 class Link(NamedTuple):
-    """A link to a list, with how many of its rows wait for somebody, and what else is said of them."""
+    """A link to a list, with the number of rows that wait for a person, and a note about the list."""
 
     words: str
     address: str
@@ -79,14 +79,14 @@ class Link(NamedTuple):
 
 
 def title_of_table(title: str) -> str:
-    """Return what a table is called, from what the framework calls it: "Api calls", "Lead tolds (checkout)"."""
+    """Return the label of a table for Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
     name, bracket, more = title.partition(" (")
     return _titles().get(name, name) + bracket + more
 
 
 @cache
 def _titles() -> dict[str, str]:
-    """Return by the framework's names those that are read here."""
+    """Return our labels, by Django's titles."""
     words = {
         **_TABLES,
         **{model: words for model, words in _WORDS.items() if words not in ("Teams", "History")},
@@ -97,7 +97,10 @@ def _titles() -> dict[str, str]:
 
 
 def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
-    """Return links to lists, each with the framework's title, by topic as on the overview; the rest stand last."""
+    """Return links to lists by topic, in the order of the overview. Each link has Django's title.
+
+    Links without a topic come last.
+    """
     places = {
         words: (at, topic)
         for at, (topic, words) in enumerate(
@@ -115,7 +118,7 @@ def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
 
 
 def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
-    """Return what every page of the operators shows; the counts are of what waits for them."""
+    """Return the context for the frame of every operators' page. The counts are of rows that wait."""
     return {
         "menu": menu(request, in_doubt, open_cases),
         "may_look": may_look(request),
@@ -124,7 +127,7 @@ def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[st
 
 
 def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link]]:
-    """Return the menu by groups: our own pages first, then the lists that this operator may see."""
+    """Return the menu in groups: our own pages first, then the lists that this operator may see."""
     own = [Link("Overview", reverse("admin:index"))]
     if may_look(request):
         own.append(Link("Operations", reverse("admin_operations"), in_doubt))
@@ -139,12 +142,15 @@ def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link
 
 
 def may_look(request: HttpRequest) -> bool:
-    """Whether this operator may see what is in doubt and what needs a person."""
+    """Return whether this operator may see operations in doubt and cases for a person."""
     return request.user.has_perm("payments.view_operation")
 
 
 def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int) -> dict[str, list[Link]]:
-    """Return links to the records that this operator may see, by topic, with how many wait or about how many are."""
+    """Return links to the records that this operator may see, by topic.
+
+    A note shows how many rows wait, or about how many rows there are.
+    """
     waiting = {
         "payments.operation": (in_doubt, "in doubt"),
         "payments.discrepancy": (open_cases, "open"),
@@ -169,13 +175,13 @@ def _note(waiting: tuple[int, str] | None, count: int) -> str:
 
 
 def may_see(request: HttpRequest, model: str) -> bool:
-    """Whether this operator may see the list of a model, such as "checkout.checkout"."""
+    """Return whether this operator may see the list of a model, such as "checkout.checkout"."""
     app, _, name = model.partition(".")
     return request.user.has_perm(f"{app}.view_{name}") or request.user.has_perm(f"{app}.change_{name}")
 
 
 def _is_here(link: Link, path: str) -> bool:
-    """Whether a page is the link's own, or of a row of its list."""
+    """Return whether a page is the link's own, or belongs to a row of its list."""
     address = link.address.partition("?")[0]
     return path == address or (path.startswith(address) and address != reverse("admin:index"))
 

@@ -1,4 +1,4 @@
-"""The operators' pages: overview, search and operations, and the question that an action asks."""
+"""The operators' pages: overview, search, operations, and the question of an action."""
 
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,10 @@ MAY_LOOK = "payments.view_operation"
 @replica.readable
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    """Show the search, what needs a person, and links to all records; the current state is loaded apart."""
+    """Show the search, the cases for a person, and links to all records.
+
+    The page loads the current state later.
+    """
     return _page(request, "overview", {"title": "Overview"})
 
 
@@ -41,7 +44,7 @@ def now(request: HttpRequest) -> HttpResponse:
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def operations(request: HttpRequest) -> HttpResponse:
-    """Show what is in doubt, what needs a person, what waits, what was stopped, and the pumps."""
+    """Show the operations in doubt, the cases for a person, the queues, the stops and the pumps."""
     shown = board.read(request)
     tasks = {queue.task for queue in shown.queues}
     more = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
@@ -55,7 +58,7 @@ def operations(request: HttpRequest) -> HttpResponse:
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
-    """Show what an action asks about one row: below the row in place, or as a page of its own."""
+    """Show the question of an action about one row: in place below the row, or on a separate page."""
     row = _row(action, key)
     asked = confirming.asked(cases.admin_of(row), request, action, row) if action in cases.VERBS else None
     if asked is None:
@@ -79,7 +82,7 @@ def _row(action: str, key: UUID) -> Operation | Discrepancy:
 
 
 def is_part(request: HttpRequest) -> bool:
-    """Whether a part of a page is asked for, to be put in its place."""
+    """Return whether the request is for a part of a page, which htmx puts in its place."""
     htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # by its middleware
     return bool(htmx) and not htmx.history_restore_request
 
@@ -88,7 +91,7 @@ def is_part(request: HttpRequest) -> bool:
 @require_safe
 @permission_required(shell.MAY_FIND, raise_exception=True)
 def find(request: HttpRequest) -> HttpResponse:
-    """Show the orders that match what was typed; if there is only one, go to it."""
+    """Show the orders and merchants that match a term. If only one order matches, redirect to it."""
     term = request.GET.get("q", "")
     found = finding.find(term, request)
     answer = _found(request, term, found)

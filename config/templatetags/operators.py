@@ -1,4 +1,4 @@
-"""What the templates of the admin show that its views know nothing of: the menu, the rows of lists, an order's page."""
+"""The template tags for what the admin's views do not know: the menu, rows of lists, an order's page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,9 +16,9 @@ register.filter(units.whole_ids)
 register.filter("filter_title", lists.title_of)
 register.filter("table_title", shell.title_of_table)
 register.filter(shell.by_topic)
-register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # those of one moment begin alike
+register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # uuids of one moment have the same beginning
 
-# How the lists with a table of their own are read, by their model.
+# The functions that make the rows of lists with their own table, by model.
 ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
     "checkout.checkout": lists.orders,
     "payments.discrepancy": lists.discrepancies,
@@ -28,7 +28,7 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
 
 @register.inclusion_tag("operators/_menu.html", takes_context=True)
 def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
-    """Show the menu, with what waits, in one statement that reads open rows alone."""
+    """Show the menu with counts of what waits, in one statement that reads only open rows."""
     request = context["request"]
     waiting = board.count_waiting() if shell.may_look(request) else (0, 0)
     return {"menu": shell.menu(request, *waiting), "user": request.user}
@@ -36,25 +36,28 @@ def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
 
 @register.inclusion_tag("operators/_about.html")
 def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
-    """Show what a question is about, a line for each row."""
+    """Show what a question is about, one line for each row."""
     return {"about": about.of(rows)}
 
 
 @register.simple_tag(takes_context=True)
 def operators_rows(context: RequestContext, listed: Any) -> Sequence[Any]:
-    """Return the rows of the list's page as this operator reads them."""
+    """Return the rows of the list's page for this operator."""
     return ROWS[listed.opts.label_lower](list(listed.result_list), context.request)
 
 
 @register.simple_tag(takes_context=True)
 def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
-    """Return what the page of an order shows to this operator."""
+    """Return the content of an order's page for this operator."""
     return order.Page(checkout, context["request"])
 
 
 @register.simple_tag
 def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return the actions that fit a row of this page: their places and words; one alone says what it is done to."""
+    """Return the actions that fit a row of this page, each with its index and label.
+
+    If there is only one action and its label is one word, the label also names the rows.
+    """
     several = listed.opts.verbose_name_plural
     is_short = len(choices) == 1 and " " not in choices[0][1]
     return [
@@ -66,7 +69,7 @@ def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dic
 
 @register.simple_tag(takes_context=True)
 def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
-    """Return the places of the list's actions that fit a row."""
+    """Return the indexes of the list's actions that fit a row."""
     actions = listed.model_admin.get_actions(context.request)
     fits = [index for index, name in enumerate(actions) if listed.model_admin.offers(name, row)]
     return " ".join(map(str, fits))
@@ -74,11 +77,11 @@ def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
 
 @register.simple_tag
 def operators_choice(spec: Any, shown: Any) -> str:
-    """Return a filter's choice as the badges of its list read."""
+    """Return a filter's choice in the words of its list's badges."""
     return lists.choice_of(spec, str(shown))
 
 
 @register.simple_tag
 def operators_filters(listed: Any) -> str:
-    """Return which filters of a list are on."""
+    """Return the active filters of a list in words."""
     return lists.chosen(listed)

@@ -1,4 +1,4 @@
-"""What the lead does on the bill: rename a share, ask again, keep it, text its link, remind; the bill, kept true."""
+"""Views of the lead's bill: rename, ask again, keep, text a link, remind, and the live part of the page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,9 +48,9 @@ _ORDER, _SHARES = Prepared(_of_order, UUID), Prepared(_of_shares, UUID, read_at=
 
 @require_safe
 def live(request: HttpRequest) -> HttpResponse:
-    """Return the bill as it is now, or 204 if nothing has changed since the page saw it (rule bill.live).
+    """Return the current bill, or 204 if it has not changed since the page got it (rule bill.live).
 
-    A page whose lead is signed out, or whose order goes back, is told to load anew.
+    The response makes the page reload if the lead is signed out, or if the order is no longer captured.
     """
     try:
         checkout_uuid = UUID(request.GET.get("id", ""))
@@ -64,7 +64,7 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def _has_seen(request: HttpRequest, checkout: Any) -> bool:
-    """Whether the page has seen the bill as it is."""
+    """Return whether the page shows the current bill. Late shares end first."""
     shares: list[Any] = _SHARES.all(checkout.pk)
     if shares and sharing.end_all_late(checkout, shares, shares[0].read_at):
         shares = _SHARES.all(checkout.pk)
@@ -77,14 +77,17 @@ def _has_seen(request: HttpRequest, checkout: Any) -> bool:
 @for_target
 def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     shown = bill.of(target.checkout, known_no=request.GET.get("no", ""))
-    if shown is None or shown.is_given_back:  # another page, also beside the bill
+    if shown is None or shown.is_given_back:  # the rest of the page differs too, so the part is not enough
         return HttpResponseClientRefresh()
     context = views.bill_context(target, shown) | {"refused": "", "asks": ""}
     return rendering.show(request, target, "_bill", context)
 
 
 def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
-    """Make a view of what the lead does with the share that the form names; refused, the page says why."""
+    """Return a view in which the lead acts on the share that the form names.
+
+    If the act is refused, the page says why.
+    """
 
     @for_form
     def view(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
@@ -112,7 +115,7 @@ rename = _for_share(
 
 
 def _why_not(status: str, name: str) -> str:
-    """Return why nothing was done with a share of this status."""
+    """Return the sentence that says why a share of this status was not changed."""
     match status:
         case ShareStatus.PAYING:
             words = _("{name} is paying this just now, so nothing was changed. Look again in a minute.")
@@ -126,14 +129,14 @@ def _why_not(status: str, name: str) -> str:
 
 
 def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest | None:
-    """Return the share that a form of the lead's page names, None if there is none."""
+    """Return the share that a form of the lead's page names, None if the order has no such share."""
     shares = {str(share.pk): share for share in target.checkout.payment_requests.all()}
     return shares.get(request.POST.get("share", ""))
 
 
 @for_form
 def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Send a share's link to a mate, or a reminder, for the lead."""
+    """Text a share's link or a reminder to a mate, on the lead's request."""
     if not views.is_lead(request, target):
         return views.signed_out(request, target)
     share = _named_share(request, target)
@@ -147,7 +150,7 @@ def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Remind by text, on the links' last day, whoever has not paid and may be reminded now. Rule share.last_day."""
+    """Remind all unpaid mates who can be reminded now, on the links' last day. Rule share.last_day."""
     if not views.is_lead(request, target):
         return views.signed_out(request, target)
     refused = _remind(request, target)
@@ -155,7 +158,10 @@ def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _remind(request: HttpRequest, target: PaymentTarget) -> str:
-    """Send each reminder that the page offers; return whose was refused and why, "" if none was."""
+    """Send each reminder that the page offers.
+
+    Return the names and reasons of the refused ones as one text, "" if all were sent.
+    """
     shown, refused = bill.of(target.checkout), []
     offered = {line.id for line in shown.last_day.to_remind} if shown and shown.last_day else set()
     for share in target.checkout.payment_requests.order_by("position"):
@@ -168,7 +174,7 @@ def _remind(request: HttpRequest, target: PaymentTarget) -> str:
 def _send_link(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed: str
 ) -> lines.Wrong | None:
-    """Send a share's link or a reminder; return why it was refused, None if it was not."""
+    """Send a share's link or a reminder. Return why it was refused, None if it was not."""
     try:
         number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
         invitations.send(share.pk, phone=number, address=address.of(request))
@@ -179,7 +185,7 @@ def _send_link(
     except (MerchantSuspended, AllStopped):
         error = _("This shop takes no payments now. Text the link later, or send it yourself.")
     except invitations.NotNow:
-        return None  # the page tells what is true
+        return None  # the page shows the share's current state
     else:
         return None
     return lines.Wrong(str(share.pk), typed, error)

@@ -1,4 +1,4 @@
-"""The group's bill as its lead sees it: who bears what, person by person, and what it comes to (rule share.borne)."""
+"""The group's bill as its lead sees it: what each person bears, and the sums (rule share.borne)."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,8 @@ from hosted_page.group.lines import Line, OfBank, Wrong
 from payments import disputes, money
 from payments.models import Dispute
 
-MANY = 9  # people from which on the bar has no letters
-ROOM_FOR_YOU = 12  # per cent of the bar that the lead's word needs
+MANY = 9  # people: with this many or more, the bar has no letters
+ROOM_FOR_YOU = 12  # per cent of the bar that the word on the lead's part needs
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Bill:
-    """What the page shows. `seen` names just this state of it; `said_no` waits for the lead's answer.
+    """The bill that the page shows.
 
-    `disputed` is the status of the dispute that stands on the order, "" if none does: nobody is asked then;
-    `given_back` is what banks have given back for good, None while they have not.
+    - `seen`: a digest of this state of the bill
+    - `said_no`: the declined share to which the lead has not answered yet
+    - `disputed`: the status of the order's open or lost dispute, "" if there is none. During a dispute, no
+      mate is asked.
+    - `given_back`: the money that lost disputes returned, None if no dispute is lost
     """
 
     bears: str
@@ -62,7 +65,7 @@ class Bill:
 
     @property
     def is_live(self) -> bool:
-        """Whether anything may still happen by itself: a share is open, or owed to the lead, or a bank decides.
+        """Whether the bill can still change without the lead: a share is open or owed, or a dispute is open.
 
         Rule bill.live.
         """
@@ -71,27 +74,30 @@ class Bill:
 
     @property
     def is_paused(self) -> bool:
-        """Whether a bank looks into a card of the order: the links, and what mates have paid, wait until it decides."""
+        """Whether a dispute is open. Until the bank decides, the links and the reimbursements wait."""
         return self.disputed == Dispute.Status.OPEN
 
     @property
     def is_given_back(self) -> bool:
-        """Whether a bank has given back what a card of the order paid."""
+        """Whether a lost dispute has returned a payment for the order."""
         return self.given_back is not None
 
     @property
     def own_back(self) -> str:
-        """How much the lead's own bank has given back, "" for nothing: what each person bears is not known then."""
+        """Amount that the lead's own bank returned, "" if it returned none.
+
+        If it returned an amount, the service does not know how much each person bears.
+        """
         return self.given_back.own if self.given_back else ""
 
     @property
     def is_owed(self) -> bool:
-        """Whether a mate has paid what is not back on the lead's card."""
+        """Whether a paid share is not yet reimbursed to the lead's card."""
         return any(share.status == ShareStatus.PAID for share in self.shares)
 
     @property
     def heading(self) -> str:
-        """The page's title: what the lead has got back from their bank, else what they bear."""
+        """Title of the page: the amount that the lead's bank returned, otherwise what the lead bears."""
         if self.own_back:
             return _("Your bank gave you {amount} back").format(amount=self.own_back)
         words = _("You bear {amount}") if self.is_given_back else _("You bear {amount} now")
@@ -101,36 +107,36 @@ class Bill:
 
     @property
     def is_asking(self) -> bool:
-        """Whether mates are still asked for something."""
+        """Whether any mate is still asked for a share."""
         return any(share.status in SHARE_ASKED for share in self.shares)
 
     @property
     def is_settled(self) -> bool:
-        """Whether all have paid."""
+        """Whether all mates have paid."""
         return all(share.status in SHARE_PAID for share in self.shares)
 
     @property
     def has_begun(self) -> bool:
-        """Whether the shares are open or have been, which the capture of the order makes them."""
+        """Whether the shares have left the draft state, because the order was captured."""
         return any(line.status not in ("", ShareStatus.DRAFT) for line in self.lines)
 
     @property
     def badge(self) -> str:
-        """Where the order stands."""
+        """Status of the order in words."""
         return _("All have paid") if self.is_settled else _("Confirmed and paid")
 
     @property
     def is_large(self) -> bool:
-        """Whether the bar has too many parts for letters."""
+        """Whether the bar has too many parts to show letters."""
         return len(self.lines) >= MANY
 
 
 def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
-    """Return the bill of a split order, read `with_read_at`; None of another. `wrong` is shown beside its share.
+    """Return the bill of an order that was read `with_read_at`, None if the order is not split.
 
-    Shares whose time has passed end first (rule share.ends).
-    `known_no` is given for a page that is open: the id of the share whose no it shows, or "". Of any other no the line
-    under its badge tells, since nothing on the page may move.
+    Shares whose time has passed end first (rule share.ends). `wrong` is shown next to its share. `known_no`
+    is given if the page is already open: it is the id of the declined share that the page asks about, or "".
+    A newer decline is then shown as a note under the badge, so that the lines of the open page do not move.
     """
     now = reading.read_at(checkout)
     if not (shares := _shares(checkout, now)):
@@ -164,7 +170,7 @@ def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
 
 
 def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
-    """Return what banks and others have done about a paid order besides the service."""
+    """Return the acts of banks and others on a paid order's money, outside the service."""
     accounts = settling.look(checkout)
     found = disputes.standing_of(checkout) if checkout.status == Status.CAPTURED else None
     if found is None:
@@ -175,13 +181,13 @@ def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
 
 
 def _borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Borne:
-    """Return who bears what; what others gave back to the lead's card nobody bears."""
+    """Return what each side bears, without the money that others refunded to the lead's card."""
     borne = reading.borne(checkout, shares)
     return borne._replace(yours=max(0, borne.yours - outside))
 
 
 def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
-    """Return a digest of all that may change on the bill: it is other than before if anything has."""
+    """Return a digest of everything that can change on the bill. A page compares it with its own."""
     facts: list[Any] = [checkout.updated_at, disputed, sorted(lines.waiting(checkout, shares, now))]
     for share in shares:
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
@@ -190,7 +196,7 @@ def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, di
 
 
 def _until(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
-    """Return when the last link ends, "" if none is open."""
+    """Return when the last open link ends, "" if no link is open."""
     return summary.day(last_day.ends_at(shares), checkout)
 
 
@@ -209,7 +215,10 @@ def _note(checkout: Checkout, all_lines: Sequence[Line], known_no: str | None, o
 
 
 def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) -> str:
-    """Return what a bank looks into, "" if none does; where mates paid too, not whose (rule share.pauses)."""
+    """Return the sentence about an open dispute, "" if none is open.
+
+    If a mate has paid too, the sentence does not say whose payment is disputed (rule share.pauses).
+    """
     if disputed == Dispute.Status.OPEN and not any(line.status in SHARE_PAID for line in all_lines):
         amount = money.for_payer(checkout.amount, checkout.currency)
         return _("Your bank is looking into your {amount}. You need not do anything.").format(amount=amount)
@@ -219,14 +228,14 @@ def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) ->
 
 
 def _sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Borne, of_bank: OfBank) -> str:
-    """Return what is said of the mates' money: what banks gave back or look into, else its way."""
+    """Return the sentence about the mates' money: a lost or open dispute, otherwise where the money goes."""
     if of_bank.back:
         return of_bank.back.words
     return _on_dispute(checkout, all_lines, of_bank.disputed) or _where_it_goes(checkout, all_lines, borne)
 
 
 def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) -> str:
-    """Return one sentence on the way of the mates' money."""
+    """Return one sentence that says where the mates' money is or goes."""
     card = summary.card(checkout.payment, is_theirs=True)
     if borne.out and borne.yours:
         words = _("{yours} of it is yours. When a mate pays, their share goes back to {card}.")
@@ -240,7 +249,7 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
     elif any(line.status == ShareStatus.PAID or line.went == "owed" for line in all_lines):
         words = _("What your mates paid goes back to {card}.")
     elif any(line.went for line in all_lines):
-        return ""  # their lines say it
+        return ""  # the lines of these shares say it
     elif borne.paid:
         words = _("What your mates paid is back on {card}.")
     else:
@@ -249,7 +258,7 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
 
 
 def _sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
-    """Return the sums, which come to the total."""
+    """Return the labelled sums, which add up to the total."""
     looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
     labels = {"mine": _("Yours"), "out": _("Still out"), "paid": _("Mates paid"), "ended": _("Given back")}
     looks |= {"ended": outside} if outside else {}
@@ -260,7 +269,7 @@ def _sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
 
 
 def _parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line]) -> list[Part]:
-    """Return the parts of the bar; who has nothing to pay has none."""
+    """Return the parts of the bar. A person whose amount is 0 has no part."""
     amounts = [checkout.amount - sum(share.amount for share in shares), *(share.amount for share in shares)]
     drawn = zip(all_lines, share_bar.places(amounts), strict=True)
     is_large = len(all_lines) >= MANY

@@ -1,6 +1,6 @@
-"""What a bill of many people folds: shares that are alike stand as one line, which shows each of them on a tap.
+"""Collapsed lines of a bill of many people: similar shares are one line, which a tap expands.
 
-The lines keep their places; an opened fold shows them there.
+The lines of the shares keep their places. An opened fold shows them there.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,16 @@ from checkout.states import ShareStatus
 from hosted_page.group.lines import TOLD, Line
 from payments import money
 
-MINIMUM = {"out": 7, "paid": 3}  # as many alike are folded; what is open is folded later than what is done
+# The number of similar shares from which on they are folded: open shares later than paid ones.
+MINIMUM = {"out": 7, "paid": 3}
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Shares that look alike, as one line. `is_open`: one of them has to be seen, since it was refused."""
+    """Shares that look alike, as one line.
+
+    `is_open` says that the fold starts open, because it contains a share whose text was refused.
+    """
 
     look: str
     tone: str
@@ -33,7 +37,10 @@ class Fold:
 
 
 def of(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line]) -> list[Fold]:
-    """Return a fold for each look: one that is not used now may be on a page that was opened before."""
+    """Return one fold for each look.
+
+    A fold that is not used now is returned too, because a page that was opened earlier might show it.
+    """
     return [_fold(checkout, shares, lines, look) for look in MINIMUM]
 
 

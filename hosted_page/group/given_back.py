@@ -1,4 +1,4 @@
-"""What banks have given back of a split order for good, as its lead is told: of their own payment, and of mates'."""
+"""Money of a split order that lost disputes returned, to the lead or to mates, in words for the lead."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,13 @@ PAID_ONCE = (*SHARE_PAID, ShareStatus.REFUNDED)
 
 @dataclass(frozen=True)
 class GivenBack:
-    """`own` is how much of the lead's own payment, "" for nothing of it: who bears what is known then, as ever.
+    """Money that lost disputes returned, in words for the lead.
 
-    `badge` says to whom, `at` when it was decided; `words` tell what of the mates' payments, and that nobody is asked
-    any more.
+    - `own`: the amount of the lead's own payment that was returned. If it is "", the service still knows what
+      each person bears.
+    - `badge`: to whom the money was returned
+    - `at`: when the dispute was decided
+    - `words`: what was returned of the mates' payments, and that shares are no longer asked for
     """
 
     own: str
@@ -33,7 +36,7 @@ class GivenBack:
 def of(
     checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute, accounts: Accounts | None
 ) -> GivenBack:
-    """Return it for an order of which a dispute was lost, `found`. Rule dispute.lost."""
+    """Return the returned money of an order on which the dispute `found` was lost. Rule dispute.lost."""
     amounts = {payment: lost.amount for payment, lost in disputes.lost_by_payment(checkout.pk).items()}
     own = amounts.get(checkout.payment_id, 0) if checkout.payment_id else 0
     told = [
@@ -55,7 +58,10 @@ def of(
 
 
 def _came(shares: Sequence[PaymentRequest], accounts: Accounts | None) -> dict[PaymentRequest, int]:
-    """Return the shares whose money is on the lead's card, with how much of it; what came back is not there."""
+    """Return the shares whose reimbursement is on the lead's card, with the amount.
+
+    Reimbursements that the lead's card returned do not count.
+    """
     if accounts is None:
         return {}
     parts = {share: accounts.reimbursement(share)[1] for share in shares if share.status in SHARE_PAID}
@@ -64,7 +70,10 @@ def _came(shares: Sequence[PaymentRequest], accounts: Accounts | None) -> dict[P
 
 
 def _settle(checkout: Checkout, came: Mapping[PaymentRequest, int]) -> str:
-    """Return how much of mates' money is on the lead's card too, and with whom she settles it."""
+    """Return the sentence that says how much mates' money the lead's card also got.
+
+    It asks the lead to settle that amount with these mates.
+    """
     name = next(iter(came)).shown_name if len(came) == 1 else ""
     words = _("Your card also got <strong>{amount}</strong> that mates had paid: settle that among you.")
     if name:
@@ -75,9 +84,11 @@ def _settle(checkout: Checkout, came: Mapping[PaymentRequest, int]) -> str:
 
 
 def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne: bool) -> str:
-    """Return what a bank gave back to a mate's card; and if none did to the lead's, who bears it.
+    """Return the sentence about the amount that a bank returned to a mate's card.
 
-    Which mate is not said: the card may be another person's, and a bank's decision is between it and whose card it is.
+    If the lead's bank returned no money, the sentence also says who bears the amount. It does not name the
+    mate: the card might be another person's, and a bank's decision concerns only the bank and the card
+    holder.
     """
     words = _("A bank gave {amount} back to a mate’s card.")
     words = words.format(amount=money.for_payer(amount, checkout.currency))

@@ -1,4 +1,7 @@
-"""SMS messages to mates with their shares' links: an invitation, then a reminder a day (rule sms.invitation)."""
+"""SMS messages to mates with the links of their shares (rule sms.invitation).
+
+The first message is an invitation. After it, the lead can send one reminder a day.
+"""
 
 from datetime import timedelta
 from uuid import UUID
@@ -19,17 +22,18 @@ from hosted_page.sms.outbox import Asked
 from payments import disputes, money, switches
 
 BETWEEN = timedelta(days=1)
-LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
+LIFE = timedelta(hours=1)  # a message that is still unsent after this time is not sent
 
 
 class NotNow(Exception):
-    """The share is not open, or paused, or its mate has had an SMS message within a day."""
+    """The share is not open, or it is paused, or its mate got an SMS message less than a day ago."""
 
 
 def send(share_uuid: UUID, *, phone: str, address: str) -> None:
-    """Send a share's link to its mate; `phone` is E.164, "" for the number that the link went to before.
+    """Queue an SMS message with a share's link to its mate.
 
-    Raises NotNow, TooManySmsMessages, switches.MerchantSuspended, switches.AllStopped.
+    `phone` is E.164, or "" for the number that already has the link. Raises NotNow, TooManySmsMessages,
+    switches.MerchantSuspended, switches.AllStopped.
     """
     with transaction.atomic(durable=True):
         share, checkout = sharing.locked(share_uuid)
@@ -44,30 +48,34 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         switches.check(checkout.merchant)
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         outbox.put(Asked(kind, to, target, f"{words(share)} {_way_to_stop(to)}", ends_at, address))
-        # Another number is written once its text has gone out: until then the link is with the earlier one alone.
+        # A new number replaces an earlier one only once its text is sent: until then, only the earlier number
+        # has the link.
         share.phone, share.next_reminder_at = share.phone or to, now + BETWEEN
         share.save(update_fields=["phone", "next_reminder_at"])
 
 
 def _way_to_stop(phone: str) -> str:
-    """Return the end of each message: how its number gets no more (rule sms.stop)."""
+    """Return the end of each message, with the link that stops further messages (rule sms.stop)."""
     return _("No more texts: {link}").format(link=stops.link(outbox.digest(phone)))
 
 
 def _is_open(share: PaymentRequest) -> bool:
-    """Whether its link can be paid now: the order is not given back, nor is a card of it disputed."""
+    """Return whether the share can be paid now.
+
+    The share must be open, its order captured, and no dispute on the order open or lost.
+    """
     is_open = share.status == ShareStatus.OPEN and share.checkout.status == Status.CAPTURED
     return is_open and disputes.standing(share.checkout_id) is None
 
 
 def is_wanted(asked: SmsMessage) -> bool:
-    """Return whether the share can still be paid, by the link that is in the text."""
+    """Return whether the share can still be paid with the link in the text."""
     share = PaymentRequest.objects.select_related("checkout").filter(pk=asked.subject).first()
     return share is not None and _is_open(share) and _has_link(asked, share)
 
 
 def went_out(asked: SmsMessage) -> None:
-    """Write on the share whose number has its link now."""
+    """Record on the share the number to which its link was sent."""
     is_invitation = asked.kind == SmsMessage.Kind.INVITATION
     share = PaymentRequest.objects.filter(pk=asked.subject).first() if is_invitation else None
     if share is not None and share.phone != asked.phone and share.token in (asked.body or ""):
@@ -75,9 +83,11 @@ def went_out(asked: SmsMessage) -> None:
 
 
 def take_back(asked: SmsMessage, *, may_be_out: bool) -> None:
-    """Let the lead ask again. The number stays if the text may be out, or it is an earlier one, which has the link.
+    """Let the lead send the link again after a text that was not sent, or might not have been.
 
-    A text whose link was replaced meanwhile leaves alone what was asked for with the new one.
+    The share keeps its number if the text might have been sent (`may_be_out`), or if the number is an earlier
+    one that already has the link. If the link in the text has been replaced since, a text that was asked for
+    with the new link is not affected.
     """
     share = PaymentRequest.objects.filter(pk=asked.subject).first() if asked.kind in TO_MATES else None
     if share is None:
@@ -91,12 +101,12 @@ def take_back(asked: SmsMessage, *, may_be_out: bool) -> None:
 
 
 def _has_link(asked: SmsMessage, share: PaymentRequest) -> bool:
-    """Whether the text has the link by which the share is paid now."""
+    """Return whether the text has the share's current link."""
     return share.token in (asked.body or share.token)
 
 
 def words(share: PaymentRequest) -> str:
-    """Return the message to a mate: who asks for how much, for which shop, and the link."""
+    """Return the message to a mate: the lead's name, the amount, the shop, and the link."""
     checkout = share.checkout
     return _("{name} asks you for {amount}, your share at {shop}: {link}").format(
         name=naming.lead(checkout),

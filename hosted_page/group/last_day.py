@@ -1,4 +1,4 @@
-"""The last day of an order's links: its lead is offered to remind by text who has not paid (rule share.last_day)."""
+"""The last day of an order's links, on which the lead can text reminders to mates (rule share.last_day)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,18 @@ from hosted_page import summary
 from hosted_page.group.lines import Line
 from payments import money
 
-ID = "last-day"  # on the page: a text leads there
+ID = "last-day"  # anchor on the page, to which a text links
 LASTS = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class LastDay:
-    """When the links end and what is not paid: who can be reminded by text now, who was today, whose number we lack."""
+    """When the links end, the unpaid amount, and the mates who have not paid.
+
+    - `to_remind`: mates who can be reminded by text now
+    - `reminded`: mates who got a text less than a day ago
+    - `others`: mates whose number the service does not have
+    """
 
     at: SafeString
     amount: str
@@ -31,29 +36,29 @@ class LastDay:
 
     @property
     def reminded_names(self) -> SafeString:
-        """Who was reminded today, as a list in words."""
+        """Names of the mates who were reminded today, as a list in words."""
         return _listed(self.reminded)
 
     @property
     def others_names(self) -> SafeString:
-        """Whose number we lack, as a list in words."""
+        """Names of the mates without a number, as a list in words."""
         return _listed(self.others)
 
     @property
     def seen(self) -> str:
-        """Changes with what is shown."""
+        """Text that changes whenever the shown content changes."""
         of_each = (self.to_remind, self.reminded, self.others)
         return " · ".join([self.amount, *(",".join(line.name for line in lines) for lines in of_each)])
 
 
 def _listed(asked: Sequence[Line]) -> SafeString:
-    """Return names as the active language lists them: "Finn, Priya and نور"."""
+    """Return names as a list in the active language: "Finn, Priya and نور"."""
     names = [format_html("<bdi>{}</bdi>", line.name) for line in asked]
     return SafeString(format_list(names, locale=to_locale(get_language() or "en")))
 
 
 def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
-    """Return when the last open link ends, None if none is open."""
+    """Return when the last open link ends, None if no link is open."""
     ends = (share.expires_at for share in shares if share.status == ShareStatus.OPEN)
     return max((end for end in ends if end is not None), default=None)
 
@@ -61,7 +66,10 @@ def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
 def of(
     checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], now: datetime
 ) -> LastDay | None:
-    """Return what is offered on the last day, None before it and where nobody is asked; `lines` are the bill's."""
+    """Return the last day's offer, None before the last day or if no share is open.
+
+    `lines` are the lines of the bill.
+    """
     end = ends_at(shares)
     if end is None or end - now > LASTS:
         return None

@@ -1,4 +1,4 @@
-"""The lines of the group's bill: a person, an amount, and where the share is, in words for the lead."""
+"""The lines of the group's bill: each person, amount, and the share's state in words for the lead."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,8 @@ from hosted_page.payment_target import PaymentTarget
 from payments import money
 from payments.models import Dispute, Operation
 
-# How each status is shown: look, tone, icon and words. The look says who bears the share, and if it is still out.
+# How each status is shown: look, tone, icon and words. The look says who bears the share, and whether it is
+# open.
 TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
     ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
@@ -38,8 +39,9 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("Stays with you")),
     ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
 }
-PAUSED: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a bank looks into a card
-# Once the lead's own bank has given the money back: nobody can say who bears a share.
+PAUSED: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a dispute is open
+# After the lead's own bank has returned the money. The looks then do not say who bears a share, because the
+# service does not know.
 GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
     **dict.fromkeys(SHARE_PAID, TOLD[ShareStatus.PAID]),
     ShareStatus.DECLINED: ("ended", *TOLD[ShareStatus.DECLINED][1:]),
@@ -47,9 +49,9 @@ GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("No longer asked")),
     ShareStatus.REFUNDED: ("ended", *TOLD[ShareStatus.REFUNDED][1:]),
 }
-# What went to the lead's card, which has not kept it.
+# A reimbursement that the lead's card returned.
 CAME_BACK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Came back"))
-TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # by the group's link
+TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # through the group link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
     ShareStatus.PAID: "check",
@@ -57,12 +59,12 @@ ICON_ON_BAR: dict[str, str] = {
     ShareStatus.DECLINED: "cross",
 }
 TO_MATES = (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER)
-COLOURS = 5  # of mates; the sixth has the first one's again
+COLOURS = 5  # of mates; the sixth mate has the first mate's colour
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """Why a share's link was not sent, and the number that was typed."""
+    """The reason why a share's link was not sent, and the number that the lead typed."""
 
     share_id: str
     phone: str
@@ -71,9 +73,11 @@ class Wrong:
 
 @dataclass(frozen=True)
 class OfBank:
-    """What banks have done about an order: `disputed` is the status of the dispute that stands on it, "" if none does.
+    """Acts of banks and others on an order's money, outside the service.
 
-    `back` is what they gave back for good; `accounts` is None where statuses say it all.
+    - `disputed`: the status of the order's open or lost dispute, "" if there is none
+    - `back`: the money that lost disputes returned, None if no dispute is lost
+    - `accounts`: the accounts of the order's cards, None if the statuses of the shares are enough
     """
 
     disputed: str = ""
@@ -82,26 +86,32 @@ class OfBank:
 
     @property
     def is_own_back(self) -> bool:
-        """Whether the lead's own bank has given the money back."""
+        """Whether the lead's own bank has returned money."""
         return self.back is not None and self.back.own != ""
 
     @property
     def outside(self) -> int:
-        """What others gave back to the lead's card at the provider, in minor units."""
+        """Amount that others refunded to the lead's card at the provider, in minor units."""
         lead = self.accounts.lead if self.accounts else None
         return lead.outside if lead else 0
 
 
 @dataclass(frozen=True)
 class Line:
-    """A person's line. `url` is empty if nobody can pay there now; `seen` changes with what the line shows.
+    """One person's line on the bill.
 
-    `may_change` says that a mate who said no may still pay; `person` is the number of the colour, `sent_to` the masked
-    number that the link goes to, `remind_from` when a reminder may follow, "" for now; `is_waiting` says that the text
-    has not gone out yet; `went` where a reimbursed share is if not on the lead's card: came "back", is "owed" again, or
-    was paid "otherwise"; `disputed` is the status of the order's dispute, while which nobody is asked; `is_over` says
-    that nobody is asked any more, as others have given some of the order back; `spoken` is said aloud when the line
-    comes to be so.
+    - `person`: the number of the person's colour
+    - `spoken`: the sentence that a screen reader says when the line changes to this state
+    - `seen`: a text that changes whenever the line's content changes
+    - `url`: the pay link, "" if no one can pay there now
+    - `sent_to`: the masked number to which the link goes
+    - `remind_from`: when the next reminder may follow, "" for now
+    - `is_waiting`: the text is queued and not sent yet
+    - `went`: where the money of a reimbursed share is if it is not on the lead's card. It was returned
+      ("back"), is "owed" again, or was paid "otherwise".
+    - `disputed`: the status of the order's dispute, during which no mate is asked
+    - `may_change`: the mate declined and may still pay
+    - `is_over`: no mate is asked any more, because others have refunded some of the order
     """
 
     id: str
@@ -136,13 +146,13 @@ class Line:
 
     @property
     def may_be_asked_again(self) -> bool:
-        """Whether the share was refused or kept, and mates are asked."""
+        """Whether the share was declined or cancelled, and the lead can ask for it again now."""
         has_ended = self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED)
         return has_ended and not self.disputed and not self.is_over
 
     @property
     def may_be_kept(self) -> bool:
-        """Whether the share can stay with the lead by their own word."""
+        """Whether the lead can choose to keep the share."""
         return self.status in (ShareStatus.OPEN, ShareStatus.DECLINED)
 
     @property
@@ -151,14 +161,17 @@ class Line:
         return self.may_be_asked_again or self.may_be_kept
 
     def back(self) -> "Line":
-        """Return the line of a share that is reimbursed, and came back: who has paid it has."""
+        """Return the line for a share whose reimbursement was returned. The mate has still paid."""
         tone, icon, words = CAME_BACK
         line = replace(self, tone=tone, icon=icon, words=words, hint=_("is sent again, or paid another way"))
         spoken = _spoken(ShareStatus.PAID, self.name, self.amount)
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
 
     def otherwise(self, *, is_owed: bool) -> "Line":
-        """Return the line of a share that reads as reimbursed, and of which the lead's card has not got all."""
+        """Return the line for a `reimbursed` share of which the lead's card did not get the whole amount.
+
+        `is_owed` says that the rest is still owed. Otherwise it was paid another way.
+        """
         words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
         hint = _("is sent again, or paid another way") if is_owed else ""
         went, spoken = "owed" if is_owed else "otherwise", _spoken(ShareStatus.PAID, self.name, self.amount)
@@ -166,10 +179,10 @@ class Line:
         return replace(self, icon="check", words=words, hint=hint, spoken=spoken, seen=seen, went=went)
 
     def now(self, *, waits_for: str, disputed: str, is_own_back: bool) -> "Line":
-        """Return the line with what else is so now: while a card of the order is disputed it offers no link.
+        """Return the line with its waiting text and the order's dispute. During a dispute it offers no link.
 
-        `waits_for` is the number that a text is on its way to, "" if none is; `is_own_back` says that the lead's own
-        bank has given the money back.
+        `waits_for` is the number of a text that is not sent yet, "" if there is none. `is_own_back` says that
+        the lead's own bank has returned money.
         """
         seen = f"{self.seen} {bool(waits_for)} {disputed}"
         if not disputed:
@@ -193,7 +206,7 @@ class Line:
 
 
 def name_of(share: PaymentRequest) -> str:
-    """Return what the lead calls a share: its name, else its place on the bill."""
+    """Return the name of a share for the lead: the mate's name, otherwise its place on the bill."""
     return share.shown_name or _("Share {number}").format(number=share.position)
 
 
@@ -204,7 +217,7 @@ def of(
     wrong: Wrong | None = None,
     of_bank: OfBank = OfBank(),
 ) -> list[Line]:
-    """Return a line for the lead and one for each share; `wrong` is shown on its share's."""
+    """Return a line for the lead and one for each share. `wrong` is shown on the line of its share."""
     own = checkout.amount - sum(share.amount for share in shares)
     name = (checkout.lead.name if checkout.lead else "") or _("You")
     lead = Line("lead", name, name[:1].upper(), money.for_payer(own, checkout.currency), 1)
@@ -222,7 +235,7 @@ def of(
 
 
 def _as_moved(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
-    """Return the line of a share whose money went another way than its status says."""
+    """Return the line, corrected if the share's money is not where its status says."""
     part, is_owed = accounts.reimbursement(share)[1], accounts.owed_to_lead(share) > 0
     if share.status not in SHARE_PAID or not (is_owed or part.settled):
         return line
@@ -234,7 +247,7 @@ def _as_moved(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
 
 
 def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
-    """Return the shares whose text is asked for and has not gone out yet, with the number that it goes to."""
+    """Return the ids of the shares whose text is queued and not sent yet, with the text's number."""
     fresh = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
     if not fresh:
         return {}
@@ -244,12 +257,12 @@ def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime)
 
 
 def _end_of(phone: str) -> str:
-    """Return the end of a number, by which the lead knows it."""
+    """Return the masked number, of which the lead sees the last four digits."""
     return f"•••• {phone[-4:]}" if phone else ""
 
 
 def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
-    """Return the last reimbursement of each share that was paid."""
+    """Return the last reimbursement of each paid share."""
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
     if not paid:
         return {}
@@ -286,7 +299,7 @@ def _line(
 
 
 def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
-    """Return what a line says of its open link."""
+    """Return the fields of a line about the share's open link."""
     target, again_at = PaymentTarget(checkout, share), share.next_reminder_at
     return {
         "url": target.absolute(),
@@ -297,7 +310,7 @@ def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
 
 
 def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> str:
-    """Return what stands beside the badge: when it came to be so, or what follows."""
+    """Return the hint next to the badge: when the state was reached, or what follows."""
     match share.status:
         case ShareStatus.PAID:
             if back and back.state in REFUSED:
@@ -319,21 +332,22 @@ def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> 
 
 
 def _where_it_went(back_at: str) -> str:
-    """Return where a mate's money is that was paid before the lead's bank gave the order's back.
+    """Return where the money of a paid share is, after the lead's bank has returned the order's money.
 
-    What was not on the lead's card by then, `back_at`, covers what the shop has lost by it.
+    `back_at` is when the share was reimbursed, "" if it was not. Money that was not reimbursed stays with the
+    shop and covers a part of the shop's loss.
     """
     return format_html(_("{time}, went to your card"), time=back_at) if back_at else _("stays with the shop")
 
 
 def _kept(checkout: Checkout, share: PaymentRequest) -> str:
-    """Return until when a share that somebody has taken is kept for them."""
+    """Return the hint that says until when a claimed share is kept."""
     until = share.claimed_until
     return format_html(_("kept until {time}"), time=_moment(until, checkout)) if until else ""
 
 
 def _moment(at: datetime, checkout: Checkout) -> SafeString:
-    """Return a time of today by the clock alone, of another day with its date, as HTML."""
+    """Return a time as HTML: only the time of day if it is today, otherwise with its date."""
     zone = summary.zone_of(checkout)
     local = at.astimezone(zone)
     if local.date() != clock.now().astimezone(zone).date():

@@ -1,4 +1,4 @@
-"""The pages at a mate's pay link: the step that is next or where the share is, its QR code, the opt-in, saying no."""
+"""Views of a mate's pay link: the next step or the share's status, the QR code, the opt-in, and declining."""
 
 import contextlib
 from dataclasses import replace
@@ -30,7 +30,7 @@ from payments import disputes
 
 @for_page
 def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Show the next step, or where the share is."""
+    """Show the next step of the payment, or the share's status."""
     return _page(request, target)
 
 
@@ -51,7 +51,7 @@ def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHIN
 
 
 def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
-    """Expire a share whose time has passed before anybody reads of it; return the target as it is then."""
+    """Expire a share whose time has passed, and return the current target."""
     share = target.share
     if share is None or not sharing.end_all_late(target.checkout, [share], now):
         return target
@@ -59,7 +59,10 @@ def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
 
 
 def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
-    """Return what is said at a share's own link while somebody else has taken it by the group's (rule group.pays)."""
+    """Return the status for a share's own link while another person has claimed it through the group link.
+
+    Return None if no other person has. Rule group.pays.
+    """
     share = target.share
     is_open = share is not None and share.status == ShareStatus.OPEN
     if share is None or not is_open or not share.is_kept_from(payer.claim_of(request), now):
@@ -87,14 +90,17 @@ def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refu
 
 
 def _unpaid_again(target: PaymentTarget) -> dict[str, Any]:
-    """Return the order's summary while a dispute stands on it: its total may be nobody's; {} while none does."""
+    """Return the order's summary with the label "Total" if a dispute is open or lost, otherwise {}.
+
+    The usual label says that the lead has paid the total, which might not be true during a dispute.
+    """
     if target.checkout.status != Status.CAPTURED or not disputes.standing(target.checkout.pk):
         return {}
     return {"order": replace(summary.of(target), total_label=_("Total"))}
 
 
 def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:
-    """Return who still asks for a share after a no, and until when; None if nobody does."""
+    """Return who still asks for a declined share, and until when. Return None if no one may ask for it."""
     share, checkout = target.share, target.checkout
     may = share is not None and bending.may_reconsider(share, clock.now())
     if share is None or not may or not bending.may_be_asked(checkout):
@@ -118,20 +124,20 @@ def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @cache_control(private=True, max_age=86_400, immutable=True)
 @for_target
 def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Return the link as a QR code, for the lead to show."""
+    """Return the pay link as a QR code, for the lead to show."""
     return HttpResponse(qr_codes.svg(target.absolute()), content_type="image/svg+xml")
 
 
 @for_form
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Take a mate's tick of the merchant's box, signed in or not."""
+    """Record a mate's tick of the merchant's marketing box. The mate need not be signed in."""
     wrong = box.take(request, target)
     return _page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
 
 
 @for_form
 def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Text the receipt's link to the mate who asks for it."""
+    """Text the receipt's link to the mate who paid the share."""
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
         return views.signed_out(request, target)
     refused = receipt_sms.ask(target, address.of(request))
@@ -140,26 +146,29 @@ def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def decline(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Decline the share, as anybody who has its link may; what was taken by the group's link is free again."""
+    """Decline the share, or release it if it was claimed through the group link.
+
+    Anyone who has the pay link may decline.
+    """
     claim = payer.claim_of(request)
     if target.group and target.share is not None:
         claims.release(target.subject, claim=claim)
         return table.go(target.group, left=target.share.position)
-    with contextlib.suppress(ShareNotOpen):  # the page tells what is true
+    with contextlib.suppress(ShareNotOpen):  # the page shows the share's current state
         sharing.decline(target.subject, claim)
     return target.go()
 
 
 @for_form
 def release(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Let go of a share that was taken, and show the others."""
+    """Release a claimed share, and show the group page."""
     claims.release(target.subject, claim=payer.claim_of(request))
     return table.go(target.group)
 
 
 @for_form
 def reconsider(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Ask for the share again, as anybody who has its link may after a no."""
-    with contextlib.suppress(ShareNotOpen):  # the page tells what is true
+    """Open a declined share again. Anyone who has its link may do this."""
+    with contextlib.suppress(ShareNotOpen):  # the page shows the share's current state
         bending.reconsider(target.subject)
     return target.go()

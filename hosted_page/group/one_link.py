@@ -1,7 +1,4 @@
-"""The one link for the group, as its lead shares it: the very words that are sent, and the address.
-
-Rule group.link.
-"""
+"""The group link as the lead shares it: the exact words that are sent, and the address (rule group.link)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +15,7 @@ from payments import money
 
 @dataclass(frozen=True)
 class OneLink:
-    """What is sent: `words` and `url`; `shown` is the address as people read it."""
+    """The group link. `words` and `url` are sent; `shown` is the address without its scheme, for people."""
 
     words: str
     url: str
@@ -28,11 +25,11 @@ class OneLink:
 
 
 def of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLink | None:
-    """Return the link for everyone of an order with these shares, None unless somebody is still asked for a share."""
+    """Return the group link of an order with these shares, None if no mate is asked for a share."""
     if not any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares):
         return None
     link: GroupLink | None = getattr(checkout, "group_link", None)
-    if link is None:  # split by a release that knew of none
+    if link is None:  # the order was split by an earlier release, which had no group links
         return None
     amounts = {share.amount for share in shares}
     words = _("{name} · {title} · take your share")

@@ -1,4 +1,4 @@
-"""The people on a bill as the group may see them: who has paid, who has taken, what is free (rule group.privacy)."""
+"""The bill as the group may see it: who has paid, who has claimed, what is free (rule group.privacy)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +17,16 @@ from payments import money
 
 LEAD, PAID, TAKEN, FREE = "lead", "paid", "taken", "free"
 ROOM = 6  # per cent of the bar that a letter needs
-MATES_TINTS = 5  # from the second on, in the order asked
+MATES_TINTS = 5  # colours for mates; they start at colour 2, in the order of the shares
 
 
 @dataclass(frozen=True)
 class Person:
-    """A part of the bill. `left` and `width` are per cent of the bar; `is_named` says that its lead gave a name.
+    """One person's part of the bill.
 
-    `was_paid` says that somebody has paid it, whatever became of it since: they have a receipt.
+    - `left`, `width`: place and width on the bar, in per cent
+    - `is_named`: the lead gave the share a name
+    - `was_paid`: the share was paid at some time, also if it was refunded later. Its payer has a receipt.
     """
 
     position: int
@@ -42,45 +44,48 @@ class Person:
 
     @property
     def has_room(self) -> bool:
-        """Whether a letter has room in its part of the bar."""
+        """Whether the person's part of the bar has room for a letter."""
         return float(self.width) >= ROOM
 
     @property
     def called(self) -> str:
-        """What people at one table call it: by its name, or by its place."""
+        """Name of the share within the group: its person's name, or its place on the bill."""
         is_nameless = self.state == FREE and not self.is_named
         return _("Share {number}").format(number=self.position) if is_nameless else self.name
 
     @property
     def of_whom(self) -> str:
-        """Its share in a sentence: Zoe's, or "Share 6"."""
+        """Name of the share in a sentence: "Zoe’s share", or "Share 6"."""
         whose = _("{name}’s share").format(name=self.name) if self.is_named else ""
         return whose or _("Share {number}").format(number=self.position)
 
 
 @dataclass(frozen=True)
 class Bill:
-    """The whole bill by person, the lead first; `each` is what each mate is asked for, "" if that differs."""
+    """The whole bill by person, the lead first.
+
+    `each` is the amount of each share, "" if the amounts differ.
+    """
 
     people: list[Person]
     each: str
 
     def of(self, state: str) -> list[Person]:
-        """Return the mates of a state; the lead is not one of them."""
+        """Return the mates in this state, without the lead."""
         return [person for person in self.people[1:] if person.state == state]
 
     def at(self, position: int) -> Person | None:
-        """Return the mate in this place, None if there is none."""
+        """Return the mate at this position, None if there is no such mate."""
         return next((person for person in self.people[1:] if person.position == position), None)
 
     @property
     def mine(self) -> Person | None:
-        """The share that this browser has taken."""
+        """Share that this browser has claimed."""
         return next((person for person in self.people if person.is_mine), None)
 
 
 def of(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime) -> Bill:
-    """Return the bill as a browser with this claim sees it."""
+    """Return the bill for a browser with this claim."""
     asked = [share.amount for share in shares]
     own, name = checkout.amount - sum(asked), lead_name(checkout)
     amount = money.for_payer(own, checkout.currency)
@@ -114,7 +119,11 @@ def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, 
 
 
 def _state(share: PaymentRequest, now: datetime) -> str:
-    """Return what the group may know of a share: nobody's no, and not that its lead bears it (rule group.privacy)."""
+    """Return the state of a share that the group may see (rule group.privacy).
+
+    A share that is neither paid nor open is shown as the lead's part. The group therefore does not see
+    that a mate declined.
+    """
     if share.status in SHARE_PAID:
         return PAID
     if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
@@ -123,25 +132,28 @@ def _state(share: PaymentRequest, now: datetime) -> str:
 
 
 def _is_equal(checkout: Checkout, asked: Sequence[int]) -> bool:
-    """Whether the cost is shared equally."""
+    """Return whether the cost is split equally."""
     step = sharing.amount_rule(checkout).step
     return set(asked) == {split_amounts.equally(checkout.amount, len(asked) + 1, step=step)[1]}
 
 
 def called(share: PaymentRequest, equal: Checkout | None = None) -> str:
-    """Return what a share without a name is called: its place on the bill, or that it is one of equal ones."""
+    """Return the name of a share without one: its place on the bill.
+
+    If `equal` is given, return that it is one of that order's equal shares.
+    """
     if equal is not None:
         return _("One of {count} equal shares").format(count=equal.people)
     return _("Share {number}").format(number=share.position)
 
 
 def tint(share: PaymentRequest) -> int:
-    """Return the number of a mate's colour: the same on every phone at the table."""
+    """Return the number of a mate's colour, which is the same in every browser."""
     return (share.position - 2) % MATES_TINTS + 2
 
 
 def kept_until(share: PaymentRequest, checkout: Checkout) -> SafeString:
-    """Return the time of day until when a share is kept as HTML, "" if its card is being asked."""
+    """Return the time of day until which a share is kept, as HTML. Return "" if its card is being asked."""
     if share.status != ShareStatus.OPEN or share.claimed_until is None:
         return SafeString()
     return summary.hour(share.claimed_until, summary.zone_of(checkout))

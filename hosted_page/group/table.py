@@ -1,7 +1,4 @@
-"""The page at the group's link: which shares are free, taking one, and the code to hold up at the table.
-
-Rules group.*.
-"""
+"""The group page: the free shares, how a person takes one, and the group link as a QR code. Rules group.*."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -39,24 +36,28 @@ NOTHING_LEFT = gettext_lazy("You are not charged, and there is nothing left to d
 
 @dataclass(frozen=True)
 class Group:
-    """A split order at its group's link."""
+    """A split order and the token of its group link."""
 
     checkout: Checkout
     token: str
 
     @property
     def name(self) -> str:
-        """The name of its lead."""
+        """Name of the lead."""
         return lead_name(self.checkout)
 
     def path(self, step: str = "") -> str:
-        """Return the path of the page, or of a step."""
+        """Return the path of the group page, or of one of its steps."""
         return reverse(f"group{'_' if step else ''}{step}", args=[self.token])
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Why a share was not taken: `kind` is taken, name or limit; `position` is the share's, `typed` the name."""
+    """The reason why a share was not taken.
+
+    `kind` is "taken", "name" or "limit". `position` is the position of the share, and `typed` is the typed
+    name.
+    """
 
     kind: str = ""
     position: int = 0
@@ -70,7 +71,10 @@ GroupView = Callable[[HttpRequest, Group], HttpResponse]
 
 
 def for_group(view: GroupView) -> Callable[..., HttpResponse]:
-    """Decorate a view, to which the order of a group's link is passed. Raises Http404 for one that we never made."""
+    """Decorate a view, which then gets the order of a group link.
+
+    The view raises Http404 if the service never made the link.
+    """
 
     @wraps(view)
     def found(request: HttpRequest, token: str) -> HttpResponse:
@@ -94,7 +98,7 @@ _LINK = Prepared(
 
 
 def go(token: str, **query: int) -> HttpResponseRedirect:
-    """Redirect to a group's page; `left` names the share that was let go."""
+    """Redirect to a group page. A query parameter `left` is the position of the share that was released."""
     more = "&".join(f"{name}={value}" for name, value in query.items())
     path = reverse("group", args=[token])
     return HttpResponseRedirect(f"{path}?{more}" if more else path, status=303)
@@ -103,7 +107,7 @@ def go(token: str, **query: int) -> HttpResponseRedirect:
 @require_safe
 @for_group
 def page(request: HttpRequest, group: Group) -> HttpResponse:
-    """Show which shares are free, or why none can be taken now."""
+    """Show the free shares, or the reason why no share can be taken now."""
     return _page(request, group)
 
 
@@ -132,7 +136,10 @@ def _show(
 
 
 def _order(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.Summary:
-    """Return the order's summary as a mate sees it, with what each is asked for while anybody is."""
+    """Return the order's summary for a mate.
+
+    It shows the amount of each share while a share can be taken, or this browser has taken one.
+    """
     asks = closed is None or bill.mine is not None
     is_disputed = closed is not None and "is_disputed" in closed
     each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks and bill.each else ""
@@ -145,7 +152,7 @@ def _order(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.S
 
 
 def _bill(request: HttpRequest, group: Group) -> Bill:
-    """Return the bill as it is now; shares whose time has passed end first."""
+    """Return the current bill. Shares whose time has passed end first."""
     now = clock.now()
     shares = reading.shares(group.checkout)
     if sharing.end_all_late(group.checkout, shares, now):
@@ -154,9 +161,9 @@ def _bill(request: HttpRequest, group: Group) -> Bill:
 
 
 def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
-    """Return why no share can be taken: heading, words, and that it soon passes; None while one may be.
+    """Return why no share can be taken, None if one can.
 
-    Rule group.opens.
+    The reason has a heading and words. `passes` says that it ends soon. Rule group.opens.
     """
     status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
     if status in (Status.CREATED, Status.AUTHORIZED):
@@ -176,7 +183,7 @@ def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
 
 
 def _disputed(dispute: Dispute) -> dict[str, Any]:
-    """Return that a bank looks into a card of the order, or has given its payment back."""
+    """Return the reason for an order with an open or lost dispute."""
     if dispute.status == Dispute.Status.LOST:
         given_back = _("A bank gave back a payment for this order.")
         heading, words = _("Shares are no longer asked for"), f"{given_back} {NOTHING_LEFT}"
@@ -190,7 +197,7 @@ def _disputed(dispute: Dispute) -> dict[str, Any]:
 
 
 def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
-    """Return that no share is free, None if one is."""
+    """Return the reason why no share is free, None if one is."""
     if bill.of(people.FREE):
         return None
     if bill.of(people.TAKEN):
@@ -213,7 +220,11 @@ def _asks_no_more(group: Group) -> dict[str, Any]:
 
 
 def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:
-    """Return what is said first: the share was taken or paid by somebody, or let go, or too many were taken."""
+    """Return the notice at the top of the page, None if there is none.
+
+    It says that the network took too many shares, that another person took or paid the share, or that a share
+    was released.
+    """
     if refused.kind == "limit":
         return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
     asked = {name: bill.at(_number(request.GET.get(name, ""))) for name in ("taken", "left")}
@@ -230,9 +241,10 @@ def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) ->
 
 
 def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | None:
-    """Return what somebody is told who was led here from the page of a share that is not theirs.
+    """Return the notice for a person who was redirected from the page of a share that is not theirs.
 
-    It may be who has paid it, whom that browser does not know any more.
+    The person might have paid the share in a browser that no longer remembers it, so the notice of a paid
+    share offers a sign-in.
     """
     if share.was_paid:
         sign_in = f"{_share_path(group, share.position)}?{SIGN_IN}=1"
@@ -241,14 +253,14 @@ def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | Non
         if share.state == people.PAID:
             title = _("{share} is paid").format(share=share.of_whom)
             return {"tone": "done", "icon": "check", "title": title, "words": words}
-        # what became of it is between them and the shop
+        # The share was paid and refunded, which concerns only its payer and the shop: do not say so.
         title = _("Share {number}").format(number=share.position)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     return _just_taken(group, bill, share) if share.state == people.TAKEN else None
 
 
 def _just_taken(group: Group, bill: Bill, share: Person) -> dict[str, str]:
-    is_any_free = bill.of(people.FREE)  # else the page says below when to look again
+    is_any_free = bill.of(people.FREE)  # if not, the page says below when to look again
     words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
     title = _("{share} was just taken").format(share=share.of_whom)
     return {"tone": "move", "icon": "ring", "title": title, "words": words}
@@ -270,7 +282,7 @@ def _share_path(group: Group, position: int) -> str:
 @require_POST
 @for_group
 def take(request: HttpRequest, group: Group) -> HttpResponse:
-    """Take a free share for this browser, and go on to its steps; else show what is left."""
+    """Take a free share for this browser and redirect to its steps, or show why it was not taken."""
     position = _number(request.POST.get("share", ""))
     name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
     browser = payer.browser_of(request)
@@ -283,7 +295,7 @@ def take(request: HttpRequest, group: Group) -> HttpResponse:
 
 
 def _take(request: HttpRequest, group: Group, position: int, name: str, browser: str) -> Refused | None:
-    """Take a share; return why it was refused, None if it was not."""
+    """Take a share. Return why it was refused, None if it was not."""
     share = next((row for row in reading.shares(group.checkout) if row.position == position), None)
     if share is None:
         return Refused("taken", typed=name, status=409)
@@ -309,9 +321,10 @@ def _take(request: HttpRequest, group: Group, position: int, name: str, browser:
 @require_safe
 @for_group
 def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
-    """Show the link as a code to hold up at the table, and who has come; for its script the part that changes.
+    """Show the group link as a QR code to hold up at the table, and who has taken a share.
 
-    Where nobody can come any more, the page that it was held up from says why.
+    The page's script gets only the part that changes. If no share can be taken any more, redirect to the page
+    from which the code was opened, which says why.
     """
     bill = _bill(request, group)
     if not _may_come(group, bill):
@@ -329,13 +342,13 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
 
 
 def _may_come(group: Group, bill: Bill) -> bool:
-    """Whether anybody may still take a share by the link: one is free, or may be again."""
+    """Return whether a share can still be taken: one is free, or is claimed and might become free again."""
     is_open = group.checkout.status == Status.CAPTURED and disputes.standing(group.checkout.pk) is None
     return is_open and bool(bill.of(people.FREE) or bill.of(people.TAKEN))
 
 
 def _close_path(request: HttpRequest, group: Group) -> str:
-    """Return where the code was held up from: the lead's page, for others the group's."""
+    """Return the address of the page from which the code was opened: the lead's page or the group page."""
     checkout = group.checkout
     is_lead = checkout.lead_id is not None and payer.customer_of(request, checkout.pk) == checkout.lead_id
     return PaymentTarget(checkout).address() if is_lead else group.path()
@@ -345,5 +358,5 @@ def _close_path(request: HttpRequest, group: Group) -> str:
 @cache_control(private=True, max_age=86_400, immutable=True)
 @for_group
 def qr(request: HttpRequest, group: Group) -> HttpResponse:
-    """Return the group's link as a QR code."""
+    """Return the group link as a QR code."""
     return HttpResponse(qr_codes.svg(absolute(group.path())), content_type="image/svg+xml")

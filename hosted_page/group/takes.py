@@ -10,11 +10,11 @@ from config.lib.web import address as network
 from hosted_page.models import ShareTake
 
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-KEPT = timedelta(hours=2)  # longer than the limit looks back
+KEPT = timedelta(hours=2)  # longer than the period of the limit
 
 
 class TooManyTakes(Exception):
-    """The network has taken enough shares; it may take one again at `until`."""
+    """The network has reached its limit of shares. It may take a share again at `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
         super().__init__("Too many shares were taken.")
@@ -22,9 +22,9 @@ class TooManyTakes(Exception):
 
 
 def admit(address: str) -> None:
-    """Count a share that is about to be taken, in the transaction that takes it. Raises TooManyTakes.
+    """Count a share that is about to be taken. Call it in the transaction that takes the share.
 
-    Rules group.takes, limit.address.
+    Raises TooManyTakes. Rules group.takes, limit.address.
     """
     alike = network.digests("take address", address)
     quota.lock_digests("take", *alike["address_digest"], *alike["site_digest"])
@@ -37,7 +37,7 @@ def admit(address: str) -> None:
 
 
 def _check(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
-    """Raise TooManyTakes if the limit is reached."""
+    """Raise TooManyTakes, with the time of the next possible take, if the limit is reached."""
     times = taken.filter(created_at__gt=now - limit.within).order_by("-created_at")
     deciding = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()
     if deciding is not None:
@@ -45,5 +45,5 @@ def _check(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
 
 
 def delete_old() -> None:
-    """Delete what the limit does not look at any more."""
+    """Delete the rows that are too old for the limit."""
     batches.delete(ShareTake.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))

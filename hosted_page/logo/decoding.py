@@ -1,4 +1,4 @@
-"""Reads an uploaded logo: a PNG or JPEG, of which nothing but the picture itself goes on. Rule brand.logo_read."""
+"""Decoding of an uploaded logo: a PNG or JPEG, of which only the picture is kept (rule brand.logo_read)."""
 
 import io
 
@@ -7,19 +7,20 @@ from PIL import Image, ImageFile, ImageOps, JpegImagePlugin, PngImagePlugin
 
 MAX_BYTES = 256 * 1024
 MIN_SIDE, MAX_SIDE = 32, 1024  # pixels
-MAX_SCANS = 100  # of a JPEG: each is a walk over the whole picture, and costs its sender a few bytes
+MAX_SCANS = 100  # of a JPEG: a scan has a few bytes, but the decoder goes over the whole picture for each
 PNG, JPEG, SCAN = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"\xff\xda"
-# What a PNG carries beside its picture is unpacked before anything can be asked: no more than it may weigh packed.
+# Pillow decompresses the texts of a PNG while it opens the file, before the service can check it. Their
+# maximum is the file's own maximum size.
 PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY = MAX_BYTES
 log = structlog.get_logger("hosted_page.logo")
 
 
 class Unusable(Exception):
-    """What was uploaded can't be a logo. The message is a sentence that says what to do."""
+    """The upload cannot be a logo. The message is a sentence that says what to do."""
 
 
 def decode(content: bytes) -> Image.Image:
-    """Return the picture in an upload as RGBA, upright, without anything else that the file holds. Raises Unusable."""
+    """Return the picture of an upload as RGBA, upright, without the rest of the file. Raises Unusable."""
     if len(content) > MAX_BYTES or not content.startswith((PNG, JPEG)):
         raise Unusable("Use a PNG or JPEG of at most 256 KB.")
     try:
@@ -28,7 +29,7 @@ def decode(content: bytes) -> Image.Image:
         picture = _plain(found)
     except Unusable:
         raise
-    except Exception as error:  # a decoder fails at what is broken in whichever way it happens to notice
+    except Exception as error:  # a decoder can raise any exception for a damaged file
         log.info("logo_not_read", error=type(error).__name__)
         raise Unusable("This picture is damaged. Save it anew as a PNG or JPEG.") from None
     if picture.getchannel("A").getextrema()[1] == 0:
@@ -37,7 +38,10 @@ def decode(content: bytes) -> Image.Image:
 
 
 def _opened(content: bytes) -> ImageFile.ImageFile:
-    """Open a file by its first bytes, with no decoder but these two: its header is read, no pixel yet."""
+    """Open a file with the PNG or the JPEG decoder, chosen by its first bytes. Only the header is read.
+
+    No other decoder of Pillow is used.
+    """
     if content.startswith(PNG):
         return PngImagePlugin.PngImageFile(io.BytesIO(content))
     if content.count(SCAN) > MAX_SCANS:
@@ -46,7 +50,7 @@ def _opened(content: bytes) -> ImageFile.ImageFile:
 
 
 def _measure(found: ImageFile.ImageFile) -> None:
-    """Refuse what its header says is too large, too small, or moves."""
+    """Raise Unusable if the header says that the picture is too large, too small, or animated."""
     wide, high = found.size
     if not all(MIN_SIDE <= side <= MAX_SIDE for side in found.size):
         raise Unusable(
@@ -58,7 +62,8 @@ def _measure(found: ImageFile.ImageFile) -> None:
 
 def _plain(found: ImageFile.ImageFile) -> Image.Image:
     upright: Image.Image = ImageOps.exif_transpose(found)
-    if upright.mode.startswith("I"):  # grey of 16 bits, of which a conversion would keep the darkest 256th
+    # Grey of 16 bits: a direct conversion clips all values above 255, and most of the picture becomes white.
+    if upright.mode.startswith("I"):
         upright = upright.point(lambda shade: shade / 256).convert("L")
     picture = upright.convert("RGBA")
     picture.info = {}

@@ -1,7 +1,7 @@
-"""Draws a logo for the two places where it is seen: small beside a merchant's name, and large on a chat's card.
+"""Drawing of a logo in its two forms: small next to a merchant's name, and large on a chat's card.
 
-Both stand on a ground of their own, so that a white logo can be seen on a white page and a black one at night.
-Rule brand.logo_seen.
+Both forms have their own background, so that a white logo is visible on a white page, and a black one in dark
+mode. Rule brand.logo_seen.
 """
 
 import io
@@ -17,25 +17,25 @@ WHITE, INK, PAPER, YELLOW = (
     (20, 27, 23),
     (243, 245, 240),
     (255, 210, 31),
-)  # as tokens.css has them
+)  # the same values as in tokens.css
 BRIGHT, DARK = (
     211,
     56,
-)  # greys from which on nothing is seen on white, and down to which nothing is seen on ink
-SOLID = 64  # alpha from which on a pixel counts as seen
-MARK_HEIGHT = 36  # CSS pixels, in which pages measure it
-WIDEST = 2.75  # times as high: a name of a dozen letters can be read
-MARK_SCALES = (4, 3, 2)  # pixels each, the sharpest first
-MARK_BYTES = 16 * 1024  # a payer with bad reception waits for it
-PADDING = 1 / 9  # of a mark's height, around what has no ground of its own
-CARD: Size = (1200, 630)  # what chats show whole
-CARD_LOGO: Size = (540, 330)  # seen whole also where a chat cuts a square out of the middle
+)  # greys of this value or more are invisible on white; of this value or less, on ink
+SOLID = 64  # alpha: with this value or more, a pixel counts as visible
+MARK_HEIGHT = 36  # CSS pixels
+WIDEST = 2.75  # times the height: enough to read a name of a dozen letters
+MARK_SCALES = (4, 3, 2)  # image pixels per CSS pixel, sharpest first
+MARK_BYTES = 16 * 1024  # small, because a payer with bad reception waits for the mark
+PADDING = 1 / 9  # of a mark's height, around a logo without its own background
+CARD: Size = (1200, 630)  # a size that chats show without cutting it
+CARD_LOGO: Size = (540, 330)  # visible also if a chat cuts a square out of the middle
 STRIPE, FRAME = 36, 60
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A logo as it is served: PNG files, and how many CSS pixels the mark is wide."""
+    """A logo as it is served: its PNG files, and the width of the mark in CSS pixels."""
 
     mark: bytes
     card: bytes
@@ -43,7 +43,7 @@ class Drawn:
 
 
 def draw(picture: Image.Image, *, is_test: bool) -> Drawn:
-    """Draw a logo, as RGBA; the card says so if no real money moves."""
+    """Draw a logo from an RGBA picture. If `is_test`, the card says that no real money moves."""
     cut = _cut(picture)
     ground = _ground(cut)
     mark = _mark(cut, ground)
@@ -51,12 +51,15 @@ def draw(picture: Image.Image, *, is_test: bool) -> Drawn:
 
 
 def _cut(picture: Image.Image) -> Image.Image:
-    """Cut off the edges on which nothing is seen."""
+    """Cut off the transparent edges."""
     return picture.crop(picture.getchannel("A").getbbox())
 
 
 def _ground(picture: Image.Image) -> Colour | None:
-    """Return the colour to stand on: the one on which less of it is lost. None: it has a ground of its own."""
+    """Return the background colour on which less of the logo is lost.
+
+    Return None if the logo has its own background.
+    """
     alpha = picture.getchannel("A")
     if alpha.getextrema()[0] == 255:
         return None
@@ -65,14 +68,17 @@ def _ground(picture: Image.Image) -> Colour | None:
 
 
 def _width(picture: Image.Image, ground: Colour | None) -> int:
-    """Return how many CSS pixels a mark is wide: as its picture, but at least as high and at most WIDEST."""
+    """Return the width of a mark in CSS pixels, in the proportion of its picture.
+
+    It is at least the mark's height, and at most WIDEST times that height.
+    """
     padding = 0 if ground is None else 2 * round(MARK_HEIGHT * PADDING)
     wide = (MARK_HEIGHT - padding) * picture.width / picture.height + padding
     return round(min(max(wide, MARK_HEIGHT), WIDEST * MARK_HEIGHT))
 
 
 def _mark(picture: Image.Image, ground: Colour | None) -> bytes:
-    """Return the mark as sharp as its bytes allow."""
+    """Return the sharpest mark that is not larger than MARK_BYTES, or else the smallest one."""
     for scale in MARK_SCALES:
         size = (_width(picture, ground) * scale, MARK_HEIGHT * scale)
         padding = 0 if ground is None else round(MARK_HEIGHT * PADDING) * scale
@@ -87,7 +93,10 @@ def _mark(picture: Image.Image, ground: Colour | None) -> bytes:
 
 
 def _card(picture: Image.Image, ground: Colour | None, is_test: bool) -> bytes:
-    """Return the picture that a chat shows with a link: the logo alone, in test mode framed by stripes, with TEST."""
+    """Return the picture that a chat shows with a link: only the logo.
+
+    In test mode, the card has a frame of stripes and the word TEST.
+    """
     card = Image.new("RGB", CARD, ground or PAPER)
     if is_test:
         _stripe(card, ground or PAPER)
@@ -112,7 +121,7 @@ def _stripe(card: Image.Image, ground: Colour) -> None:
 
 
 def _place(drawn: Image.Image, picture: Image.Image, room: Size) -> None:
-    """Put a picture in the middle, as large as the room allows."""
+    """Paste a picture into the middle, as large as `room` allows."""
     scale = min(room[0] / picture.width, room[1] / picture.height)
     size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
     fitting = picture.resize(size, Image.Resampling.LANCZOS)

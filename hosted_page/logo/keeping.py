@@ -1,4 +1,4 @@
-"""Keeps a merchant's logo, takes it away, and says where it is served. Rules brand.logo, brand.logo_address."""
+"""Storage of a merchant's logo, its removal, and its addresses. Rules brand.logo, brand.logo_address."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ from payments.models import Logo, Merchant
 
 @dataclass(frozen=True)
 class Shown:
-    """A logo on a page: the mark's address and width in CSS pixels, and the URL of the card."""
+    """A logo on a page: the address and the width of the mark in CSS pixels, and the URL of the card."""
 
     mark: str
     width: int
@@ -24,12 +24,12 @@ class Shown:
 
 
 def read(content: bytes) -> Drawn:
-    """Return an uploaded file as it will be served. Raises decoding.Unusable."""
+    """Return the logo of an uploaded file, drawn as it is served. Raises decoding.Unusable."""
     return drawing.draw(decoding.decode(content), is_test=settings.SANDBOX)
 
 
 def keep(merchant_uuid: UUID, drawn: Drawn) -> None:
-    """Keep a logo as the merchant's, in the place of the one before."""
+    """Store a logo as the merchant's logo, in place of the previous one."""
     with transaction.atomic():
         version = _anew(merchant_uuid, drawn.width)
         files = {"version": version, "mark": drawn.mark, "card": drawn.card}
@@ -37,7 +37,7 @@ def keep(merchant_uuid: UUID, drawn: Drawn) -> None:
 
 
 def remove(merchant_uuid: UUID) -> bool:
-    """Delete the merchant's logo; return whether there was one."""
+    """Delete the merchant's logo. Return whether there was one."""
     with transaction.atomic():
         if _locked(merchant_uuid).logo_version is None:
             return False
@@ -51,7 +51,7 @@ def _locked(merchant_uuid: UUID) -> Merchant:
 
 
 def _anew(merchant_uuid: UUID, width: int | None) -> int:
-    """Lock the merchant and write that the brand has changed; return its version, which no logo has had."""
+    """Lock the merchant and record a change of its brand. Return the new version, which no logo has had."""
     merchant = _locked(merchant_uuid)
     merchant.brand_version += 1
     merchant.logo_version = merchant.brand_version if width else None
@@ -61,7 +61,7 @@ def _anew(merchant_uuid: UUID, width: int | None) -> int:
 
 
 def shown(merchant: Merchant) -> Shown | None:
-    """Return a merchant's logo as pages show it, None without one."""
+    """Return a merchant's logo for pages, None if the merchant has no logo."""
     if merchant.logo_version is None or merchant.logo_width is None:
         return None
     return _shown(merchant.pk, merchant.logo_version, merchant.logo_width)

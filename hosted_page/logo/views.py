@@ -1,4 +1,4 @@
-"""Serves a merchant's logo, as small as pages show it and as large as chats do. Rule brand.logo_address."""
+"""Views that serve a merchant's logo: small for pages, large for chats. Rule brand.logo_address."""
 
 from uuid import UUID
 
@@ -11,18 +11,18 @@ from payments.models import Logo
 
 @require_safe
 def mark(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """Return the logo that stands beside the merchant's name."""
+    """Return the small logo, which pages show next to the merchant's name."""
     return _file("mark", merchant_uuid, version)
 
 
 @require_safe
 def card(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """Return the picture that a chat shows with a group's link."""
+    """Return the picture that a chat shows with a group link."""
     return _file("card", merchant_uuid, version)
 
 
 def _file(name: str, merchant_uuid: UUID, version: int) -> HttpResponse:
-    """Return a PNG that never changes at its address; 404 for a version that is not the merchant's any more."""
+    """Return a PNG that never changes at its address. Raises Http404 for any version but the current one."""
     found = Logo.objects.filter(merchant=merchant_uuid, version=version).values_list(name, flat=True).first()
     if found is None:
         raise Http404

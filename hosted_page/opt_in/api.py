@@ -1,4 +1,4 @@
-"""The merchant API's call for opt-in links."""
+"""The endpoint of the merchant API for opt-in links."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from payments.cause import caller_of
 
 
 class OptInLinkQuery(fields.Query):
-    """Where the link will stand."""
+    """Query of the endpoint: the place where the merchant shows the link."""
 
     placement = fields.OneOf(
         tuple(placement.value for placement in link.PLACEMENTS),
@@ -24,7 +24,7 @@ class OptInLinkQuery(fields.Query):
 
 
 class OptInLink(ApiView):
-    """Makes the signed link that a merchant's mail or app carries."""
+    """Endpoint that returns a signed link for a merchant's mail or app."""
 
     scopes = {"GET": "checkouts:read"}
     queries = {"GET": OptInLinkQuery}

@@ -1,4 +1,4 @@
-"""The opt-in box on a page: what it shows, and what a tick on it does."""
+"""The marketing box on a page: its contents, and the saving of a tick."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +13,16 @@ from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.steps.split_form import clean_name
 
-SAVED = "saved"  # in the query of the page after a tick
+SAVED = "saved"  # query parameter of the page after a tick
 
 
 def on(
     request: HttpRequest, target: PaymentTarget, wrong: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
-    """Return what the box shows, None if the merchant has it off. `wrong` is what `take` has said of a tick."""
+    """Return the contents of the box, None if the merchant has opt-in off.
+
+    `wrong` is the result of `take` for a refused tick.
+    """
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
         return None
@@ -33,16 +36,17 @@ def on(
         "asks_name": asks_name,
         "name": clean_name(prefill.name(target)) if asks_name and _is_lead(request, target) else "",
         "is_alone": False,
-        "is_ticked": bool(wrong) and "error_box" not in (wrong or {}),  # by whoever has just sent it
+        # Never ticked in advance: only if the person has just sent it ticked.
+        "is_ticked": bool(wrong) and "error_box" not in (wrong or {}),
         **dict.fromkeys(("email", "error", "error_box"), ""),
         **(wrong or {}),
     }
 
 
 def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> dict[str, str]:
-    """Take a tick; return what is wrong with it and what was typed, {} if it was saved.
+    """Save a tick. Return {} if it was saved, otherwise the errors and the typed values.
 
-    Without a `placement` the box stood on the success page, or at the pay link of a share.
+    Without a `placement`, the box was on the success page or at the pay link of a share.
     """
     name = clean_name(request.POST.get("name", ""))
     typed = {"email": request.POST.get("email", "")[: consent.MAX_EMAIL], "name": name}
@@ -80,6 +84,6 @@ def _is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def _person(request: HttpRequest, target: PaymentTarget) -> Customer | None:
-    """Return the person who is signed in here, None if nobody is."""
+    """Return the person who is signed in here, None if no one is."""
     customer_uuid = payer.customer_of(request, target.subject)
     return Customer.objects.filter(pk=customer_uuid, erased_at=None).first() if customer_uuid else None

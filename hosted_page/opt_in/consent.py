@@ -1,4 +1,7 @@
-"""The opt-in to a merchant's marketing: the box's words, in versions, and ticks, each an event (rules opt_in.*)."""
+"""Opt-in to a merchant's marketing: the versions of the box's words, and the ticks (rules opt_in.*).
+
+Each tick emits an event.
+"""
 
 from uuid import UUID
 
@@ -21,39 +24,41 @@ from webhooks.models import EventType
 WORDS = gettext_lazy(
     "{merchant} may send me offers by e\N{NON-BREAKING HYPHEN}mail and text. I can stop any time."
 )
-MAX_TICKS = 20  # of one order or share: anybody who holds its link could cause events for ever
-MAX_DIGITS = 9  # of a version
+MAX_TICKS = 20  # per order or share; otherwise anyone with the link could cause events without end
+MAX_DIGITS = 9  # of a version number
 MAX_EMAIL = 254
 _check_email = EmailValidator()
 
 
 class InvalidEmail(Exception):
-    """The text is not an address that a mail can be sent to."""
+    """The text is not an e-mail address."""
 
 
 class TooManyTicks(Exception):
-    """The order, or the share, has had as many ticks as it may."""
+    """The order or the share has the maximum number of ticks."""
 
 
 def wording(merchant: Merchant) -> OptInText:
-    """Return the words that are shown now, in the payer's language if there are any.
+    """Return the words that the box shows now, in the payer's language if the merchant has some.
 
-    A merchant who has written none has ours, with a version for each language, and for each name they have had.
+    A merchant without their own words gets our default words. These have one version for each language and
+    for each name that the merchant has had.
     """
     language = get_language() or settings.LANGUAGE_CODE
     return _newest(merchant, language) or _ours(merchant, language)
 
 
 def _newest(merchant: Merchant, language: str) -> OptInText | None:
-    """Return the newest words: the merchant's before ours, those in the language before others of theirs.
+    """Return the newest stored words, None if there are none.
 
-    Ours count if they are what we say today: earlier ones may name a company that is called otherwise now.
+    The merchant's own words come before our default words, and words in this language before others. Default
+    words count only if they are the current ones, because earlier ones might have the merchant's old name.
     """
     return _WORDING.first(merchant.pk, language, our_words(merchant, language))
 
 
 def our_words(merchant: Merchant, language: str) -> str:
-    """Return what we say today, in a language, for a merchant who has written no words of their own."""
+    """Return our current default words in a language, for a merchant without their own words."""
     with override(language):
         return WORDS.format(merchant=merchant.name)
 
@@ -70,7 +75,7 @@ _WORDING = Prepared(_wordings, UUID, str, str)
 
 def _ours(merchant: Merchant, language: str) -> OptInText:
     with transaction.atomic():
-        version = _next_version(merchant)  # under the lock: two pages may find none at once
+        version = _next_version(merchant)  # takes the lock: two pages can find no words at the same time
         text = our_words(merchant, language)
         return _newest(merchant, language) or OptInText.objects.create(
             merchant=merchant, version=version, language=language, text=text, is_ours=True
@@ -78,7 +83,7 @@ def _ours(merchant: Merchant, language: str) -> OptInText:
 
 
 def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
-    """Write a merchant's own words for a language: a new version, shown from now on."""
+    """Save a merchant's own words for a language as a new version, which the box shows from now on."""
     with transaction.atomic():
         return OptInText.objects.create(
             merchant=merchant, version=_next_version(merchant), language=language, text=text
@@ -86,20 +91,20 @@ def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
 
 
 def _next_version(merchant: Merchant) -> int:
-    """Lock the merchant's row; return the version after the last."""
+    """Lock the merchant's row, and return the number after its last version."""
     Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
     last = OptInText.objects.filter(merchant=merchant).aggregate(last=Max("version"))["last"] or 0
     return int(last) + 1
 
 
 def shown(merchant: Merchant, version: str) -> OptInText:
-    """Return the words that a page has shown, by the version that it sends back, else those that are shown now."""
+    """Return the words of the version that a page sends back, or the current words if it does not exist."""
     number = int(version) if version.isdecimal() and len(version) <= MAX_DIGITS else 0
     return OptInText.objects.filter(merchant=merchant, version=number).first() or wording(merchant)
 
 
 def parse_email(text: str) -> str:
-    """Return an e-mail address without the spaces around it. Raises InvalidEmail."""
+    """Return an e-mail address without surrounding spaces. Raises InvalidEmail."""
     email = text.strip()
     try:
         _check_email(email)
@@ -120,10 +125,11 @@ def tick(
     text: OptInText,
     name: str = "",
 ) -> UUID | None:
-    """Save a tick and emit its event; return the event's id, None if the merchant has opt-in off or they were erased.
+    """Save a tick and emit its event. Return the event's id.
 
-    `person` is who is signed in: the event has their number if a code of this visit has proven it, and nobody else's.
-    `name` is what a person without a known name has typed. Raises TooManyTicks.
+    Return None if the merchant has opt-in off or the person was erased. `person` is the signed-in person, if
+    any. The event contains their number only if a code of this visit proved it (`has_proven`). `name` is the
+    name that a person without a known name typed. Raises TooManyTicks.
     """
     merchant = target.checkout.merchant
     if not merchant.opt_in_enabled:
@@ -140,7 +146,7 @@ def tick(
 
 
 def erase_events(ticks: QuerySet[OptIn]) -> None:
-    """Delete what the events of these ticks say of their person, who is erased, and send them no more."""
+    """Delete the bodies of these ticks' events and stop sending them, because the person is erased."""
     ticked = set(ticks.values_list("checkout_uuid", "opted_in_at"))
     if ticked:
         events = lookup.events_about(*{order for order, _ in ticked}).filter(type=EventType.OPTED_IN)
@@ -149,14 +155,17 @@ def erase_events(ticks: QuerySet[OptIn]) -> None:
 
 
 def _check_room(target: PaymentTarget) -> None:
-    """Raise TooManyTicks if so many are saved for the order or share that no more are taken."""
+    """Raise TooManyTicks if the order or share has the maximum number of ticks."""
     ticks = OptIn.objects.filter(checkout_uuid=target.checkout.pk, share_uuid=_share_uuid(target))
     if ticks.count() >= MAX_TICKS:
         raise TooManyTicks
 
 
 def _locked(person: Customer) -> Customer | None:
-    """Return the person anew, beside whom no erasure goes on any more; None if they are erased."""
+    """Lock and re-read the person, so that no erasure runs at the same time.
+
+    Return None if the person is erased.
+    """
     rows = Customer.objects.select_for_update(no_key=True)
     return rows.filter(pk=person.pk, erased_at=None).first()
 
@@ -166,7 +175,7 @@ def _share_uuid(target: PaymentTarget) -> UUID | None:
 
 
 def _keep_name(person: Customer | None, name: str) -> None:
-    """Save the name that somebody without a known one has typed."""
+    """Save the typed name for a person who has no name yet."""
     if person is not None and name and not person.name:
         person.name = name
         person.save(update_fields=["name"])
@@ -190,7 +199,7 @@ def _saved(
 def _payload(
     target: PaymentTarget, saved: OptIn, person: Customer | None, name: str, *, proven: Customer | None
 ) -> dict[str, object]:
-    """Return what the event tells the merchant of a tick, and the number of a `proven` person."""
+    """Return the data of the event. It contains a phone number only for a `proven` person."""
     return {
         "customer_id": str(saved.person_id),
         "subject": "friend" if target.share else "lead",
@@ -219,7 +228,11 @@ def _agreed(saved: OptIn, *, is_proven: bool) -> dict[str, object]:
 
 
 def _known_as(merchant: Merchant, person: Customer | None, email: str) -> MerchantCustomer:
-    """Return the merchant's customer: the signed-in person's, else that of earlier ticks by this e-mail, else new."""
+    """Return the merchant's customer for a tick.
+
+    It is the customer of the signed-in person. Without one, it is the customer of earlier ticks with this
+    e-mail address, or else a new customer.
+    """
     if person is not None:
         return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]
     earlier = OptIn.objects.filter(
@@ -230,5 +243,5 @@ def _known_as(merchant: Merchant, person: Customer | None, email: str) -> Mercha
 
 
 def digests(email: str) -> list[str]:
-    """Return the digests by which the ticks of an address are found, the one to write first."""
+    """Return the digests of an e-mail address, by which its ticks are found. New rows store the first one."""
     return crypto.keyed_digests("e-mail", email.lower())

@@ -1,4 +1,4 @@
-"""The signed link to the opt-in box, for a merchant's mail or app: it names the order and the placement."""
+"""The signed link to the marketing box, for a merchant's mail or app. It contains order and placement."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -23,14 +23,14 @@ _SALT = "opt-in"
 
 
 def url(checkout: Checkout, placement: str) -> str:
-    """Return the link for an order and one of PLACEMENTS; it works for 90 days."""
+    """Return the link for an order and one of PLACEMENTS. It works for 90 days."""
     token = signing.dumps([checkout.pk.hex, placement], salt=_SALT)
     return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{reverse('opt_in_link', args=[token])}"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the box, unticked, and take a tick. Nobody is signed in here, so the event has no number."""
+    """Show the box, unticked, and save a tick. No one is signed in here, so the event has no phone number."""
     target, placement = _read(token)
     wrong: dict[str, str] = {}
     if request.method == "POST":
@@ -48,7 +48,10 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _read(token: str) -> tuple[PaymentTarget, str]:
-    """Return the target and the placement of a link; 404 for one that we never made, or that is too old."""
+    """Return the target and the placement of a link.
+
+    Raises Http404 if the service never made the link, or if it is too old.
+    """
     try:
         checkout_hex, placement = signing.loads(token, salt=_SALT, max_age=LIFE)
     except signing.BadSignature:

@@ -1,6 +1,6 @@
-"""Payment pages without an order, for the daily check: they have the scripts and headers of an order's pages.
+"""Payment pages without an order, for the daily check. They have the scripts and headers of an order's pages.
 
-Only an address that this service has signed within the last minute shows them.
+Only an address that this service signed within the last minute shows them.
 """
 
 from dataclasses import asdict
@@ -23,20 +23,23 @@ from payments import money, provider, safe_answers
 from payments.provider import CardForm, CardPage
 
 FIRST_STEP, CARD = "first_step", "card"
-SECONDS = 60  # for which a signed address is good
+SECONDS = 60  # for which a signed address is valid
 AMOUNT, CURRENCY = 1000, "GBP"
 _NOBODY = UUID(int=0)
 _SALT = "card_page_check"
 
 
 def address(step: str) -> str:
-    """Return the signed address of a page: FIRST_STEP, the phone step, or CARD, a card page under our host."""
+    """Return the signed address of a page.
+
+    `step` is FIRST_STEP for the phone step, or CARD for a card page under our host.
+    """
     query = urlencode({"step": signing.dumps(step, salt=_SALT)})
     return f"{settings.CHECKOUT_PAGE_URL}/check?{query}"
 
 
 def card_page() -> str | CardPage:
-    """Return the provider's card page for the sample, or its address. Raises ProviderUnreachable."""
+    """Return the provider's card page for the sample order, or its address. Raises ProviderUnreachable."""
     back = f"{settings.CHECKOUT_PAGE_URL}/paid"
     with translation.override(settings.LANGUAGE_CODE):
         return safe_answers.card_page(CardForm(_NOBODY, back, AMOUNT, CURRENCY, page=around()))
@@ -44,7 +47,10 @@ def card_page() -> str | CardPage:
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the page that the address names. Raises Http404 unless this service signed the address lately."""
+    """Show the page that the address names.
+
+    Raises Http404 unless this service signed the address within the last minute.
+    """
     step = _named(request.GET.get("step", ""))
     with translation.override(settings.LANGUAGE_CODE):
         return _card(request) if step == CARD else _first_step(request)
@@ -81,7 +87,7 @@ def _card(request: HttpRequest) -> HttpResponse:
 
 
 def around() -> dict[str, Any]:
-    """Return what a card page shows around its fields, as steps.card_page.around, of an order that does not exist."""
+    """Return the context around a card page's fields, like steps.card_page.around, for the sample order."""
     amount = money.for_payer(AMOUNT, CURRENCY)
     return {
         **_every_page(),

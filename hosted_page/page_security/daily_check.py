@@ -1,8 +1,8 @@
-"""The daily check: browsers get the payment pages, their headers and their scripts as this release delivers them.
+"""The daily check that browsers get the payment pages, headers and scripts of this release, unchanged.
 
-The check fetches the live pages through everything between us and a payer: proxies, a content network, the host of the
-static files. It compares them with the application's own answer in this process, with the inventory of scripts, and
-with the scripts' source files. Rule card_page.daily_check.
+The check fetches the live pages through all systems between the service and a payer: proxies, a content
+network, the host of the static files. It compares them with the application's own answer in this process,
+with the inventory of scripts, and with the scripts' source files. Rule card_page.daily_check.
 """
 
 import uuid
@@ -31,8 +31,9 @@ from payments.provider import CardPage, ProviderUnreachable
 log = structlog.get_logger("hosted_page.page_security.daily_check")
 SECONDS, SECONDS_EACH = 60.0, 10.0
 LARGEST = 256 * 1024  # bytes of an answer
-MAX_CHANGES, MAX_LENGTH = 20, 300  # of what a discrepancy names
-# The headers that decide what code a page runs and who may embed or read it. One that we do not send has to be missing.
+MAX_CHANGES, MAX_LENGTH = 20, 300  # how many changes a discrepancy names, and the characters of each
+# The headers that decide which code a page runs and who may embed or read it. A header that the service does
+# not send must be missing.
 HEADERS = (
     "Content-Security-Policy",
     "Content-Security-Policy-Report-Only",
@@ -54,7 +55,7 @@ SENT = {"Accept-Encoding": "identity", "Accept-Language": "en-GB", "User-Agent":
 
 @dataclass
 class Findings:
-    """The result of a check: the addresses that it read, the differences from this release, and missing answers."""
+    """The result of a check: the addresses that it read, the differences, and the missing answers."""
 
     looked_at: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
@@ -62,12 +63,13 @@ class Findings:
 
 
 def run() -> Findings:
-    """Check the live pages, and report a discrepancy about what changed and about what did not answer."""
+    """Check the live pages, and report a discrepancy for the changes and one for the missing answers."""
     found = check()
     log.info("card page checked", addresses=len(found.looked_at), changes=len(found.changes))
     if found.changes:
         named = [change[:MAX_LENGTH] for change in sorted(found.changes)[:MAX_CHANGES]]
-        # Other changes are another discrepancy, also while the first one is open.
+        # The subject depends on the changes: other changes are another discrepancy, also while the first is
+        # open.
         subject = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(named))
         reporting.report(kinds.CARD_PAGE_CHANGED, subject, changes=named)
     if found.unanswered:
@@ -102,14 +104,14 @@ class _Check:
         self._deadline = deadline
 
     def card_page(self, card: str | CardPage) -> None:
-        """Check a card page under our host. One at the provider's is the provider's to check."""
+        """Check a card page under our host. The provider checks a card page under its own host."""
         if isinstance(card, CardPage):
             self.page(card.template, check_page.address(check_page.CARD))
         elif origins.of(card) == origins.of(settings.BASE_URL):
             self.page("bank/card.html", card)
 
     def page(self, template: str, address: str) -> None:
-        """Check one page: its headers, and what can run code in it."""
+        """Check one page: its headers, and the elements that can run code in it."""
         live = self._get(address)
         if live is None:
             return
@@ -118,14 +120,17 @@ class _Check:
         self._add(_code_changed(name, template, live.body.decode(errors="replace")))
 
     def script(self, script: PageScript) -> None:
-        """Check that a script is delivered with the bytes of its source file."""
+        """Check that a script is delivered with the same bytes as its source file."""
         live = self._get(urljoin(settings.CHECKOUT_PAGE_URL, static(script.name)))
         if live is not None and live.body != static_files.released(script.name):
             digest = static_files.integrity(live.body)
             self._add([f"{script.name} is delivered with other contents: {digest}."])
 
     def _get(self, address: str) -> http.Response | None:
-        """Return an answer of 200; None after noting what came instead. No redirect is followed."""
+        """Return an answer with status 200. For any other result, record it and return None.
+
+        Redirects are not followed.
+        """
         shown = urlsplit(address).path
         self.found.looked_at.append(shown)
         try:
@@ -154,7 +159,7 @@ def _headers_changed(page: str, live: Mapping[str, str], own: Mapping[str, str])
 
 
 def _values(headers: Mapping[str, str], name: str) -> str:
-    """Return a header's value; of a header that is sent twice, both."""
+    """Return the value of a header. If it was sent more than once, return all values."""
     return ", ".join(value for given, value in headers.items() if given.lower() == name.lower())
 
 
@@ -181,7 +186,7 @@ def _integrity(script: PageScript) -> str:
 
 
 def _own_answer(address: str) -> Mapping[str, str]:
-    """Return the headers with which the application in this process answers the address, without any network."""
+    """Return the headers of the answer that the application in this process gives, without any network."""
     parts = urlsplit(address)
     environ: dict[str, Any] = {
         "PATH_INFO": parts.path,
@@ -192,13 +197,16 @@ def _own_answer(address: str) -> Mapping[str, str]:
         "REMOTE_ADDR": "127.0.0.1",
         **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in SENT.items()},
     }
-    setup_testing_defaults(environ)  # the standard library's words for a plain GET
+    setup_testing_defaults(environ)  # adds the standard library's defaults for a plain GET
     return _application().get_response(WSGIRequest(environ)).headers
 
 
 @cache
 def _application() -> BaseHandler:
-    """Return the application with its middlewares, without what a server adds: signals would close our connection."""
+    """Return the application with its middlewares, but without a server's handler.
+
+    That handler sends signals that would close this process's database connection.
+    """
     handler = BaseHandler()
     handler.load_middleware()
     return handler

@@ -1,6 +1,7 @@
 """The inventory of scripts on the payment pages: each script with its owner, its reason and its pages.
 
-No payment page loads a script that is missing here, and no row is without a page. Rule card_page.inventory.
+A payment page loads only scripts of this inventory, and each row has at least one page. Rule
+card_page.inventory.
 """
 
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from django.conf import settings
 from config.lib.web.static_files import HTMX
 
 OURS = "this service"
-# The payment pages by their template: all pages that a payer sees from the shop's link to the receipt.
+# The payment pages by their template: all pages that a payer sees between the shop's link and the receipt.
 PAGES = {
     "hosted_page/phone.html": "Phone number",
     "hosted_page/prefilled.html": "Phone number from the shop",
@@ -37,7 +38,7 @@ STRIPE = "Stripe.js"
 
 @dataclass(frozen=True)
 class PageScript:
-    """A script of the payment pages. `name` is its static file; STRIPE is loaded from Stripe instead."""
+    """A script of the payment pages. `name` is its static file, or STRIPE for the script from Stripe."""
 
     name: str
     owner: str
@@ -132,7 +133,7 @@ def scripts_of(page: str) -> list[PageScript]:
 
 
 def source(script: PageScript) -> str:
-    """Return where a script comes from, for people."""
+    """Return the address of a script as Markdown."""
     return f"`/static/{script.name}`" if script.is_ours else f"`{settings.STRIPE_SCRIPT}`"
 
 

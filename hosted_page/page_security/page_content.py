@@ -1,9 +1,9 @@
-"""Reads from a page's HTML what can run code in it: scripts, frames, inline code."""
+"""Search of a page's HTML for elements that can run code: scripts, frames, inline code."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-# Elements that can load or redirect code, and are on none of our pages.
+# Elements that can load or redirect code, and that no page of the service has.
 OTHER_CODE = ("iframe", "frame", "object", "embed", "base", "portal")
 
 
@@ -17,18 +17,21 @@ class LoadedScript:
 
 @dataclass
 class PageContent:
-    """What can run code in a page; `other` has each other element or attribute that could, in a few words."""
+    """The parts of a page that can run code.
+
+    `scripts` are the loaded scripts. `other` describes each other element or attribute that could run code.
+    """
 
     scripts: list[LoadedScript] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
 
 
 def read(page: str) -> PageContent:
-    """Return what can run code in a page. Any text can be read, also one that is not HTML."""
+    """Return the parts of a page that can run code. Any text can be read, also one that is not HTML."""
     reader = _Reader()
     reader.feed(page)
     reader.close()
-    if "--!>" in page:  # ends a comment for browsers, and not for every reader
+    if "--!>" in page:  # ends a comment for browsers, but not for every parser
         reader.found.other.append("an end of a comment that readers understand differently")
     return reader.found
 
@@ -41,7 +44,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given: dict[str, str] = {}
         for name, value in attrs:
-            if name in given:  # browsers take the first one, other readers the last
+            if name in given:  # browsers use the first value, other parsers the last
                 self.found.other.append(f"a repeated attribute {name} in {tag}")
             given.setdefault(name, value or "")
         if tag == "script" and given.get("src"):

@@ -1,7 +1,7 @@
-"""Collects the reports in which browsers say that a page tried to load or run what its policy forbids.
+"""Collection of browsers' reports about code that a page's policy blocked (rule card_page.reports).
 
-Anyone can send a report, also a false one. Reports are therefore counted in few rows. The only text of the sender
-in a row is a host. Rule card_page.reports.
+Anyone can send a report, also a false one. Reports are therefore counted in few rows. The only text of the
+sender in a row is a host.
 """
 
 import re
@@ -24,12 +24,12 @@ from hosted_page.models import CspReport
 
 KEPT = timedelta(days=30)  # after the last report of a row
 LARGEST = 16 * 1024  # bytes of a body
-MAX_REPORTS = 20  # of a body; the rest is ignored
-MAX_ROWS = 200  # with a host; for a further one, the host that was reported least becomes OTHER
+MAX_REPORTS = 20  # per body; the rest is ignored
+MAX_ROWS = 200  # with a host; for a further host, the host with the fewest reports becomes OTHER
 OTHER, OURSELVES = "other", "this service"
 _CARD_FORM = re.compile(r"/bank/card/|/pay(?:/share/[^/]+|/g/[^/]+/\d+)?/card$|/pay/check$")
 _PORTAL = re.compile(r"/(?:portal|accounts|join)(?:/|$)")
-# The kinds of pages, and the paths of the other ones.
+# The kinds of pages. PAGES has those that are known by the start of their path.
 CARD_FORM, PORTAL = "card form", "portal"
 PAGES = {"/bank/challenge": "bank's question", "/pay": "hosted page", "/admin": "operators"}
 DIRECTIVES = frozenset(
@@ -55,13 +55,13 @@ class Violation(NamedTuple):
 
 
 class NotReports(Exception):
-    """The body is no report in a form that browsers send."""
+    """The body is not a report in a form that browsers send."""
 
 
 @csrf_exempt  # browsers send reports without any token
 @require_POST
 def take(request: HttpRequest) -> HttpResponse:
-    """Count the reports of a body; 204 for every well-formed one."""
+    """Count the reports of a body. Return 204 for every well-formed body."""
     if bodies.length(request.META) > LARGEST:
         return _refusal(413, f"Send at most {LARGEST} bytes.")
     if request.content_type not in READERS:
@@ -93,7 +93,10 @@ def _read(request: HttpRequest) -> list[Violation]:
 
 
 def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield page, directive, blocked address and source of what `report-to` sends: a list of reports of any type."""
+    """Yield page, directive, blocked address and source of each violation in a body that `report-to` sends.
+
+    The body is a list of reports of any type.
+    """
     if not isinstance(body, list):
         raise NotReports("application/reports+json is a list of reports.")
     for report in body[:MAX_REPORTS]:
@@ -104,7 +107,7 @@ def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the same fields from what `report-uri` sends: one report."""
+    """Yield the same fields from a body that `report-uri` sends, which is one report."""
     report = body.get("csp-report") if isinstance(body, dict) else None
     if not isinstance(report, dict):
         raise NotReports("application/csp-report is an object with csp-report.")
@@ -121,7 +124,7 @@ def _texts(report: Mapping[str, Any], *names: str) -> Any:
 
 
 def _violation(report: tuple[str, str, str, str], host: str) -> Violation | None:
-    """Return the violation to count; None if the report is about another site's page, or about an extension."""
+    """Return the violation to count, None if the report is about another site's page or an extension."""
     page, directive, blocked, source = report
     if _EXTENSION.match(blocked) or _EXTENSION.match(source):
         return None
@@ -160,7 +163,11 @@ def _looks_random(label: str) -> bool:
 
 
 def record(violations: Iterable[Violation], now: datetime) -> None:
-    """Count violations, each in its row. Invented hosts can't keep a real one out: it replaces the rarest."""
+    """Count violations, each in its row.
+
+    A new host replaces the rarest one if the table is full. Invented hosts therefore cannot keep out a real
+    one.
+    """
     counts = Counter(violations)
     for violation in sorted(counts):
         if not _count(violation, counts[violation], now):
@@ -168,7 +175,7 @@ def record(violations: Iterable[Violation], now: datetime) -> None:
 
 
 def _count(violation: Violation, count: int, now: datetime) -> bool:
-    """Add the count to the row of a violation; return whether it has a row."""
+    """Add the count to the row of a violation. Return whether it has a row."""
     rows = CspReport.objects.filter(**violation._asdict())
     return bool(rows.update(count=F("count") + count, last_seen=now))
 

@@ -1,6 +1,6 @@
-"""Erasing a person: names, numbers and addresses go; what the books need stays, and names nobody.
+"""Erasure of a person: the service deletes their names, numbers and addresses.
 
-Rules privacy.erase, privacy.open, privacy.again.
+The rows that the books need stay, and identify no one. Rules privacy.erase, privacy.open, privacy.again.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,10 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class StillNeeded(Exception):
-    """Something of theirs is open, which needs their number or name; `reasons` says what, a line each."""
+    """The person cannot be erased, because an open order or case needs their number or name.
+
+    `reasons` names each obstacle in one line.
+    """
 
     def __init__(self, reasons: list[str]) -> None:
         super().__init__("; ".join(reasons))
@@ -39,9 +42,10 @@ class StillNeeded(Exception):
 
 
 def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | None = None) -> None:
-    """Erase a person, and write down outside the database that it was done. Raises StillNeeded.
+    """Erase a person, and record the erasure outside the database unless `writes_down` is false.
 
-    That is also raised if they have ordered since `unless_since`. If the number signs in later, it is a new person's.
+    Raises StillNeeded, also if the person has led an order since `unless_since`. If the number signs in
+    later, it belongs to a new person.
     """
     with transaction.atomic(durable=True):
         if person.customer is not None:
@@ -60,9 +64,10 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
 
 
 def again() -> Iterator[tuple[str, list[str]]]:
-    """Erase again those who were erased before a restore. Somebody who came back after their erasure stays.
+    """Erase again, after a restore, the people whose erasure was recorded.
 
-    Yields the mark of each who was found, with the reasons that block the erasure, none if it was done.
+    Yield the mark of each person found and the reasons that block the erasure, an empty list if it was done.
+    A person who returned after their erasure is not erased.
     """
     marks = _written_down()
     for customer in batches.each(Customer.objects.filter(erased_at=None).exclude(phone=None)):
@@ -81,7 +86,10 @@ def again() -> Iterator[tuple[str, list[str]]]:
 
 
 def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]]:
-    """Erase again the numbers of who never signed in: those that merchants have sent, and those asked for a share."""
+    """Erase again the numbers of people who never signed in.
+
+    These are numbers that a merchant sent, and numbers that a lead asked for a share.
+    """
     sent = Prefill.objects.exclude(phone="").select_related("checkout")
     asked = PaymentRequest.objects.exclude(phone="").select_related("checkout")
     for row in chain[Prefill | PaymentRequest](batches.each(sent), batches.each(asked)):
@@ -136,9 +144,9 @@ def _empty(person: Person, now: datetime) -> None:
 
 
 def _empty_opt_ins(person: Person) -> None:
-    """Empty the addresses by the function that the tables' owner keeps for it: opt-ins are only appended to.
+    """Empty the e-mail addresses of the person's opt-ins (rule privacy.opt_ins).
 
-    Rule privacy.opt_ins.
+    The table is append-only for the service, so a function of the tables' owner empties them.
     """
     with connection.cursor() as cursor:
         known_as = [row.pk for row in person.known_as]
@@ -146,7 +154,7 @@ def _empty_opt_ins(person: Person) -> None:
 
 
 def _marks(person: Person) -> list[str]:
-    """Return keyed digests of their number and addresses: without our key they tell nobody who was erased."""
+    """Return keyed digests of the person's number and addresses. Without our key, they identify no one."""
     addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
     phone = (person.customer.phone if person.customer else person.phone) or ""
     phones = [phone] if phone else []
@@ -160,7 +168,10 @@ def _digests(kind: str, value: str) -> list[str]:
 
 
 def _find(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
-    """Return the newest mark of a number or address under any of the keys, and its time; NEVER if there is none."""
+    """Return the newest mark of a number or address under any of the keys, and its time.
+
+    The time is NEVER if there is no mark.
+    """
     found = [(marks.get(mark, NEVER), mark) for mark in _digests(kind, value)]
     erased_at, mark = max(found)
     return mark, erased_at
@@ -174,7 +185,7 @@ def _write_down(marks: list[str], now: datetime) -> None:
 
 
 def _written_down() -> dict[str, datetime]:
-    """Return the marks in the file, each with its newest time."""
+    """Return the marks of the file, each with its newest time."""
     path = Path(settings.ERASURES_FILE or "/dev/null")
     lines = (
         sorted(line.partition(" ")[::2] for line in path.read_text().splitlines()) if path.exists() else []

@@ -1,4 +1,4 @@
-"""The export of a person's data, whole or as far as one merchant may know it (rule privacy.export)."""
+"""Export of a person's data, whole or limited to what one merchant may know (rule privacy.export)."""
 
 from typing import Any
 from uuid import UUID
@@ -11,10 +11,11 @@ from payments.models import Merchant, Operation, Payment
 
 
 def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
-    """Return a person's data as JSON values, whole, or as far as one merchant may know it.
+    """Return a person's data as JSON values. With a merchant, return only what that merchant may know.
 
-    That is the orders which they have led there, and name and number only of somebody who has opted in there: who pays
-    as a mate, and what they did elsewhere, a merchant does not learn (rule share.privacy).
+    A merchant gets the orders that the person led there. It gets the name and the number only if the person
+    opted in there. A merchant does not learn that the person paid as a mate, or what they did at another
+    merchant (rule share.privacy).
     """
     led, shares, opt_ins, prefills = person.led, person.shares, person.opt_ins, person.prefills
     if merchant is not None:
@@ -22,7 +23,7 @@ def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
         opt_ins = opt_ins.filter(person__merchant=merchant)
         prefills = prefills.filter(checkout__merchant=merchant)
     customer = person.customer
-    is_whole = merchant is None or opt_ins.exists()  # who has opted in has given them their name and number
+    is_whole = merchant is None or opt_ins.exists()  # an opt-in gave the merchant the name and the number
     prefills = prefills if is_whole else prefills.none()
     return {
         "name": (customer.name or None) if customer and is_whole else None,
@@ -41,13 +42,13 @@ def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
 
 
 def _remembered(customer: Customer | None) -> list[str | None]:
-    """Return since when browsers are remembered by their number."""
+    """Return since when each browser is remembered with the person's number."""
     known = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
     return [clock.iso(row.proven_at) for row in known]
 
 
 def _signed_in(customer: Customer | None) -> list[str | None]:
-    """Return when the person signed in to pay, within the last hours."""
+    """Return when the person signed in to pay. The service keeps sign-ins for a few hours only."""
     sign_ins = PayerSignIn.objects.filter(customer_uuid=customer.pk) if customer else ()
     return [clock.iso(row.began_at) for row in sign_ins]
 
@@ -66,7 +67,7 @@ def _order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
 
 
 def _share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
-    """Return a share; one that was asked of their number and paid by somebody else has that one's name."""
+    """Return a share, without its name if another person paid it, because it is then that person's name."""
     is_anothers = row.mate_id is not None and (customer is None or row.mate_id != customer.pk)
     return {
         "merchant": row.checkout.merchant.name,
@@ -92,7 +93,7 @@ def _said(row: Prefill) -> dict[str, Any]:
 
 
 def _cards(subject: UUID, customer: Customer | None) -> list[dict[str, str]]:
-    """Return the cards that this person has given for an order or a share, and nobody else."""
+    """Return the cards that this person used for an order or a share, without those of other people."""
     if customer is None:
         return []
     given = Operation.objects.filter(kind=Operation.Kind.AUTHORIZE, actor=f"customer:{customer.pk}")

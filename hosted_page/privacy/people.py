@@ -1,4 +1,4 @@
-"""A person, known by a verified number or by the address of an opt-in, and all rows about them."""
+"""A person, known by a verified number or by the e-mail address of an opt-in, and all rows about them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,26 +12,30 @@ from hosted_page.opt_in import consent
 
 
 class Unknown(Exception):
-    """Nobody is known by this number or address."""
+    """The service knows no person by this number or address."""
 
 
 class SeveralPeople(Exception):
-    """More than one person with a number has opted in by this address: find each by their number."""
+    """More than one person with a number has opted in with this address. Find each by their number."""
 
 
 @dataclass(frozen=True)
 class Person:
-    """A customer, whose number is verified, or somebody who is known by the address of an opt-in alone."""
+    """A customer, whose number is verified, or a person without a verified number.
+
+    A person without a verified number has no `customer`. The service knows them only by the e-mail address of
+    an opt-in (`known_as`) or by a number (`phone`).
+    """
 
     customer: Customer | None
     known_as: Sequence[MerchantCustomer]
     phone: str = (
-        ""  # of somebody who never signed in: a mate who was asked, a customer whom a merchant has named
+        ""  # of a person who never signed in: a mate who was asked, or a customer whom a merchant named
     )
 
     @property
     def led(self) -> QuerySet[Checkout]:
-        """The orders that they have paid as the lead, or begun to."""
+        """Orders that the person paid as the lead, or began to pay."""
         return (
             Checkout.objects.filter(led_by__customer=self.customer)
             if self.customer
@@ -40,14 +44,17 @@ class Person:
 
     @property
     def shares(self) -> QuerySet[PaymentRequest]:
-        """The shares that they have paid as a mate, or that were asked of their number."""
+        """Shares that the person paid as a mate, or that were asked of their number."""
         phone = (self.customer.phone if self.customer else self.phone) or ""
         asked = PaymentRequest.objects.filter(phone=phone) if phone else PaymentRequest.objects.none()
         return asked | PaymentRequest.objects.filter(mate=self.customer) if self.customer else asked
 
     @property
     def prefills(self) -> QuerySet[Prefill]:
-        """What merchants have said of their number, or without one of the customer of an order that they have led."""
+        """Customer data that merchants sent with the person's number.
+
+        Data that came without a number counts if the person led its order.
+        """
         phone = (self.customer.phone if self.customer else self.phone) or ""
         said = Prefill.objects.filter(phone=phone) if phone else Prefill.objects.none()
         of_led = Prefill.objects.filter(checkout__led_by__customer=self.customer, phone="")
@@ -59,7 +66,7 @@ class Person:
 
 
 def of_customer(customer_uuid: UUID) -> Person:
-    """Return the person with this id of ours. Raises Unknown."""
+    """Return the person with this customer id. Raises Unknown."""
     customer = Customer.objects.filter(pk=customer_uuid, erased_at=None).first()
     if customer is None:
         raise Unknown
@@ -67,12 +74,12 @@ def of_customer(customer_uuid: UUID) -> Person:
 
 
 def is_named(phone: str) -> bool:
-    """Return whether a share was asked of this number, or a merchant has sent it."""
+    """Return whether a share was asked of this number, or a merchant sent it."""
     return any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.objects, Prefill.objects))
 
 
 def find(*, phone: str = "", email: str = "") -> Person:
-    """Return the person with this number (E.164) or this address. Raises Unknown, SeveralPeople."""
+    """Return the person with this number (E.164) or this e-mail address. Raises Unknown, SeveralPeople."""
     if phone:
         customer = Customer.objects.filter(phone=phone).first()
         if customer is not None:

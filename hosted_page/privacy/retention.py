@@ -1,7 +1,8 @@
-"""Erases people 25 months after their last order, and their card details once no dispute can come any more.
+"""Retention of personal data: people are erased 25 months after their last order, their card details later.
 
-One by one, as many as there is time for; whoever is still needed holds up nobody, and is tried again the next night.
-Rules privacy.retention, privacy.cards.
+Card details are erased once their payments can no longer be disputed. Each night erases one person after
+another, as many as its time allows. A person who cannot be erased yet delays no one else, and is tried again
+the next night. Rules privacy.retention, privacy.cards.
 """
 
 import time
@@ -22,15 +23,18 @@ from hosted_page.privacy.people import Person
 from payments.models import Payment
 
 log = structlog.get_logger("hosted_page.privacy")
-DISPUTES_LAST = timedelta(days=400)  # thirteen months: until then a card must be found again by its last 4
-SECONDS = 600.0  # a night for each kind of row, of which tens of thousands are done then
+# Thirteen months, in which a payment can be disputed. Until then, operators must be able to find a card by
+# its last 4.
+DISPUTES_LAST = timedelta(days=400)
+SECONDS = 600.0  # per night and kind of row, enough for tens of thousands of rows
 M = TypeVar("M", bound=Model)
 
 
 def erase_old() -> int:
-    """Erase people whose last order is older than settings.PERSON_RETENTION, and card details of people erased earlier.
+    """Erase people whose last order is older than settings.PERSON_RETENTION. Return how many were erased.
 
-    Returns how many people were erased.
+    Names and numbers on shares of that age are erased too, and card details of people who were erased
+    earlier.
     """
     now = clock.now()
     before = now - settings.PERSON_RETENTION
@@ -46,7 +50,7 @@ def erase_old() -> int:
 
 
 def _for_a_while(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield the rows until none is left or the time is over: the next night goes on."""
+    """Yield the rows until no row is left or the time is over. The next night continues."""
     end = time.monotonic() + SECONDS
     return takewhile(lambda _: time.monotonic() < end, batches.each(rows))
 
@@ -59,14 +63,17 @@ def _old_customers(before: datetime) -> QuerySet[Customer]:
 
 
 def _old_addresses(before: datetime) -> QuerySet[MerchantCustomer]:
-    """Return those who are known by an address alone, and have ticked nothing since."""
+    """Return the customers known only by an e-mail address whose last tick is older than `before`."""
     ticks = OptIn.objects.filter(person=OuterRef("pk"))
     nameless = MerchantCustomer.objects.filter(customer=None).filter(Exists(ticks.exclude(email_digest="")))
     return nameless.exclude(Exists(ticks.filter(opted_in_at__gte=before)))
 
 
 def _with_old_cards(before: datetime) -> QuerySet[Customer]:
-    """Return those erased whose cards are still there, and have paid nothing since: the others hold up nobody."""
+    """Return the erased customers who still have card details and whose last payment is older than `before`.
+
+    The query leaves out all others, so that they do not use up the time of a night.
+    """
     newer = Exists(Payment.objects.filter(subject=OuterRef("pk"), created_at__gte=before))
     led = Checkout.objects.filter(newer, led_by__customer=OuterRef("pk"))
     paid = PaymentRequest.objects.filter(newer, mate=OuterRef("pk"))
@@ -76,7 +83,8 @@ def _with_old_cards(before: datetime) -> QuerySet[Customer]:
 
 def _erase(person: Person, before: datetime) -> bool:
     try:
-        # not written down: a restored database finds them as old as they are here
+        # Not recorded in the erasures file: in a restored database, this person is old enough to be erased
+        # too.
         erasing.erase(person, writes_down=False, unless_since=before)
     except erasing.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)
@@ -85,7 +93,7 @@ def _erase(person: Person, before: datetime) -> bool:
 
 
 def _erase_cards(customer: Customer, now: datetime) -> None:
-    """Empty last 4 and fingerprint of all their cards."""
+    """Empty the last 4 and the fingerprint of all the person's cards."""
     led = Checkout.objects.filter(led_by__customer=customer).values("pk")
     paid = PaymentRequest.objects.filter(mate=customer).values("pk")
     cards = Payment.objects.filter(Q(subject__in=led) | Q(subject__in=paid))

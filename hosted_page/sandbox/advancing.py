@@ -1,4 +1,4 @@
-"""Lets time pass for one checkout: all of its times lie earlier, and its pumps do what is due by then.
+"""Passing of time for one checkout: all its times move earlier, and its pumps process what is then due.
 
 Rule sandbox.advance.
 """
@@ -23,7 +23,7 @@ from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
 from webhooks import outbox
 
-# The times of a checkout, and of all that tells or awaits something of it; `updated_at` becomes now.
+# The times that move: the checkout's own (OWN) and those of its other rows (MOVED). `updated_at` becomes now.
 OWN = (
     *("created_at", "expires_at", "payable_until", "authorized_at", "capture_before", "captured_at"),
     *("voided_at", "expired_at", "last_refund_at"),
@@ -47,14 +47,15 @@ MOVED: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
     ),
     (SignInCode, "subject__in", ("created_at", "expires_at", "used_at")),
     (CardTry, "subject__in", ("created_at",)),
-    # No PayerSignIn: it is a person's visit, and half of its times are in the browser's cookie.
+    # PayerSignIn is missing: it belongs to a person's visit, and some of its times are in the browser's
+    # cookie.
 )
 
 
 def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
-    doubt.finish_all_of(checkout_uuid)  # what is due now, so that what follows it comes nearer too
+    doubt.finish_all_of(checkout_uuid)  # first, so that the times that these operations write move too
     _let_pass(merchant, checkout_uuid, seconds)
     _hear_the_bank(checkout_uuid)
     expiry.expire_one_if_due(checkout_uuid)
@@ -64,7 +65,7 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
 
 
 def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
-    """Let all times of a checkout lie earlier. Raises OperationInProgress."""
+    """Move all times of a checkout earlier. Raises OperationInProgress."""
     by = timedelta(seconds=seconds)
     with transaction.atomic():
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
@@ -85,17 +86,20 @@ def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
 
 
 def _hear_the_bank(checkout_uuid: UUID) -> None:
-    """Let the bank do what is due on a checkout's payments, and take what it tells: beat would only later."""
+    """Let the sandbox bank process what is due on a checkout's payments, and record its notifications.
+
+    Otherwise this would happen only when beat next starts it.
+    """
     payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
     for told in client.ask("tell", payments=payments):
         notifications.hear_message(told)
     for payment_uuid in Inquiry.objects.filter(payment__in=payments).values_list("payment", flat=True):
-        with suppress(ProviderUnreachable):  # time has passed all the same: the pump asks again
+        with suppress(ProviderUnreachable):  # the times have moved already, and the pump asks the bank again
             sync.sync(payment_uuid)
 
 
 def _check_open(checkout: Checkout) -> None:
-    """Raise OperationInProgress while a card operation is open, but for a capture that the bank has not answered."""
+    """Raise OperationInProgress if a card operation is open, unless it is a capture in doubt."""
     found = open_operations.open_operation(checkout.pk)
     if found is None:
         return
@@ -105,14 +109,14 @@ def _check_open(checkout: Checkout) -> None:
 
 
 def _move(rows: QuerySet[Any], names: Sequence[str], by: timedelta) -> None:
-    """Let these times of the rows lie earlier; a time that is null stays so."""
+    """Move these times of the rows earlier. A time that is null stays null."""
     rows.update(**{name: F(name) - by for name in names})
 
 
 def _move_history(checkout: Checkout, seconds: int) -> None:
-    """Let the lines of history, the notes, movements and bookings lie earlier: they are only appended to.
+    """Move the times of the history, the notes, the movements and the bookings earlier.
 
-    By the function that may.
+    These tables are append-only for the service, so a database function moves the times.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT advance_history(%s, %s)", [checkout.pk, seconds])

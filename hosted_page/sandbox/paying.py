@@ -1,4 +1,4 @@
-"""What a customer does on our page and on the bank's, without a browser: sign in, split, pay, confirm."""
+"""Acts of a customer on our page and on the bank's, without a browser: sign in, split, pay, confirm."""
 
 import time
 from contextlib import suppress
@@ -21,9 +21,9 @@ from payments.models import Merchant, Operation, Payment
 from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import bank, client
 
-LEA = "Lea"  # who shares has a name: the page asks for it
+LEA = "Lea"  # default name of a lead who splits: the page requires a name
 MATES = ("+447700900456", "+447700900457")
-PATIENCE = 5.0  # seconds for the bank to say what came of a challenge
+PATIENCE = 5.0  # seconds to wait for the outcome of a challenge or of a share's payment
 
 MATES_CARDS = ("5555555555554444", "4242424242424242")
 
@@ -37,10 +37,7 @@ class CardDeclined(Exception):
 
 
 def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
-    """Pay an order as `wanted` says: `phone`, `card`, `name`, `shares` and `challenge`.
-
-    Raises CardDeclined.
-    """
+    """Pay an order. `wanted` has `phone`, `card`, `name`, `shares` and `challenge`. Raises CardDeclined."""
     lead = _customer(wanted["phone"], checkout.merchant)
     token = _token(checkout.pk, wanted["card"])
     if checkout.lead_id is not None or "shares" in wanted:
@@ -56,7 +53,10 @@ def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
 
 
 def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> PaymentRequest:
-    """Pay the named share, else the first open one, and wait for its money. Raises CardDeclined, ShareNotOpen."""
+    """Pay the named share, or the first open one, and wait until it is paid or not.
+
+    Raises CardDeclined, ShareNotOpen.
+    """
     share = _open_share(checkout, wanted.get("payment_request_uuid"))
     card = CardUse(_token(share.pk, wanted.get("card") or _not_the_leads(checkout)))
     paid = sharing.pay(share.pk, card=card, mate=_mate(checkout), cause=cause)
@@ -71,7 +71,7 @@ def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> Pa
 
 
 def _not_the_leads(checkout: Checkout) -> str:
-    """Return a card that is approved and is not the one that has paid the whole order."""
+    """Return a card that is approved and is not the lead's card."""
     used = checkout.payment.card_last4 if checkout.payment else ""
     return next(number for number in MATES_CARDS if number[-4:] != used)
 
@@ -93,14 +93,17 @@ def _token(subject: UUID, number: str) -> str:
 
 
 def _sign_in(checkout: Checkout, lead: Customer) -> None:
-    """Make this person the lead, as signing in on the page does. An order that is not payable is refused on paying."""
+    """Make this person the lead, like a sign-in on the page.
+
+    An order that cannot be paid is not refused here, but by the payment that follows.
+    """
     if checkout.lead_id != lead.pk:
         with suppress(NotPayable, OperationInProgress):
             sharing.join(checkout.pk, lead)
 
 
 def _call(lead: Customer, name: str) -> None:
-    """Write the lead's name, if one is given."""
+    """Save the lead's name, if one is given."""
     if cleaned := clean_call(name):
         Customer.objects.filter(pk=lead.pk).update(name=cleaned)
 
@@ -130,14 +133,17 @@ def _mate(checkout: Checkout) -> Customer:
 
 
 def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
-    """Answer the bank's challenge as the payer does on its page; return what came of it."""
+    """Answer the bank's challenge like the payer on the bank's page. Return the outcome.
+
+    Raises OperationInProgress if the outcome is not known in time.
+    """
     found = open_operations.open_operation(subject)
     if found is None:
         raise OperationInProgress
     client.ask("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        doubt.finish_now(subject)  # unless the pump is at it
+        doubt.finish_now(subject)  # has no effect while the pump has leased the operation
         found.refresh_from_db()
         if found.ended_at is not None:
             is_confirmed = found.state == Operation.State.SUCCEEDED
@@ -149,7 +155,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
 def _await_end(share: PaymentRequest) -> None:
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        doubt.finish_all_of(share.checkout_id)  # unless the pump is at it
+        doubt.finish_all_of(share.checkout_id)  # has no effect while the pump has leased the operation
         share.refresh_from_db()
         if share.status != ShareStatus.PAYING:
             return

@@ -1,4 +1,4 @@
-"""The helper API's part of the API's document."""
+"""The helper API's part of the OpenAPI document."""
 
 from checkout.api.schema import shapes
 from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse

@@ -1,4 +1,4 @@
-"""The helper API's views (rules sandbox.*): pay, pay a share, tick the opt-in, let time pass."""
+"""Views of the helper API (rules sandbox.*): pay, pay a share, tick the opt-in box, let time pass."""
 
 from typing import Any
 from uuid import UUID
@@ -23,14 +23,14 @@ from payments.models import Merchant
 
 
 class ShareIn(fields.Body):
-    """What a mate is asked for."""
+    """A share: the mate's name and the amount."""
 
     name = fields.Text(default="", maximum=60)
     amount = fields.Integer(minimum=1, maximum=money.MAXIMUM)
 
 
 class PayIn(fields.Body):
-    """The card, the phone and the name of a customer, and whom they ask to share."""
+    """The card, the phone number and the name of a customer, and the shares of mates."""
 
     card = fields.Text(default="4242424242424242", maximum=19)
     phone = fields.Text(default="+447700900123", maximum=40)
@@ -40,7 +40,7 @@ class PayIn(fields.Body):
 
 
 class PayShareIn(fields.Body):
-    """Which share a mate pays, and with which card."""
+    """The share that a mate pays, and the card."""
 
     payment_request_uuid = fields.Uuid(required=False)
     card = fields.Text(
@@ -66,13 +66,13 @@ class OptInIn(fields.Body):
 
 
 class AdvanceIn(fields.Body):
-    """How much time passes."""
+    """The time that passes."""
 
     seconds = fields.Integer(minimum=1, maximum=864_000)
 
 
 class Pay(ApiView):
-    """Pays as the customer does on the page."""
+    """Endpoint that pays an order like the customer on the page."""
 
     scopes = {"POST": "checkouts:write"}
 
@@ -97,7 +97,7 @@ def _requests(checkout_uuid: UUID) -> dict[str, Any]:
 
 
 class PayShare(ApiView):
-    """Pays a share as a mate does on the pay link's page."""
+    """Endpoint that pays a share like a mate at the pay link."""
 
     scopes = {"POST": "checkouts:write"}
 
@@ -109,7 +109,7 @@ class PayShare(ApiView):
 
 
 class TickOptIn(ApiView):
-    """Ticks the merchant's opt-in box as the lead, or as the friend who pays a share."""
+    """Endpoint that ticks the merchant's opt-in box as the lead, or as the mate who pays a share."""
 
     scopes = {"POST": "checkouts:write"}
 
@@ -133,7 +133,7 @@ def _tick(checkout: Checkout, wanted: dict[str, Any]) -> UUID | None:
 
 
 def _friends_share(checkout: Checkout, wanted: dict[str, Any]) -> PaymentRequest | None:
-    """Return the friend's share, the first if none is named; None for the lead."""
+    """Return the friend's share, or the first share if no share is named. Return None for the lead."""
     named = wanted.get("payment_request_uuid")
     if wanted.get("subject", "friend" if named else "lead") == "lead":
         return None
@@ -145,7 +145,7 @@ def _friends_share(checkout: Checkout, wanted: dict[str, Any]) -> PaymentRequest
 
 
 class Advance(ApiView):
-    """Lets time pass for a checkout, and runs its pumps."""
+    """Endpoint that lets time pass for a checkout, and runs its pumps."""
 
     scopes = {"POST": "checkouts:write"}
 

@@ -1,6 +1,6 @@
-"""Daily budgets of SMS messages, of each merchant and of all. Those whose order or share was paid do not count.
+"""Daily budgets of SMS messages, per merchant and in total (rules sms.budgets, sms.paid).
 
-Rules sms.budgets, sms.paid.
+A message does not count any more once its order or share is paid.
 """
 
 from collections import Counter
@@ -20,11 +20,12 @@ from hosted_page.models import SmsDay, SmsMessage
 from payments.discrepancies import kinds, reporting
 
 DAY = timedelta(days=1)
-WARNED_AT = 0.8  # the part of a budget at which the operators are warned
+WARNED_AT = 0.8  # the fraction of a budget at which the service warns the operators
 KEPT = timedelta(days=30)
 OF_MERCHANT, OF_ALL = "of a merchant", "of all"
-# The merchant's row first, always: each is locked until the end of the transaction. Only a day's first message inserts:
-# ON CONFLICT locks the row that is there before it updates it, and PostgreSQL logs both.
+# Both rows stay locked until the end of the transaction. The merchant's row always comes first, so that two
+# transactions never wait for each other. Only the first message of a day inserts a row: INSERT with ON
+# CONFLICT would lock an existing row before it updates it, and PostgreSQL would log both.
 _SPEND = """
 WITH counted AS (
     UPDATE hosted_page_smsday SET count = count + 1
@@ -52,9 +53,9 @@ WITH counted AS (
 
 
 def spend(merchant_uuid: UUID, now: datetime) -> str | None:
-    """Count an SMS message against the budgets of its merchant and of all; return which one is used up, None if none.
+    """Count an SMS message against the merchant's budget and the total budget.
 
-    What is counted is to be rolled back then.
+    Return None, or the budget that is used up. In that case, the caller must roll back the transaction.
     """
     asked: dict[str, Any] = {
         "id": uuid7(),
@@ -72,12 +73,12 @@ def spend(merchant_uuid: UUID, now: datetime) -> str | None:
 
 
 def tomorrow(now: datetime) -> datetime:
-    """Return when the day's budgets begin anew."""
+    """Return when the next day's budgets begin."""
     return now.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
 
 
 def unpaid(messages: QuerySet[SmsMessage]) -> QuerySet[SmsMessage]:
-    """Return those of the SMS messages that count: what they were sent for was not paid."""
+    """Return the SMS messages that count, because the order or share that they were sent for is not paid."""
     return messages.filter(is_counted=True).exclude(_was_paid())
 
 
@@ -89,7 +90,7 @@ def _was_paid() -> Q:
 
 
 def give_back() -> int:
-    """Stop counting SMS messages whose order or share was paid; return how many there were."""
+    """Stop counting SMS messages whose order or share was paid. Return how many there were."""
     since = clock.now() - DAY
     counted = SmsMessage.objects.filter(_was_paid(), is_counted=True, created_at__gt=since)
     return batches.repeat(lambda rows: _give_back(counted, rows))
@@ -109,7 +110,10 @@ def _give_back(counted: QuerySet[SmsMessage], rows: int) -> int:
 
 
 def warn() -> None:
-    """Report to the operators that most of a day's budget is used up, once a day for each budget."""
+    """Report to the operators each of today's budgets that is at least 80 % used up.
+
+    Each is reported once.
+    """
     now = clock.now()
     nearly_of_all = Q(merchant=None, count__gte=WARNED_AT * settings.SMS_TOTAL_BUDGET)
     nearly_of_one = Q(merchant__isnull=False, count__gte=WARNED_AT * settings.SMS_MERCHANT_BUDGET)
@@ -122,5 +126,5 @@ def warn() -> None:
 
 
 def delete_old() -> None:
-    """Delete the counts of days that are long over."""
+    """Delete the counts of days that were over thirty days ago."""
     batches.delete(SmsDay.objects.filter(day__lt=(clock.now() - KEPT).date()))

@@ -1,20 +1,23 @@
-"""The country of a number, by which SMS messages are allowed and get their sender."""
+"""The country of a phone number, which decides whether SMS messages are sent and which sender they show."""
 
 import phonenumbers
 from django.conf import settings
 
 
 def country_of(phone: str) -> str:
-    """Return the two letters of an E.164 number's country; those of its code's main country if it is not clear."""
+    """Return the two-letter country of an E.164 number.
+
+    If the number does not identify a country, return the main country of its calling code.
+    """
     number = phonenumbers.parse(phone)
     by_code = phonenumbers.region_code_for_country_code(number.country_code or 0)
     return phonenumbers.region_code_for_number(number) or by_code
 
 
 def sender_id(phone: str) -> str:
-    """Return what is shown as the sender to an E.164 number, by its country; "" where nothing is set.
+    """Return the sender that texts to an E.164 number show, by its country. Rule sms.sender_id.
 
-    Rule sms.sender_id.
+    Return "" if no sender is configured for the country.
     """
     ids: dict[str, str] = settings.SMS_SENDER_IDS
     return ids.get(country_of(phone), "")

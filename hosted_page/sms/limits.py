@@ -1,6 +1,7 @@
-"""Limits on SMS messages: per number, address, range of numbers, order and day (rules sms.address, sign_in.limits).
+"""Limits on SMS messages: per number, address, range of numbers, order and day.
 
-Call them in the transaction that writes the message, with what is counted locked by the outbox.
+Call them in the transaction that writes the message, after the outbox has locked the counted digests. Rules
+sms.address, sign_in.limits.
 """
 
 import math
@@ -25,19 +26,21 @@ log = structlog.get_logger("hosted_page.sms.limits")
 GAP = timedelta(seconds=30)  # between two codes to one number
 PER_NUMBER = (Limit(5, timedelta(hours=1)), Limit(10, timedelta(days=1)))
 PER_ADDRESS = Limit(300, timedelta(hours=1))
-RANGE_DIGITS = 4  # by which numbers of a range differ: fraudsters who earn by SMS own numbers in blocks
+# The numbers of a range differ in their last digits. Fraudsters who earn money from texts own blocks of
+# numbers.
+RANGE_DIGITS = 4
 RANGE_PERIOD = timedelta(days=1)
-INVITATIONS = 20  # of one checkout, reminders not counted
+INVITATIONS = 20  # per checkout, without reminders
 Kind = SmsMessage.Kind
 CODES = SmsMessage.CODES
 
 
 class TooManySmsMessages(Exception):
-    """A limit is reached, and nothing is sent; the text says what to do."""
+    """A limit is reached, and the message is not sent. The text says what to do."""
 
 
 class CodeJustAsked(TooManySmsMessages):
-    """A code was asked for so short a time ago that `seconds` have to pass before the next one."""
+    """A code was requested less than 30 seconds ago. The next one is possible in `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(_("A code was asked for just now. Wait half a minute, then ask again."))
@@ -45,13 +48,13 @@ class CodeJustAsked(TooManySmsMessages):
 
 
 def check_country(phone: str) -> None:
-    """Raise TooManySmsMessages for a number of a country to which we send nothing."""
+    """Raise TooManySmsMessages for a number of a country to which the service sends no texts."""
     if settings.SMS_COUNTRIES and countries.country_of(phone) not in settings.SMS_COUNTRIES:
         raise TooManySmsMessages(_("We send no texts to this country. Use a number of another one."))
 
 
 def check_stopped(row: SmsMessage) -> None:
-    """Raise TooManySmsMessages for a number that wants no texts but codes (rule sms.stop)."""
+    """Raise TooManySmsMessages if the number stopped texts and this one is not a code (rule sms.stop)."""
     if row.kind not in CODES and stops.has_stopped(row.alike["phone_digest"]):
         if row.kind == Kind.RECEIPT:
             raise TooManySmsMessages(_("This number wants no texts from us but codes. Print the receipt."))
@@ -59,7 +62,7 @@ def check_stopped(row: SmsMessage) -> None:
 
 
 class Found(NamedTuple):
-    """The time, and until when each limit lets no more messages pass, None where one may pass now."""
+    """The current time, and for each limit when the next message is possible, None if it is possible now."""
 
     now: datetime
     code: datetime | None
@@ -71,7 +74,7 @@ class Found(NamedTuple):
 
 
 def look(row: SmsMessage) -> Found:
-    """Return how the limits stand for a message, which is not among what they count yet."""
+    """Return the state of the limits for a message that is not yet counted."""
     limits = {"code": Limit(1, GAP), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
     limits |= {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}
     limits |= {"range": Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)}
@@ -95,7 +98,8 @@ def look(row: SmsMessage) -> Found:
     return Found(now, *free_at)
 
 
-# Plain SQL in one statement: a row that decides is the oldest of as many as there may be, none if there are fewer.
+# Plain SQL, so that one statement reads all limits. For a limit of n messages, the nth newest message
+# decides: if there are fewer, no row decides, and the next message is possible now.
 _DECIDES = """(
     SELECT created_at FROM hosted_page_smsmessage
     WHERE {counted} AND created_at > now - %({name}_within)s
@@ -113,7 +117,7 @@ _COUNTED = {
 
 @cache
 def _deciding(keys: int) -> str:
-    """Return the statement for as many digests of each value as there are keys."""
+    """Return the statement for this number of digests of each value, one per key."""
     names = ("phone_digest", "address_digest", "site_digest", "range_digest")
     digests = {name: quota.placeholders(name, keys) for name in names}
     deciding = (_DECIDES.format(name=name, counted=of.format(**digests)) for name, of in _COUNTED.items())
@@ -123,24 +127,24 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {", ".j
 
 
 def check_number(row: SmsMessage, found: Found) -> None:
-    """Raise TooManySmsMessages if a code has just gone to the number, or enough have gone to it."""
+    """Raise TooManySmsMessages if the number has just got a code, or has reached its limit."""
     if row.kind == Kind.CODE and found.code:
         raise CodeJustAsked((found.code - found.now).total_seconds())
     free_at = number_free_at(found)
     if free_at is not None:
         words = _("This number gets no more texts for now. Try again {when}, or use another number.")
-        if row.kind == Kind.RECEIPT:  # it goes to the number that has paid, and to no other
+        if row.kind == Kind.RECEIPT:  # only the number that paid can get it: suggest no other number
             words = _("This number gets no more texts for now. Try again {when}.")
         raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
 
 
 def number_free_at(found: Found) -> datetime | None:
-    """Return when the number may get one more message, None if it may now."""
+    """Return when the number can get one more message, None if it can get one now."""
     return max((free_at for free_at in (found.hour, found.day) if free_at is not None), default=None)
 
 
 def check_address(row: SmsMessage, found: Found) -> None:
-    """Raise TooManySmsMessages if the caller's network has asked for enough."""
+    """Raise TooManySmsMessages if the caller's network has reached its limit."""
     free_at = found.address and _free_at("address_digest", row, PER_ADDRESS, found.now)
     free_at = free_at or (found.site and _free_at("site_digest", row, PER_ADDRESS.of_site(), found.now))
     if free_at is not None:
@@ -149,7 +153,7 @@ def check_address(row: SmsMessage, found: Found) -> None:
 
 
 def check_range(row: SmsMessage, found: Found) -> None:
-    """Raise TooManySmsMessages if the number's block of numbers has used up its day's budget."""
+    """Raise TooManySmsMessages if the number's range has used up its budget of the day."""
     limit = Limit(settings.SMS_RANGE_BUDGET, RANGE_PERIOD)
     free_at = found.range and _free_at("range_digest", row, limit, found.now)
     if free_at is not None:
@@ -161,7 +165,11 @@ def check_range(row: SmsMessage, found: Found) -> None:
 
 
 def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
-    """Return when one more message may follow those that led to no payment: some may have been paid just now."""
+    """Return when one more message is possible, None if it is now.
+
+    Only messages that led to no payment count. `look` also counts messages whose order or share was paid only
+    just now, so a reached limit is checked again.
+    """
     if limit.maximum == 0:
         return now + limit.within
     is_alike = {f"{counted}__in": row.alike[counted]}
@@ -172,7 +180,7 @@ def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> date
 
 
 def spend_budgets(row: SmsMessage, now: datetime) -> None:
-    """Count the message against the day's budgets. Raises TooManySmsMessages if one is used up."""
+    """Count the message against the day's budgets. Raises TooManySmsMessages if a budget is used up."""
     used_up = budgets.spend(row.merchant_id, now)
     if used_up is None:
         return

@@ -1,7 +1,4 @@
-"""Names as strangers read them in SMS messages and mails, cut so that no name can carry a message of its own.
-
-Rule sms.invitation.
-"""
+"""Names in SMS messages and mails to strangers, cut so that none can be a message (rule sms.invitation)."""
 
 import unicodedata
 
@@ -20,12 +17,12 @@ def shop(merchant: Merchant) -> str:
 
 
 def lead(checkout: Checkout) -> str:
-    """Return the name of the lead, who asks the mates, for an SMS message."""
+    """Return the lead's name for an SMS message to a mate."""
     return plain(lead_name(checkout)) or _("Your mate")
 
 
 def plain(name: str) -> str:
-    """Return at most 30 letters of a name: no digit of any script, and nothing that an address is made of."""
+    """Return at most 30 letters of a name, without any digits and without characters that addresses need."""
     letters = "".join(sign for sign in unicodedata.normalize("NFKC", name) if _is_of_a_name(sign))
     return " ".join(letters.split())[:MAX_LETTERS].strip()
 

@@ -1,4 +1,4 @@
-"""The outbox of SMS messages: rows that a pump sends, each within the limits (rule sms.sealed)."""
+"""Outbox of SMS messages: rows within the limits, which a pump sends (rule sms.sealed)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,13 +14,17 @@ from hosted_page.sms import budgets, limits
 
 SEND_SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
 Kind = SmsMessage.Kind
-# A letter that GSM-7 lacks makes a text of 160 letters two of 67: amounts have such spaces, names such apostrophes.
+# One character outside GSM-7 turns a text of 160 characters into several of 67. Amounts contain such spaces,
+# and names contain such apostrophes.
 PLAIN = str.maketrans({"\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ", "’": "'"})
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An SMS message that is asked for. `phone` is E.164, `address` the caller's; it is not sent after `ends_at`."""
+    """A requested SMS message.
+
+    `phone` is E.164, and `address` is the caller's network address. The message is not sent after `ends_at`.
+    """
 
     kind: SmsMessage.Kind
     phone: str
@@ -33,7 +37,8 @@ class Asked:
 def put(asked: Asked, *, key: UUID | None = None) -> None:
     """Count an SMS message and queue it, to be sent within a second. `key` becomes its id.
 
-    Call it in the transaction of what it is about. Raises TooManySmsMessages, and writes nothing then.
+    Call it in the transaction of the change that the message is about. Raises TooManySmsMessages, and then
+    writes no row.
     """
     row = _row(asked, key)
     limits.check_country(asked.phone)
@@ -50,15 +55,16 @@ def put(asked: Asked, *, key: UUID | None = None) -> None:
 
 
 def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
-    """Queue a code, as `put` does, for somebody who comes back to what is paid: only the number that paid gets it.
+    """Queue a code, like `put`, for a person who returns to a paid order or share.
 
-    Nobody learns which number that is: all callers get the same answer, also when a number's limit is reached or a
-    code has just gone to it, and asking for other people's numbers uses up nothing of theirs. Raises
-    TooManySmsMessages, whoever has paid: for a country to which we send nothing, and for the caller's address.
+    Only the number that paid gets the code. No caller learns which number paid. The answer is the same for
+    every number, also if the number's limit is reached or it has just got a code. A request for another
+    person's number does not count against that number's limits. Raises TooManySmsMessages, regardless of who
+    paid, for a country to which the service sends no texts, and for the caller's address.
     """
     row = _row(asked, key)
     limits.check_country(asked.phone)
-    row.range_digest, row.alike["range_digest"] = "", []  # SMS pumping does not pay for orders
+    row.range_digest, row.alike["range_digest"] = "", []  # no range limit: SMS fraudsters do not pay orders
     _lock(row)
     found = limits.look(row)
     row.created_at = row.due_at = found.now
@@ -93,12 +99,12 @@ def _row(asked: Asked, key: UUID | None) -> SmsMessage:
 
 
 def digest(phone: str) -> str:
-    """Return the digest to write, by which a number's SMS messages are counted."""
+    """Return the digest that new rows store, by which a number's SMS messages are counted."""
     return digests(phone)[0]
 
 
 def digests(phone: str) -> list[str]:
-    """Return the digests by which a number's SMS messages are counted, the one to write first."""
+    """Return the digests by which a number's SMS messages are counted. New rows store the first one."""
     return crypto.keyed_digests("sms", phone)
 
 
@@ -113,7 +119,7 @@ def withdraw(keys: list[UUID], now: datetime) -> None:
 
 
 def delete_old() -> None:
-    """Delete SMS messages and codes, with their numbers, that no limit and no pay link can need any more."""
+    """Delete the SMS messages and codes, with their numbers, that no limit and no pay link needs any more."""
     before = clock.now() - settings.PAY_LINK_LIFETIME - timedelta(days=1)
     for model in (SmsMessage, SignInCode):
         batches.delete(model.objects.filter(pk__lt=clock.first_id(before)))

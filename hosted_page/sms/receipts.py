@@ -1,7 +1,4 @@
-"""What a carrier says became of a message: Twilio's status callbacks. Amazon SNS has none.
-
-Rule sms.receipt.
-"""
+"""Delivery reports of carriers: Twilio's status callbacks. Amazon SNS has none. Rule sms.receipt."""
 
 from uuid import UUID
 
@@ -24,10 +21,13 @@ ENDS = {
 }
 
 
-@csrf_exempt  # its signature proves who sent it
+@csrf_exempt  # the signature proves who sent the callback
 @require_POST
 def take_from_twilio(request: HttpRequest, message_uuid: UUID) -> HttpResponse:
-    """Take a callback about a message: 204, also for a repeated one; 403 for one that Twilio has not signed."""
+    """Record a callback about a message.
+
+    Return 204, also for a repeated callback, or 403 if Twilio did not sign it.
+    """
     if not _is_signed(request):
         return HttpResponse("The signature does not fit.", status=403, content_type="text/plain")
     receipt = ENDS.get(request.POST.get("MessageStatus", ""))
@@ -39,10 +39,14 @@ def take_from_twilio(request: HttpRequest, message_uuid: UUID) -> HttpResponse:
 
 
 def _is_signed(request: HttpRequest) -> bool:
-    """Return whether Twilio signed exactly this, for the address that we gave it, whatever proxies made of it."""
+    """Return whether Twilio signed exactly this request.
+
+    The signature covers the address that the service gave to Twilio, so the check does not use the address
+    that proxies pass on.
+    """
     if settings.SMS_SENDER != settings.TWILIO_SMS_SENDER:
-        return False  # there is no key: anybody could sign
-    from twilio.request_validator import RequestValidator  # an extra of the installation
+        return False  # there is no key, so anyone could sign
+    from twilio.request_validator import RequestValidator  # here, because the library is an optional extra
 
     address = settings.BASE_URL + request.get_full_path()
     signature = request.headers.get("X-Twilio-Signature", "")
@@ -51,7 +55,10 @@ def _is_signed(request: HttpRequest) -> bool:
 
 
 def record(message_uuid: UUID, receipt: SmsMessage.Receipt, *, refusal: str) -> None:
-    """Keep what became of a message. The first word counts: callbacks are repeated, and may overtake each other."""
+    """Record the delivery report of a message.
+
+    Only the first report counts, because callbacks are repeated and can arrive out of order.
+    """
     is_lost = receipt == Receipt.UNDELIVERED
     kept = {"receipt": receipt, "refusal": refusal if is_lost else ""}
     is_new = SmsMessage.objects.filter(pk=message_uuid, receipt="").update(**kept)

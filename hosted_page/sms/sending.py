@@ -1,8 +1,9 @@
-"""Sends the SMS messages that wait, at most once each, in threads of its own: a silent carrier delays nothing else.
+"""The pump that sends waiting SMS messages, each at most once (rules sms.outbox, sms.once, sms.doubt).
 
-A message is taken, in a transaction of its own, before the carrier is called, and is taken again only if the carrier
-says that it did not take it: if the process dies in between, it may have been sent, and the payer asks for another
-code. Rules sms.outbox, sms.once, sms.doubt.
+It uses its own threads, so that a silent carrier delays no other work. It claims a message in a separate
+transaction before it calls the carrier, and claims it again only if the carrier certainly did not accept it.
+If the process dies in between, the message might have been sent. It is not sent again, and the payer requests
+another code.
 """
 
 import threading
@@ -27,19 +28,19 @@ from payments.switches import AllStopped, MerchantSuspended
 
 log = structlog.get_logger("hosted_page.sms.sending")
 LATE_AT_ONCE = 100
-AGAIN_AFTER = timedelta(seconds=5)  # when the carrier has too much to do, or is out of reach
+AGAIN_AFTER = timedelta(seconds=5)  # if the carrier is overloaded or unreachable
 _carrier = Bulkhead(settings.SMS_SLOTS, queue=1, name="sms")  # only `stop` waits for a slot
 _is_stopped = threading.Event()
 
 
 def wake() -> None:
-    """Start one more thread that looks for messages, if a slot of this process is free. Returns at once."""
+    """Start one more thread that looks for messages, if this process has a free slot. Return at once."""
     if not _is_stopped.is_set() and _carrier.enter():
         threading.Thread(target=_look, name="sms", daemon=True).start()
 
 
 def stop(seconds: float) -> None:
-    """Take no more messages; return when those that are being sent have ended, or after `seconds`."""
+    """Claim no more messages. Return when the messages in progress have ended, or after `seconds`."""
     _is_stopped.set()
     patience = Deadline.after(seconds)
     for _ in range(_carrier.slots):
@@ -50,10 +51,10 @@ def _look() -> None:
     try:
         end_late()
         while not _is_stopped.is_set() and (message := claim()) is not None:
-            wake()  # there may be more, and the carrier may be slow about this one
-            close_old_connections()  # none is held while the carrier is waited for
+            wake()  # there might be more messages, and the carrier might be slow with this one
+            close_old_connections()  # hold no connection while waiting for the carrier
             send(message)
-    except Exception as error:  # of the database: the next second looks again
+    except Exception as error:  # an error of the database: the next start, within a second, looks again
         log.error("SMS messages not sent", error=type(error).__name__, exc_info=True)
     finally:
         close_old_connections()
@@ -61,7 +62,10 @@ def _look() -> None:
 
 
 def claim() -> SmsMessage | None:
-    """Take the due message that ends first, for good; end those that nobody wants any more on the way."""
+    """Claim the due message that ends first. End the messages on the way that are not wanted any more.
+
+    The message is not due again after that.
+    """
     while (message := _WAITING.take_oldest(_taken)) is not None and not _is_wanted(message):
         _drop(message)
     return message
@@ -73,16 +77,19 @@ _WAITING = Queue(
 
 
 def _taken(_: SmsMessage, now: datetime) -> dict[str, datetime | None]:
-    """Return the fields of a taken message, which is not due any more: a code must not arrive twice."""
+    """Return the fields of a claimed message. It is no longer due, because a code must not arrive twice."""
     return {"due_at": None, "claimed_at": now}
 
 
 def send(message: SmsMessage) -> None:
-    """Have the carrier send a taken message, once; let it wait only if the carrier surely has not taken it."""
+    """Have the carrier send a claimed message once.
+
+    Requeue it only if the carrier certainly did not accept it.
+    """
     failpoint.reach("sms_claimed", message.pk)
     try:
         senders.current().send(message.phone or "", message.body or "", key=str(message.pk))
-    except Exception as error:  # whatever the network does: nobody knows whether it went out
+    except Exception as error:  # also unexpected ones: the message might have been sent
         _record_failure(message, error)
     else:
         end(message, is_sent=True)
@@ -107,24 +114,27 @@ def _record_failure(message: SmsMessage, error: Exception) -> None:
 
 
 def _put_back(message: SmsMessage) -> None:
-    """Make a message due again, a little later; it is still not sent after its end."""
+    """Make a message due again in a few seconds. It is still not sent after its end."""
     open_one = SmsMessage.objects.filter(pk=message.pk, ended_at=None)
     open_one.update(due_at=clock.now() + AGAIN_AFTER, claimed_at=None)
 
 
 def _drop(message: SmsMessage) -> None:
-    """End a message that no carrier was asked to send, as one that nobody has taken: it counts as no text to a lead."""
+    """End a message that no carrier was asked to send, and clear its claim.
+
+    A message without a claim does not count as one of the lead's texts.
+    """
     if message.kind == SmsMessage.Kind.LEAD:
-        told.take_back(message)  # first: if this process dies now, the message ends later, and tells nobody
+        told.take_back(message)  # first: if the process dies after it, the message ends later and is not sent
     end(message, is_sent=False, is_taken=False)
 
 
 def end(
     message: SmsMessage, *, is_sent: bool, is_taken: bool = True, refusal: str = "", may_be_out: bool = False
 ) -> None:
-    """End a message that nobody sends any more, and delete its number and words.
+    """End a message that is not sent any more, and delete its number and words.
 
-    One that is not known to be sent `may_be_out` all the same.
+    `may_be_out` says that the message might have been sent although `is_sent` is false.
     """
     with connection.cursor() as cursor:
         cursor.execute(_END, {"id": message.pk, "is_sent": is_sent, "is_taken": is_taken, "refusal": refusal})
@@ -146,7 +156,10 @@ WHERE id = %(id)s AND ended_at IS NULL
 
 
 def _is_wanted(message: SmsMessage) -> bool:
-    """Return whether a message that was just taken is in time, its reason still holds, and its merchant may send."""
+    """Return whether to send a message that was just claimed.
+
+    It must be in time, its reason must still be true, and its merchant must be allowed to send texts.
+    """
     now = message.claimed_at
     if now is None or message.ends_at <= now:
         return False
@@ -171,7 +184,7 @@ _OPEN_CODE = Prepared(
 
 
 def end_late() -> None:
-    """End messages that were not sent in time, or whose sender died after taking them."""
+    """End the messages that were not sent in time, or whose process died after claiming them."""
     now = clock.now()
     for message in SmsMessage.objects.filter(ended_at=None, ends_at__lte=now)[:LATE_AT_ONCE]:
         if message.claimed_at is None:

@@ -1,7 +1,8 @@
-"""Numbers that want only codes by text: each invitation and reminder has a link at which a number stops the rest.
+"""Numbers that get only codes by text, because their owner stopped all other texts (rule sms.stop).
 
-A link holds half of the number's digest and a signature of it, so it is short. It works as long as the key of both is
-configured. The service does not know the number of a stop, so no command can move it to another key. Rule sms.stop.
+Each invitation and reminder has a link for that. The link holds half of the number's digest and a signature,
+so that it is short. It works as long as the key of both is configured. The service does not know the number
+of a stop, so no command can move the stop to another key.
 """
 
 import base64
@@ -23,29 +24,32 @@ NAME_BYTES, SIGNATURE_BYTES = 15, 9
 
 
 def link(phone_digest: str) -> str:
-    """Return the URL at which a number that is counted under this digest stops."""
+    """Return the URL at which the number with this digest can stop texts."""
     name = bytes.fromhex(phone_digest)[:NAME_BYTES]
     token = base64.urlsafe_b64encode(name + _signatures(name)[0]).decode()
     return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{reverse('sms_stop', args=[token])}"
 
 
 def has_stopped(phone_digests: Sequence[str]) -> bool:
-    """Return whether the number that is counted under these digests has stopped."""
+    """Return whether the number with these digests has stopped texts."""
     numbers = [_number(bytes.fromhex(digest)) for digest in phone_digests]
     return SmsStop.objects.filter(number__in=numbers).exists()
 
 
 def count_under_former_keys() -> int:
-    """Return how many stops only a former LOOKUP_KEY finds."""
+    """Return the number of stops that only a former LOOKUP_KEY finds."""
     first, *former = crypto.lookup_key_marks()
     rows = SmsStop.objects.exclude(key_mark=first)
-    # A stop without a mark is older than the marks, so it is under the oldest key.
+    # A stop without a mark was written before marks existed, so it belongs to the oldest key.
     return (rows if former else rows.exclude(key_mark="")).count()
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, token: str) -> HttpResponse:
-    """Ask whether the number of a link shall get nothing but codes; a POST stops the rest, or has it come again."""
+    """Ask whether the number of a link should get only codes.
+
+    A POST stops all other texts or allows them again.
+    """
     number, key_mark = _named(token)
     if request.method == "POST":
         if "again" in request.POST:
@@ -63,7 +67,7 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _named(token: str) -> tuple[str, str]:
-    """Return the number of a link and the mark of its key. Raises Http404 for a link that no key has signed."""
+    """Return the number of a link and the mark of its key. Raises Http404 if no key has signed the link."""
     try:
         plain = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -80,6 +84,6 @@ def _number(name: bytes) -> str:
 
 
 def _signatures(name: bytes) -> list[bytes]:
-    """Return the signatures of a name under all keys, the one to write first."""
+    """Return the signatures of a name under all keys. New links have the first one."""
     digests = crypto.keyed_digests("sms stop", name.hex())
     return [bytes.fromhex(digest)[:SIGNATURE_BYTES] for digest in digests]

@@ -1,6 +1,6 @@
-"""Tells leads by text what has become of their mates' shares, from rows that were written with it.
+"""Notifications of leads by text about their mates' shares (rules lead.told, lead.language).
 
-Rules lead.told, lead.language.
+The rows of the notifications (LeadTold) were written in the transaction of each change.
 """
 
 from datetime import datetime, timedelta
@@ -24,22 +24,22 @@ from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import disputes, money, switches
 
-A_RUN = 100  # rows at most
+A_RUN = 100  # maximum of rows per run
 PER_CHECKOUT = 4
-LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
-PAUSED = timedelta(hours=1)  # between two looks at an order while it is refunded, or a bank looks into it
+LIFE = timedelta(hours=1)  # a text that is still unsent after this time is not sent
+PAUSED = timedelta(hours=1)  # between two checks of an order that is being refunded or disputed
 Kind = LeadTold.Kind
 
 
 def tell() -> None:
-    """Queue a text for each lead who is to be told something now."""
+    """Queue the texts of the notifications that are due now."""
     for _number in range(A_RUN):
         if not _tell_next():
             return
 
 
 def _tell_next() -> bool:
-    """Tell the first thing that is due; return False if nothing is."""
+    """Process the notification that has been due longest. Return False if no notification is due."""
     with transaction.atomic(durable=True):
         rows = LeadTold.objects.filter(ended_at=None, due_at__lte=Now()).order_by("due_at")
         row = rows.select_for_update(of=("self",), skip_locked=True).first()
@@ -59,7 +59,11 @@ def _tell_next() -> bool:
 
 
 def _later(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> datetime | None:
-    """Return when to look again: links that were paused, or asked for anew, end later. None for now."""
+    """Return when to check the notification again, None to process it now.
+
+    It is checked later while the order is paused. The notification of the links' end also moves if a pause or
+    a new link has moved that end.
+    """
     if _is_paused(row, checkout):
         return now + PAUSED
     end = last_day.ends_at(shares)
@@ -69,17 +73,17 @@ def _later(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now:
 
 
 def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
-    """Whether it has to wait for what becomes of the order.
+    """Return whether the notification must wait until a dispute or a refund of the order has ended.
 
-    While a card of the order is disputed nobody is asked to do what only links that work allow; while the order is
-    being refunded nothing is told, and all of it if the refund fails.
+    While a dispute is open, a text must not ask for acts that need working links. While the order is being
+    refunded, no text is sent. If the refund fails, all these texts are sent.
     """
     is_disputed = row.kind != Kind.ALL_PAID and disputes.is_open(checkout.pk)
     return is_disputed or checkout.status == Status.REFUNDING
 
 
 def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
-    """Queue the text, unless it is not true any more, the order has had its texts, or a limit is reached."""
+    """Queue the text, unless it is no longer true, the order has had all its texts, or a limit is reached."""
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
         body = _words(row, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
@@ -87,7 +91,8 @@ def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: 
         return
     try:
         switches.check(checkout.merchant)
-        # nobody's address asked for it: each order counts for itself
+        # No network address requested this text, so the order's id takes the place of the address in the
+        # limits.
         asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic():
             outbox.put(asked, key=row.pk)
@@ -96,9 +101,10 @@ def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: 
 
 
 def _has_had_all(checkout: Checkout) -> bool:
-    """Whether the order's lead has had or may have had all texts: not those that ended before anybody sent them.
+    """Return whether the lead has had, or might have had, the maximum number of texts for the order.
 
-    Whoever else has something to tell of the order waits until this transaction ends, so that each text is counted.
+    Texts that ended before they were claimed do not count. The lock makes other notifications of the order
+    wait until this transaction ends, so that each text is counted.
     """
     quota.lock(f"told:{checkout.pk}")
     texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.LEAD)
@@ -106,7 +112,7 @@ def _has_had_all(checkout: Checkout) -> bool:
 
 
 def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
-    """Return what the lead reads, "" if it is not so any more."""
+    """Return the words of the text, "" if the notification is no longer true."""
     about = _about(row, shares) if checkout.status == Status.CAPTURED else []
     if not about:
         return ""
@@ -128,7 +134,10 @@ def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> s
 
 
 def _about(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
-    """Return the shares of which the lead is told, none if it is not so any more, or the links do not work."""
+    """Return the shares that the text is about.
+
+    Return an empty list if the notification is no longer true, or if a dispute stops the links that it needs.
+    """
     if row.kind != Kind.ALL_PAID and disputes.standing(row.checkout_id) is not None:
         return []
     if row.kind == Kind.SAID_NO:
@@ -151,7 +160,10 @@ def _filled(words: str, checkout: Checkout, about: list[PaymentRequest], name: s
 
 
 def is_wanted(message: SmsMessage) -> bool:
-    """Return whether what a text tells its lead is still so; what has happened again since is told by another text."""
+    """Return whether the content of a lead's text is still true.
+
+    If the same event has happened again since, another text reports it, and this one is not wanted.
+    """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is None or row.checkout.status != Status.CAPTURED:
         return False
@@ -159,10 +171,10 @@ def is_wanted(message: SmsMessage) -> bool:
 
 
 def take_back(message: SmsMessage) -> None:
-    """Let what a text would have told, which nobody sends, wait as if it had not been queued, if the order is paused.
+    """Requeue the notification of an unsent text, if the order is paused or the notification is true.
 
-    So too if it is so once more: the pause has ended since. Its id is new, as that of what happens again: it will be
-    another text.
+    It can be true again if a pause has ended since. The notification gets a new id, because its next text is
+    another message.
     """
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):

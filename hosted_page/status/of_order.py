@@ -1,4 +1,4 @@
-"""What the status page of an order says: where the money is, in words for people (rule pay.honest_page)."""
+"""The status page of an order: where the money is, in words for the payer (rule pay.honest_page)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,13 +29,13 @@ FRESH = timedelta(seconds=20)
 
 @dataclass
 class PageStatus:
-    """What the status page shows; the names are the template's."""
+    """The contents of the status page. The template uses the field names."""
 
     state: str
     heading: str
     paragraphs: list[str]
     place: str = ""
-    is_on_its_way: bool = False  # there, and not yet settled
+    is_on_its_way: bool = False  # the money is on its way to `place`
     title: str = ""
     note: str | Promise = ""
     live: bool = False
@@ -48,11 +48,11 @@ class PageStatus:
 
 
 def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | None:
-    """Return what is true of a checkout, None while it can be paid.
+    """Return the current status of a checkout, None while it can be paid.
 
-    Card details are for the lead alone: anybody may hold the link.
+    Only the lead sees card details, because anyone can have the link.
     """
-    if checkout.status == Status.CAPTURED:  # an operation that is open on it does not concern the payer
+    if checkout.status == Status.CAPTURED:  # first: an open operation on it does not concern the payer
         return _confirmed(checkout, now, is_lead)
     operation = open_operations.open_operation_of(checkout)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
@@ -74,7 +74,10 @@ def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | No
 
 
 def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_lead: bool) -> PageStatus:
-    """Return the status while the bank asks the payer or is silent; after a minute nobody has to wait for it."""
+    """Return the status while the bank asks the payer or has not answered.
+
+    After a minute without an answer, the payer can use another card.
+    """
     if operation.state == Operation.State.NEEDS_ACTION:
         shown = _asked(is_lead)
         shown.action_url = operation.action_url if is_lead else ""
@@ -90,7 +93,10 @@ def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_l
 
 
 def _just_answered(checkout: Checkout, is_lead: bool) -> PageStatus:
-    """Return the status of an order whose bank has answered since it was read: the page's next look says what."""
+    """Return the status of an order whose bank has answered since the order was read.
+
+    It still says that the bank is being asked. The next request of the page shows the answer.
+    """
     amount = money.for_payer(checkout.amount, checkout.currency)
     return _to_be_held(checking(asked_for(amount, checkout.payment, is_theirs=is_lead), is_theirs=is_lead))
 
@@ -115,7 +121,10 @@ def _asked(is_lead: bool) -> PageStatus:
 
 
 def asked_for(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
-    """Return the sentence of what a bank was asked for; it names the card to its owner, once the bank has named it."""
+    """Return the sentence that says which amount the bank was asked for.
+
+    It names the card only to its owner, and only if the bank has reported the card.
+    """
     if is_theirs and payment and payment.card_last4:
         card = summary.card(payment, is_theirs=True)
         return format_html(
@@ -127,7 +136,7 @@ def asked_for(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
 
 
 def checking(asked: str, *, is_theirs: bool) -> PageStatus:
-    """Return the status while a bank is asked and may answer any moment: nobody knows yet where the money is."""
+    """Return the status while the bank has not answered yet, and no one knows where the money is."""
     return PageStatus(
         "checking",
         _("Checking with your bank") if is_theirs else _("Checking with the bank"),
@@ -138,7 +147,10 @@ def checking(asked: str, *, is_theirs: bool) -> PageStatus:
 
 
 def silent(is_theirs: bool) -> PageStatus:
-    """Return the status of a silent bank. What it may hold becomes the hold, unless another card is used."""
+    """Return the status if the bank has not answered for a minute.
+
+    If the bank turns out to hold the money, this becomes the hold, unless the payer uses another card.
+    """
     words = []
     if is_theirs:
         words.append(
@@ -169,7 +181,7 @@ def _held(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
 
 
 def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
-    """Return the status while the shop has asked for the money and the bank has not answered."""
+    """Return the status while the outcome of the shop's capture is not known."""
     asked = format_html(
         _(
             "<strong>{amount}</strong> is set aside on {card}."
@@ -182,7 +194,11 @@ def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
 
 
 def nothing_paid(checkout: Checkout) -> str:
-    """Return what can be said of an order that ended unpaid: a card that was given up may be held a moment longer."""
+    """Return the sentence about an order that ended unpaid.
+
+    If an operation of a card that was given up is still open, the card might be held a moment longer. The
+    sentence then says so.
+    """
     given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if given_up.exists():
         return SafeString(
@@ -206,9 +222,10 @@ def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
 def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     at = checkout.captured_at or now
     own = receipt.of_order(checkout, at) if is_lead else None
-    if own and own.back and not checkout.has_mates:  # else the bill tells of it
+    if own and own.back and not checkout.has_mates:  # for a split order, the bill shows it
         return _given_back(checkout, own, own.back)
-    if own is None and disputes.standing_of(checkout) and disputes.is_lost(checkout.pk):  # not said whose
+    # Not the lead: do not say whose payment was returned.
+    if own is None and disputes.standing_of(checkout) and disputes.is_lost(checkout.pk):
         words = _("A bank gave back a payment for this order.")
         return PageStatus("given_back", _("Nothing to pay now"), [words])
     took = format_html(_("{shop} took <strong>{amount}</strong> from {card}."), **_facts(checkout, is_lead))
@@ -219,7 +236,7 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
 
 
 def _given_back(checkout: Checkout, own: Receipt, back: Back) -> PageStatus:
-    """Return the status once the payer's bank has given the money back for good. Rule dispute.lost."""
+    """Return the status after a lost dispute has returned the payer's money. Rule dispute.lost."""
     asks = _("Ask <bdi>%(shop)s</bdi> whether your order still stands.")
     words = SafeString(f"<strong>{asks % {'shop': escape(checkout.merchant.name)}}</strong>")
     heading = _("Your bank gave you {amount} back").format(amount=back.amount)
@@ -261,13 +278,16 @@ def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
 
 
 def _who_tells_why(shop: Merchant) -> str:
-    """Return whom to ask about a cancellation, where the page has a way to ask."""
+    """Return the sentence about a cancellation.
+
+    It says "Ask" only if the page links to the shop's support.
+    """
     words = _("Ask {shop} if you did not expect this.") if shop.support_url else _("{shop} can tell you why.")
     return words.format(shop=shop.name)
 
 
 def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:
-    """Return why a hold was released; a shop that asked for the money in vain has done its part."""
+    """Return why a hold was released. If the shop asked for the money in vain, the reason is the bank."""
     if is_cancelled:
         return _("{shop} cancelled this order at {time}.")
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
@@ -290,7 +310,10 @@ def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
 
 
 def _is_back(checkout: Checkout, is_lead: bool) -> bool:
-    """Whether the reader's card has not kept its part: the lead's own, to anybody else any card of the order."""
+    """Return whether a refund of the order was returned, so that a card still bears an amount.
+
+    For the lead, only the lead's own card counts. For anyone else, any card of the order counts.
+    """
     accounts = settling.look(checkout)
     if accounts is None:
         return False
@@ -299,7 +322,7 @@ def _is_back(checkout: Checkout, is_lead: bool) -> bool:
 
 
 def came_back(facts: dict[str, str]) -> PageStatus:
-    """Return the status of who was given back what their card has not kept; `facts` name shop and amount."""
+    """Return the status for a payer whose card returned the refund. `facts` has the shop and the amount."""
     back = _(
         "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
         " it is sent again, or paid another way."
@@ -308,7 +331,10 @@ def came_back(facts: dict[str, str]) -> PageStatus:
 
 
 def _gave_back(checkout: Checkout, is_settled: bool) -> str:
-    """Return the sentence of a refund: with mates, the lead's card has not borne all of it."""
+    """Return the sentence about a refund.
+
+    For a split order, it says that each card gets what it has borne.
+    """
     if not is_settled:
         if checkout.has_mates:
             return _(
@@ -329,14 +355,14 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
 
 
 def show_refund(shown: PageStatus, bill: Bill | None) -> None:
-    """Show somebody what comes back to their card, first of all."""
+    """Show a payer what returns to their own card. The amount becomes the heading."""
     shown.refund = bill
     if bill is not None and bill.goes_back:
         shown.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)
 
 
 def _facts(checkout: Checkout, is_lead: bool) -> dict[str, str]:
-    """Return what the sentences about an order name."""
+    """Return the values for the sentences about an order."""
     return {
         "shop": checkout.merchant.name,
         "amount": money.for_payer(checkout.amount, checkout.currency),

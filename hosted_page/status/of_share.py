@@ -1,4 +1,4 @@
-"""What the status page of a share says: where it is, in words for the mate."""
+"""The status page of a share, in words for the mate."""
 
 from datetime import datetime
 from uuid import UUID
@@ -20,7 +20,7 @@ from payments.models import Operation
 
 
 def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
-    """Return what is true of a share, None while it can be paid. Card details are for the mate alone."""
+    """Return the current status of a share, None while it can be paid. Only its mate sees card details."""
     share = target.share
     if share is None:
         raise ValueError("A pay link leads to a share.")
@@ -48,11 +48,11 @@ def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> Pa
 
 
 def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) -> PageStatus:
-    """Return the status of a share that nobody has paid or will pay."""
+    """Return the status of a share that ended unpaid."""
     match share.status:
         case ShareStatus.DECLINED:
             words = _("You are not charged, and there is nothing left to do.")
-            if _stays(target.checkout):  # else the lead's page shows no shares
+            if _stays(target.checkout):  # otherwise the lead's page does not show the shares
                 words = _("You are not charged. {name} sees that you said no.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
@@ -68,7 +68,7 @@ def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) 
 
 
 def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
-    """Return the status of a share that the lead took back, or that ended with its order."""
+    """Return the status of a share that the lead cancelled, or that ended with its order."""
     told = [_("You are not charged, and there is nothing left to do.")]
     is_captured = target.checkout.status == Status.CAPTURED
     if is_captured and settling.is_given_back_outside(target.checkout.pk):
@@ -87,14 +87,17 @@ def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
 
 
 def _stays(checkout: Checkout) -> bool:
-    """Whether a share that was not paid stays with the lead: nobody gives back, or may, what a card has paid."""
+    """Return whether an unpaid share stays with the lead.
+
+    It does so only if the order is captured, no dispute is open or lost, and no one has refunded any of it.
+    """
     if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk):
         return False
     return not settling.is_given_back_outside(checkout.pk)
 
 
 def _paused() -> PageStatus:
-    """Return the status while a card of the order is disputed; nobody is told whose."""
+    """Return the status while a dispute is open. It does not say whose card is disputed."""
     words = _(
         "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the payment"
         " stands, this link works again. If not, the link ends."
@@ -103,7 +106,7 @@ def _paused() -> PageStatus:
 
 
 def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
-    """Return the status while the bank asks the mate or is silent, or the money is being taken."""
+    """Return the status while the bank asks the mate or has not answered, or the money is being taken."""
     found = open_operations.open_operation(target.subject)
     if found is None or found.kind != Operation.Kind.AUTHORIZE:
         words, title = _("This takes a moment."), _("Please don’t pay again.")
@@ -124,7 +127,7 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
 
 
 def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
-    """Return the status of a share that was paid: its money is with the shop, on its way back, or back."""
+    """Return the status of a paid share: its money is taken, being refunded, or refunded."""
     accounts, is_refunded = settling.look(target.checkout), share.status == ShareStatus.REFUNDED
     lost = disputes.lost_by_payment(target.checkout.pk) if accounts else {}
     back = lost[share.payment_id].amount if share.payment_id in lost else 0
@@ -152,7 +155,10 @@ def _refunded(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
 
 
 def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_mate: bool) -> PageStatus:
-    """Return the status of a share whose mate has got money back from their bank; others are not told whose."""
+    """Return the status of a share whose mate got money back from their bank.
+
+    Other readers do not learn whose payment it was.
+    """
     nothing = _("You are not charged, and there is nothing left to do.")
     if not is_mate:
         words = _("A bank gave back a payment for this order.")
@@ -170,7 +176,7 @@ def _taken(
     accounts: Accounts | None,
     is_mate: bool,
 ) -> PageStatus:
-    """Return the status of a share that is its lead's: on its way to their card, also once more, or there."""
+    """Return the status of a paid share whose amount goes to the lead's card, or has arrived there."""
     is_owed = accounts is not None and accounts.owed_to_lead(share) > 0
     is_there = share.status == ShareStatus.REIMBURSED and not is_owed
     words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
@@ -189,7 +195,7 @@ def _receipt(target: PaymentTarget, share: PaymentRequest) -> Receipt:
 
 
 def _facts(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> dict[str, str]:
-    """Return what the sentences about a share name."""
+    """Return the values for the sentences about a share."""
     return {
         "shop": target.checkout.merchant.name,
         "name": lead_name(target.checkout),

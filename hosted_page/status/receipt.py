@@ -18,7 +18,7 @@ from payments.models import Payment
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a receipt; what explains its value stands small below it."""
+    """A line of a receipt. `detail` explains the value in small print below it."""
 
     label: str
     value: str
@@ -27,7 +27,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Back:
-    """What the payer's bank has given back of it for good, and when it last did."""
+    """The amount that lost disputes returned to the payer, and the time of the last one."""
 
     amount: str
     at: SafeString
@@ -35,7 +35,10 @@ class Back:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What somebody has paid, line by line, and the sum."""
+    """A receipt: its lines, the total, and the amounts that returned to the payer.
+
+    `back` is what lost disputes returned, and `by_shop` is the sentence about the shop's own refund.
+    """
 
     rows: list[Row]
     total: str
@@ -44,7 +47,7 @@ class Receipt:
 
 
 def of_order(checkout: Checkout, at: datetime) -> Receipt:
-    """Return the receipt of a whole order, which was paid at this time."""
+    """Return the receipt of a whole order that was paid at this time."""
     number = _("Order {number}").format(number=checkout.merchant_order_id)
     what = summary.title(checkout, counts=True)
     rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), what, number)]
@@ -52,7 +55,7 @@ def of_order(checkout: Checkout, at: datetime) -> Receipt:
 
 
 def of_share(target: PaymentTarget, at: datetime, payment: Payment | None) -> Receipt:
-    """Return the receipt of a mate's share, which was paid at this time."""
+    """Return the receipt of a mate's share that was paid at this time."""
     checkout = target.checkout
     name = lead_name(checkout)
     to = _("{shop}, for {name}").format(shop=checkout.merchant.name, name=name)
@@ -87,7 +90,10 @@ def _back(checkout: Checkout, payment: Payment | None) -> Back | None:
 
 
 def _by_shop(checkout: Checkout, payment: Payment | None) -> SafeString:
-    """Return what the shop has given back to the card of an order that is not refunded, "" for nothing."""
+    """Return the sentence about the amount that the shop refunded outside the service, "" if there is none.
+
+    It is shown only while the order is captured.
+    """
     accounts = settling.look(checkout) if checkout.status == Status.CAPTURED else None
     card = accounts.cards.get(payment.pk) if accounts and payment else None
     if card is None or card.outside <= 0:

@@ -1,4 +1,4 @@
-"""A receipt's link by text: to the number that has paid, once, when its person asks for it (rule receipt.sms)."""
+"""The receipt's link by text: sent once, on request, to the number that paid (rule receipt.sms)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,13 +20,16 @@ from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import money, switches
 
-LIFE = timedelta(hours=1)  # after which an unsent message is not sent any more
+LIFE = timedelta(hours=1)  # a text that is still unsent after this time is not sent
 NOT_ASKED, WAITING, SENT = "", "waiting", "sent"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What a page says of it; `number` is masked, `link` the one in the text, `error` why it was refused just now."""
+    """The offer on a page to text the link.
+
+    `number` is masked, `link` is the link in the text, and `error` is why a request was just refused.
+    """
 
     state: str
     action: str
@@ -36,7 +39,7 @@ class Offer:
 
 
 def on(request: HttpRequest, target: PaymentTarget, error: str = "") -> Offer | None:
-    """Return what the page offers to whoever has paid and is signed in, None to anybody else."""
+    """Return the offer for the signed-in person who paid, None for anyone else."""
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None or not target.is_paid_by(customer_uuid):
         return None
@@ -64,12 +67,18 @@ _FOUND = Prepared(_found, UUID, UUID, UUID)
 
 
 def _link(target: PaymentTarget) -> str:
-    """Return where whoever has paid signs in and reads the receipt: of a share always at its own link."""
+    """Return the URL at which the payer signs in and reads the receipt.
+
+    For a share, it is always the pay link.
+    """
     return absolute(PaymentTarget(target.checkout, target.share).way_back())
 
 
 def ask(target: PaymentTarget, address: str) -> str:
-    """Queue the text, unless that was done; return why it was refused, "" if it was not. `address` is the caller's."""
+    """Queue the text, unless one is waiting or was sent. Return why it was refused, "" if it was not.
+
+    `address` is the caller's network address.
+    """
     try:
         with transaction.atomic(durable=True):
             _put(target.checkout.pk, target.share.pk if target.share else None, address)

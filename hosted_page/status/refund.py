@@ -1,4 +1,7 @@
-"""What a refund gives back to one card, line by line, until nothing is left on it. Rule page.refund."""
+"""A refund from the view of one card: the amounts that it has borne, line by line, down to zero.
+
+Rule page.refund.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ from payments.models import Payment
 
 
 class Move(NamedTuple):
-    """What was taken from a card or, negative, given back to it, in minor units."""
+    """An amount that was taken from a card or, if negative, returned to it, in minor units."""
 
     label: str
     amount: int
@@ -28,7 +31,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A line of what a card has borne, as shown."""
+    """A line of the bill, as the page shows it."""
 
     label: str
     amount: str
@@ -37,19 +40,25 @@ class Row:
 
 @dataclass(frozen=True)
 class Bill:
-    """What a card has borne and gets back: the rows come to what is left on it."""
+    """The amounts that a card has borne and gets back.
+
+    The rows add up to `left`, the amount left on the card.
+    """
 
     card: str
     goes_back: str
     rows: list[Row]
     left: str
     is_settled: bool
-    when: str  # settled, with the zone's words; "" while it is under way
+    when: str  # when the refund was settled, with the time zone in words; "" while it is in progress
     others: str = ""
 
 
 def of_lead(checkout: Checkout) -> Bill | None:
-    """Return what the lead's card gets back; None while that is open, as a mate's share is on its way to it."""
+    """Return the bill of the lead's card.
+
+    Return None while the amount is not known, because a mate's share is on its way to the card.
+    """
     is_settled = checkout.status == Status.REFUNDED
     accounts = cards.read(checkout, is_locked=False)
     card, of_shares = accounts.lead, [accounts.reimbursement(share)[1] for share in accounts.shares]
@@ -65,7 +74,7 @@ def of_lead(checkout: Checkout) -> Bill | None:
 
 
 def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill | None:
-    """Return what a mate's card gets back of the share that it has paid."""
+    """Return the bill of a mate's card that paid a share."""
     is_settled = share.status == ShareStatus.REFUNDED
     accounts = cards.read(checkout, is_locked=False)
     card = accounts.cards.get(share.payment_id) if share.payment_id else None
@@ -85,7 +94,10 @@ def _label(name: str) -> str:
 
 
 def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settled: bool) -> list[Move]:
-    """Return what others, a bank and the refund have given back to a card, or give; the refund comes last."""
+    """Return the amounts that others, a bank and the refund have returned to a card, or will return.
+
+    The refund comes last.
+    """
     parts = [
         part
         for key, part in accounts.parts.items()
@@ -125,7 +137,7 @@ def _bill(
 
 
 def _others(accounts: Accounts) -> str:
-    """Return in a sentence what mates' cards get back."""
+    """Return the sentence about the amounts that the mates' cards get back."""
     checkout = accounts.checkout
     ended = _("Your mates’ links have ended.") if checkout.status == Status.REFUNDED else ""
     mates = [(share, accounts.cards[share.payment_id]) for share in accounts.shares if share.payment_id]

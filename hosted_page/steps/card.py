@@ -1,4 +1,4 @@
-"""The pay step: to the provider's card page, and back with a token (rules pay.no_card_data, pay.token_once)."""
+"""The card step: the provider's card page, and the return (rules pay.no_card_data, pay.token_once)."""
 
 import re
 from functools import partial
@@ -46,7 +46,10 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,255}")
 
 @for_page
 def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Redirect a person who may pay to the provider's card page; a lead only once it is clear who shares the cost."""
+    """Redirect a person who may pay to the provider's card page, or show it.
+
+    A lead must choose the split first.
+    """
     customer_uuid = target.payer_of(request)
     if customer_uuid is None or (target.share is None and target.checkout.people is None):
         return target.go()
@@ -63,7 +66,10 @@ def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) -> HttpResponse:
-    """Show, or redirect to, a card page that leads back to this person. Raises Busy, ProviderUnreachable."""
+    """Show a card page, or redirect to it. Its return address is bound to the target and this person.
+
+    Raises Busy, ProviderUnreachable.
+    """
     bound = signing.dumps([target.subject.hex, str(person.pk)], salt="card")
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
@@ -81,14 +87,14 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
 
 @for_return
 def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Pay with the card token that the provider has sent back, good once, for this target and this person."""
+    """Pay with the card token that the provider sent back. It works once, for this target and this person."""
     customer_uuid, bound = target.payer_of(request), _bound(request)
     if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid)]:
         return target.go()
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
     person = _PAYER.get(target.subject, use.token, customer_uuid)
     if person.has_tried:
-        return target.go()  # a reload: the token has been tried, and the page tells what came of it
+        return target.go()  # a reload: the token has been tried, and the page shows the outcome
     try:
         paid = _pay(target, use, person, address.of(request), payer.claim_of(request))
     except (TooManyDeclines, *NOT_TRIED) as refusal:
@@ -99,7 +105,10 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _payer(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer, Any]:
-    """Return the person, with `has_tried`, whether this token has been tried for the subject before."""
+    """Return the query for the person.
+
+    `has_tried` says whether this token was already tried for the subject.
+    """
     tried = Payment.objects.filter(subject=subject, card_token=token)
     return Customer.objects.filter(pk=customer_uuid).annotate(has_tried=Exists(tried))
 
@@ -108,7 +117,10 @@ _PAYER: Prepared[Any] = Prepared(_payer, UUID, str, UUID)
 
 
 def _bound(request: HttpRequest) -> object:
-    """Return the target and the person that the card page was opened for; 404 if we did not open it."""
+    """Return the target and the person for which the card page was opened.
+
+    Raises Http404 if the service did not open it.
+    """
     try:
         return signing.loads(request.GET.get("bound", ""), salt="card", max_age=payer.LIFE * 4)
     except signing.BadSignature:
@@ -116,7 +128,7 @@ def _bound(request: HttpRequest) -> object:
 
 
 def _card_token(request: HttpRequest) -> str:
-    """Return the card token that came back, "" (which the provider declines) if it cannot be one."""
+    """Return the card token of the request, or "", which the provider declines, if its form is wrong."""
     given = request.GET.get("card_token", "")
     return given if _TOKEN.fullmatch(given) else ""
 
@@ -132,7 +144,7 @@ def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) 
                 request, target, _("This shop takes no payments now"), _("You paid nothing.")
             )
         case _:
-            return target.go()  # the page tells what is true
+            return target.go()  # the page shows the current state
 
 
 def _enough(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclines) -> HttpResponse:
@@ -162,7 +174,10 @@ def _pay(target: PaymentTarget, use: CardUse, person: Customer, address: str, cl
 
 
 def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Say that the bank is slow. Nothing was begun and the token is still good, so the same address tries again."""
+    """Say that the bank is slow.
+
+    No operation was begun and the token still works, so the same address retries.
+    """
     words = _("You paid nothing yet. Try again in a moment.")
     link = {"href": request.get_full_path(), "label": _("Try again")}
     return rendering.say(request, target, _("The bank is slow just now"), words, link=link, status=503)
@@ -170,7 +185,7 @@ def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_return
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Take the payer back from the bank's question, and ask the bank at once what came of it."""
+    """Take the payer back from the bank's challenge, and ask the bank at once for the outcome."""
     if target.payer_of(request):
         doubt.finish_now(target.subject)
     return target.go()
@@ -178,7 +193,7 @@ def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def another(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Give up the card that the bank is silent about, or asks about, and go back to the card page."""
+    """Give up the card that waits for the bank's answer or for a challenge, and go back to the card page."""
     if customer_uuid := target.payer_of(request):
         given_up_cards.use_another_card(target.checkout.pk, target.subject, lead=customer_uuid)
     return target.go()

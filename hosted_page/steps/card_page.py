@@ -1,4 +1,4 @@
-"""What the provider's card page shows around its fields: the order, what is held, why the last card was declined."""
+"""The context around the provider's card fields: the order, the sums held, why the last card was declined."""
 
 from dataclasses import asdict
 from typing import Any
@@ -16,7 +16,7 @@ from hosted_page.steps import declines
 from payments import money
 from payments.models import Payment
 
-# What a bank's refusal means for the person at the page.
+# The reasons of declines, in words for the payer.
 DECLINES = {
     "insufficient_funds": gettext_lazy("There is not enough money on this card."),
     "expired_card": gettext_lazy("This card has expired."),
@@ -30,7 +30,7 @@ DECLINED = gettext_lazy("Your bank declined this card.")
 
 
 def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, Any]:
-    """Return what the provider's card page shows around its fields, to the `person` who pays."""
+    """Return the context around the fields of the provider's card page, for the `person` who pays."""
     amount = money.for_payer(target.amount, target.checkout.currency)
     is_lead = target.share is None
     held_rows = _held_rows(target.checkout, amount) if is_lead else []
@@ -44,10 +44,10 @@ def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, A
         "pay_label": _("Pay {amount}").format(amount=amount),
         "held_rows": held_rows,
         "held_note": _("If a mate never pays, their share stays with you.") if held_rows else "",
-        "language": get_language(),  # of these words, and of what the provider says around them
+        "language": get_language(),  # of these words, and of the provider's own words around them
         "languages": language.others(),
-        "here": target.address("card"),  # opened anew, so that all of it is in the other language
-        **dict.fromkeys(("stay", "leave")),  # of a browser in which no one is signed in
+        "here": target.address("card"),  # opens the page again, so that all of it is in the other language
+        **dict.fromkeys(("stay", "leave")),  # for a browser in which no one is signed in
         "notice": _decline_notice(target.subject, person),
         "leads_to": [target.checkout.cancel_url, settings.CHECKOUT_PAGE_URL],
     }
@@ -71,7 +71,11 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
 
 
 def _decline_notice(subject: UUID, person: Customer | None = None) -> dict[str, str] | None:
-    """Return what became of the last card; its digits are for whoever gave it, who may not be the one who pays now."""
+    """Return the notice about the last card if it was declined.
+
+    It shows the card's digits only to the person who used that card, who might not be the person who pays
+    now.
+    """
     last = _LAST.first(subject)
     if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:
         return None

@@ -1,4 +1,4 @@
-"""Signing in by phone: a code for one number, one checkout or share and one browser (rules sign_in.*)."""
+"""Sign-in codes: each is for one number, one checkout or share, and one browser (rules sign_in.*)."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -27,23 +27,23 @@ from payments import switches
 
 _HOST = urlsplit(
     settings.CHECKOUT_PAGE_URL
-).hostname  # the last line ties a code to the page that may fill it in
+).hostname  # named in the last line of a text, so that a phone fills in the code only on this host
 CODE_LIFE = timedelta(minutes=10)
 MAX_TRIES = 5
-_PURPOSE = "sign-in"  # of a code's digest
+_PURPOSE = "sign-in"  # purpose of a code's keyed digest
 CODES_PER_SUBJECT, CODES_WITHIN = 5, timedelta(days=1)
 
 
 class NothingToSignInFor(Exception):
-    """Nobody can pay here any more, and nobody has who could come back: no code is sent."""
+    """No code is sent, because the order or share is not payable and not paid."""
 
 
 class CodeEnded(Exception):
-    """There is no code to enter: it is used, too old, or was tried too often."""
+    """The code cannot be entered: it is used, too old, or was tried too often."""
 
 
 class WrongCode(Exception):
-    """What was entered is not the code."""
+    """The entered digits are not the code."""
 
     def __init__(self, tries_left: int) -> None:
         super().__init__(f"{tries_left} tries left")
@@ -51,18 +51,18 @@ class WrongCode(Exception):
 
 
 class Sent(NamedTuple):
-    """A code on its way, and its digits if the page shows them, else ""."""
+    """A queued code. `shown_code` has its digits if the page shows them, otherwise it is ""."""
 
     code: SignInCode
     shown_code: str
 
 
 def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> Sent:
-    """Queue a new code to a phone, and end an older one of this browser. The request itself sends nothing.
+    """Queue a new code for a phone, and end earlier codes of this browser. A worker sends the code.
 
-    Of what is paid, no number but that of who has paid it gets an SMS message, and nobody is told so. Raises
-    TooManySmsMessages, NothingToSignInFor, switches.MerchantSuspended, switches.AllStopped.
-    Rule sign_in.payer_returns.
+    If the order or share is paid, only the number that paid it gets an SMS message, and the answer does not
+    reveal whether one is sent. Raises TooManySmsMessages, NothingToSignInFor, switches.MerchantSuspended,
+    switches.AllStopped. Rule sign_in.payer_returns.
     """
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic():
@@ -83,7 +83,7 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
 
 
 def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
-    """Lock the checkout; return the target read anew, and the time. Raises NothingToSignInFor."""
+    """Lock the checkout and re-read the target. Return it and the time. Raises NothingToSignInFor."""
     checkout = Checkout.objects.locked(target.checkout.pk)
     share = PaymentRequest.objects.get(pk=target.share.pk) if target.share else None
     now = checkout.locked_at
@@ -111,7 +111,7 @@ WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(
 
 
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
-    """Queue the code's SMS message; return whether it goes to this number."""
+    """Queue the code's SMS message. Return whether it is sent to this number."""
     words = _("{code} is your code for {shop}. Tell it to nobody.")
     told = words.format(code=plain, shop=naming.shop(target.checkout.merchant))
     body = f"{told}\n\n@{_HOST} #{plain}"
@@ -127,12 +127,13 @@ def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> b
 
 
 def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
-    """Raise TooManySmsMessages if enough codes were asked for; nobody can use up those of a returning payer.
+    """Raise TooManySmsMessages if too many codes were requested for the order or share.
 
-    Rules sign_in.limits, sign_in.payer_returns.
+    Requests for other numbers do not count against a returning payer. Rules sign_in.limits,
+    sign_in.payer_returns.
     """
     since = now - CODES_WITHIN
-    if target.is_of_payer_alone:  # others use up nothing of theirs
+    if target.is_of_payer_alone:  # count only this number, so that others cannot lock out the payer
         of_number = _codes_since(target.subject, since).filter(phone=phone, created_at__gt=target.paid_at)
         last = of_number.filter(created_at__gt=now - limits.GAP).order_by("-created_at").first()
         if last is not None:
@@ -157,10 +158,11 @@ _RECENT = Prepared(
 
 
 def waiting(subject: UUID, browser: str) -> SignInCode | None:
-    """Return the code that this browser may enter for the checkout or share, None if there is none.
+    """Return the code that this browser can enter for the checkout or share, None if there is no code.
 
-    Its `read_at` is the database's time; `is_lost` says that its text ended without our knowing that it went out. A
-    code for whoever has paid is never said to be lost: only their number gets one.
+    Its `read_at` is the database's time. `is_lost` says that its text ended, and that the service does not
+    know that it was sent. A code for a returning payer is never lost in this sense, because that would reveal
+    whether the number is the one that paid.
     """
     return _WAITING.first(subject, crypto.digest(browser))
 
@@ -176,21 +178,24 @@ _WAITING = Prepared(_of_browser, UUID, str, read_at="read_at")
 
 
 def can_be_tried(code: SignInCode) -> bool:
-    """Whether a waiting code is not tried too often: of one that is, the page does not ask for the digits."""
+    """Return whether a waiting code has tries left.
+
+    The page does not ask for the digits of a code without tries.
+    """
     return code.tries < MAX_TRIES
 
 
 class Entered(NamedTuple):
-    """The person who entered the right code, and their sign-in, which was inserted in the same transaction."""
+    """The person who entered the right code, and their sign-in, inserted in the same transaction."""
 
     person: Customer
     sign_in: PayerSignIn
 
 
 def verify(code: SignInCode, entered: str) -> Entered:
-    """Return the person whose waiting code was entered, and their sign-in. Each try counts, also in parallel.
+    """Return the person whose waiting code was entered, and their sign-in.
 
-    Raises WrongCode, CodeEnded.
+    Each try counts, also of parallel requests. Raises WrongCode, CodeEnded.
     """
     is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _of_subject(code.subject, entered))
     with transaction.atomic():
@@ -208,7 +213,8 @@ def verify(code: SignInCode, entered: str) -> Entered:
     raise WrongCode(left)
 
 
-# Of those who enter it at once, each has waited for the row by the time that its condition is looked at again.
+# Parallel requests wait for the row, and PostgreSQL then checks the condition again. Every try is therefore
+# counted.
 _TRY = """
 UPDATE hosted_page_signincode
 SET tries = tries + 1, used_at = CASE WHEN %(is_right)s THEN clock_timestamp() END
@@ -218,10 +224,10 @@ RETURNING tries
 
 
 def person_of(phone: str) -> Customer:
-    """Return the person of a proven number, made when it is first proven.
+    """Return the person with a proven number. Create the person if the number is new.
 
-    While LOOKUP_KEY is replaced, two processes can write two digests of one number, and no constraint refuses the
-    second. So a lock lets them take turns.
+    While LOOKUP_KEY is being replaced, two processes can write two digests of one number, and no constraint
+    refuses the second one. A lock therefore makes them take turns.
     """
     digest, *former = FindableTextField.digests(phone)
     if former:

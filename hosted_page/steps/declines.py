@@ -1,8 +1,8 @@
-"""Limits on declined cards per order, phone and address, so that nobody tries out stolen ones here.
+"""Limits on declined cards per order, number and address, against tests of stolen cards (rule pay.declines).
 
-A try is written in the transaction that begins the card's operation, so that of a hundred at once each is counted. It
-counts until its card is known to be good, which the next try of the same number or address finds out.
-The sandbox's helper API has no such limits. Rule pay.declines.
+A try is written in the transaction that begins the card's operation, so that parallel tries are all counted.
+A try counts until its card is known to be good. The next try of the same number or address checks this. The
+helper API of the sandbox has no such limits.
 """
 
 from datetime import datetime, timedelta
@@ -20,18 +20,18 @@ from hosted_page.models import CardTry
 from hosted_page.payment_target import PaymentTarget
 from payments.models import Payment
 
-# Reasons of declines that say nothing against the card itself.
+# Reasons of declines after which the same card can still work.
 SAME_CARD_MAY_DO = {"challenge_failed", "challenge_expired", "never_arrived"}
-# Reasons that are no refusal of the bank's, and are not shown.
+# Reasons that are not refusals by the bank. The page does not show them.
 UNTOLD = {"another_card", "given_up", "order_ended"}
 PER_ORDER = Limit(5, timedelta(hours=1))
 PER_PHONE = Limit(10, timedelta(days=1))
 PER_ADDRESS = Limit(30, timedelta(hours=1))
-KEPT = timedelta(days=2)  # longer than any limit looks back
+KEPT = timedelta(days=2)  # longer than the period of any limit
 
 
 class TooManyDeclines(Exception):
-    """So many cards were declined that they may be stolen ones; no card may be tried until `until`."""
+    """So many cards were declined that they might be stolen. No card can be tried before `until`."""
 
     def __init__(self, until: datetime, now: datetime) -> None:
         super().__init__("Too many cards were declined.")
@@ -39,39 +39,45 @@ class TooManyDeclines(Exception):
 
 
 class TooManyOfOrder(TooManyDeclines):
-    """The declined cards were of this very order or share."""
+    """Too many cards were declined for this order or share."""
 
 
 def check(target: PaymentTarget, person: Customer, address: str) -> None:
-    """Raise TooManyDeclines if no card may be tried now."""
+    """Raise TooManyDeclines if no card can be tried now."""
     _decide(_LOOKING, _given(target, person, "", address))
 
 
 def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> None:
-    """Count a card that is about to be tried, in the transaction that begins its operation. Raises TooManyDeclines."""
+    """Count a card that is about to be tried. Raises TooManyDeclines.
+
+    Call it in the transaction that begins the card's operation.
+    """
     given = _given(target, person, token, address)
     quota.lock_digests("card", *given.phones, *given.addresses, *given.sites)
     _decide(_ADMITTING, given)
 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:
-    """Whether it was this person who gave the payment's card, as far as its try still counts."""
+    """Return whether this person used the payment's card. Only a try that still counts is found."""
     given = CardTry.objects.filter(phone_digest__in=digests(person.phone or ""), is_counted=True)
     return given.filter(subject=payment.subject, card_token=payment.card_token).exists()
 
 
 def digests(phone: str) -> list[str]:
-    """Return the digests by which the cards that a number has tried are counted, the one to write first."""
+    """Return the digests by which a number's card tries are counted. New rows store the first one."""
     return crypto.keyed_digests("card phone", phone)
 
 
 def delete_old() -> None:
-    """Delete the tries that no limit looks at any more."""
+    """Delete the tries that are too old for all limits."""
     batches.delete(CardTry.objects.filter(pk__lt=clock.first_id(clock.now() - KEPT)))
 
 
 class _Given(NamedTuple):
-    """A card that is given: for what, and the digests by which it is counted, the ones to write first."""
+    """A card token, its order or share, and the digests by which it is counted.
+
+    New rows store the first ones.
+    """
 
     subject: UUID
     token: str
@@ -87,7 +93,7 @@ def _given(target: PaymentTarget, person: Customer, token: str, address: str) ->
 
 
 def _decide(template: str, given: _Given) -> None:
-    """Run a statement that looks at the limits. Raises TooManyDeclines unless one more card may be tried now."""
+    """Run a statement that checks the limits. Raises TooManyDeclines if no further card can be tried now."""
     with connection.cursor() as cursor:
         cursor.execute(_statement(template, len(given.phones)), _asked(given))
         now, *deciding = cursor.fetchone()
@@ -102,7 +108,7 @@ def _decide(template: str, given: _Given) -> None:
 
 @cache
 def _statement(template: str, keys: int) -> str:
-    """Return a statement below for as many digests of each value as there are keys."""
+    """Return a statement below for this number of digests of each value, one per key."""
     for name in ("phone", "address", "site"):
         template = template.replace(f"{{{name} digests}}", quota.placeholders(name, keys))
     return template
@@ -114,7 +120,11 @@ def _limits() -> dict[str, Limit]:
 
 
 def _asked(given: _Given) -> dict[str, Any]:
-    """Return the parameters of the statements below, in which a limit is its length and how many may be before."""
+    """Return the parameters of the statements below.
+
+    For a limit, these are its period (`within`) and the number of newer tries before the one that decides
+    (`before`).
+    """
     return {
         "id": CardTry().pk,
         "subject": given.subject,
@@ -128,16 +138,20 @@ def _asked(given: _Given) -> dict[str, Any]:
     }
 
 
-# Plain SQL in one statement: the ORM built three, twice for each card, which cost as much as the rest of the page.
-# A card is good once its payment is held or more, or was declined for what says nothing against it.
+# Plain SQL in one statement: the ORM's three statements, twice for each card, cost as much as the rest of the
+# page. A card is good if its payment is held or has gone further, or if its decline has one of the reasons
+# above.
 _GOOD = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
-# Of a whole site, only cards that paid end: a neighbour's declined card is still shown to its owner (`was_tried_by`).
+# For tries that are found only by their site (a block of IPv6 addresses), only cards that paid stop counting.
+# A neighbour's declined card must still count, because `was_tried_by` finds a card's owner only by a try that
+# counts.
 _PAID = """EXISTS (
     SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
     AND p.status NOT IN ('authorizing', 'declined'))"""
-# The row that decides: the oldest of as many as there may be, None if there are fewer.
+# For a limit of n tries, the nth newest try decides. If there are fewer, no row decides, and the result is
+# null.
 _LIMITS = """
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now){more}
 SELECT now, (
@@ -161,8 +175,9 @@ SELECT now, (
 ) FROM clock
 """.replace("{good}", _GOOD.replace("{more}", ""))
 _LOOKING = _LIMITS.replace("{more}", "")
-# What it writes it does not see: the limits are looked at as they stood before, good cards left out by themselves.
-# One that is only given up may yet be declined; a row that another transaction holds is left to the next try.
+# The statement does not see its own writes: it reads the limits as they were before, and leaves out good
+# cards by its own condition. A card that was only given up is not ended here, because it can still be
+# declined. A row that another transaction has locked is left to the next try.
 _ADMITTING = _LIMITS.replace(
     "{more}",
     f""", ended AS (
@@ -175,5 +190,5 @@ _ADMITTING = _LIMITS.replace(
     INSERT INTO {CardTry().table_of_new()}
         (id, subject, card_token, phone_digest, address_digest, site_digest, is_counted, created_at)
     SELECT %(id)s, %(subject)s, %(token)s, %(phone_0)s, %(address_0)s, %(site_0)s, true, now FROM clock
-)""".replace("{more}", " AND p.status <> 'authorizing'"),  # noqa: S608 - of our own constants alone
+)""".replace("{more}", " AND p.status <> 'authorizing'"),  # noqa: S608 - of our own constants only
 )

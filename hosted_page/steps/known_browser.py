@@ -1,4 +1,4 @@
-"""What a remembered person says on the phone step: it is still them, or remember nothing (rule known.opens)."""
+"""Answers of a remembered person on the phone step: continue, or forget the number (rule known.opens)."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -9,10 +9,10 @@ from hosted_page.steps import codes, sign_in
 
 @for_form
 def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign in the person who is remembered here, to pay and for nothing else."""
+    """Sign in the person who is remembered here, only for an order or share that can be paid."""
     browser = known.of(request)
     if browser is None or not target.is_payable or not prefill.may_go_on(target, browser.phone):
-        return target.go()  # the page tells what is true
+        return target.go()  # the page shows the current state
     person = codes.person_of(browser.phone)
     return sign_in.enter(request, target, person, payer.begin(target.subject, person.pk, is_proven=False))
 

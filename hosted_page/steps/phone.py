@@ -1,4 +1,4 @@
-"""Mobile numbers as payers type them, and an example for the page (rule sign_in.number)."""
+"""Mobile numbers as payers type them, and an example number for the page (rule sign_in.number)."""
 
 import phonenumbers
 
@@ -11,15 +11,15 @@ __all__ = ["InvalidPhone", "example_phone", "parse_phone"]
 
 
 def parse_phone(text: str, merchant: Merchant) -> str:
-    """Return the E.164 form of a mobile number in any common way of writing. Raises InvalidPhone.
+    """Return the E.164 form of a mobile number in any common notation. Raises InvalidPhone.
 
-    Where nothing is sent, fictional numbers (+44 7700 900123) count too.
+    If the page shows the codes instead of sending them, fictional numbers (+44 7700 900123) are valid too.
     """
     return numbers.read(text, merchant.country, also_fictional=senders.current().shows_codes)
 
 
 def example_phone(merchant: Merchant) -> str:
-    """Return an example of a mobile number, written as in the merchant's country."""
+    """Return an example of a mobile number, in the notation of the merchant's country."""
     if merchant.country == "GB":
         return "07700 900123"
     number = phonenumbers.example_number_for_type(merchant.country, phonenumbers.PhoneNumberType.MOBILE)

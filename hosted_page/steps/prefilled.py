@@ -1,4 +1,4 @@
-"""The number that a merchant has sent: a code goes to it once its person asks (rule prefill.code)."""
+"""Code to the number that a merchant sent, on the payer's request (rule prefill.code)."""
 
 from functools import partial
 
@@ -11,10 +11,10 @@ from hosted_page.steps import sign_in
 
 @for_form
 def text_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Send a code to the number that the merchant has sent, within the limits of one that is typed."""
+    """Send a code to the number that the merchant sent, within the same limits as for a typed number."""
     number = prefill.number(target)
     if not number:
-        return target.go()  # the page tells what is true
+        return target.go()  # the page shows the current state
     response = sign_in.send_code(
         request, target, number, partial(sign_in.show_prefilled, request, target, number)
     )

@@ -1,4 +1,4 @@
-"""The sign-in step, the same for a lead and for a mate: a mobile number, then the code that was sent to it."""
+"""The sign-in step, for leads and for mates: a mobile number, then the code that was sent to it."""
 
 import contextlib
 from collections.abc import Callable
@@ -34,9 +34,9 @@ from payments.switches import AllStopped, MerchantSuspended
 
 
 def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
-    """Ask for the code that is on its way, else for a number; `wrong` is about the opt-in box beside it.
+    """Ask for the code that was requested, or for a number if there is no such code.
 
-    Rules prefill.masked, known.prefilled.
+    `wrong` has the errors of the opt-in box next to it. Rules prefill.masked, known.prefilled.
     """
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if "change" in request.GET or wrong:
@@ -52,7 +52,7 @@ def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | No
 def _ask(
     request: HttpRequest, target: PaymentTarget, number: str, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
-    """Ask whether a code shall go to the number that the merchant has sent; if there is none, for a number."""
+    """Offer to send a code to the number that the merchant sent. Without such a number, ask for one."""
     if number:
         return show_prefilled(request, target, number, error=error)
     return show_phone(request, target, error=error)
@@ -61,7 +61,7 @@ def _ask(
 def show_prefilled(
     request: HttpRequest, target: PaymentTarget, number: str, *, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
-    """Offer to text a code to a number of which the page shows the last digits alone."""
+    """Offer to text a code to a number of which the page shows only the last four digits."""
     context = {
         "action": target.address("prefilled"),
         "change_url": change_url(target),
@@ -78,7 +78,7 @@ def _masked(phone: str) -> str:
 
 
 def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrowser) -> HttpResponse:
-    """Ask whether it is still the person who is remembered here. Rule known.opens."""
+    """Ask whether the remembered person wants to continue. Rule known.opens."""
     amount = money.for_payer(target.amount, target.checkout.currency)
     context = {
         "action": target.address("known"),
@@ -101,7 +101,7 @@ def show_phone(
     error: str | TooManySmsMessages = "",
     wrong: dict[str, str] | None = None,
 ) -> HttpResponse:
-    """Ask for a mobile number; at a pay link, beside the share that is asked for."""
+    """Ask for a mobile number. At a pay link, the page also shows the share."""
     name, own = _phone_page(request, target, wrong)
     context = {"action": target.address("phone"), "value": value, "error": str(error)}
     context |= own | _of_browser(request, target) | _of_paid(target)
@@ -111,7 +111,10 @@ def show_phone(
 def _phone_page(
     request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None
 ) -> tuple[str, dict[str, Any]]:
-    """Return the page that asks for a number, and what is its own: to come back, to pay a share, or the order."""
+    """Return the page that asks for a number, and its own context.
+
+    There is one page for a payer who returns, one to pay a share, and one to pay the order.
+    """
     if target.is_of_payer_alone:
         heading = _("See your mates’ links") if _has_links(target) else _("See your receipt")
         return "returning", {"heading": heading, "phone_hint": phone_hint(target.checkout.merchant)}
@@ -121,9 +124,9 @@ def _phone_page(
 
 
 def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
-    """Whether the sign-in is shown in the place of what anybody may see of the order or share.
+    """Return whether to show the sign-in instead of the page that anyone can see.
 
-    It is to who asks for it, and to the lead whose sign-in has ended before the bill. Rule sign_in.said.
+    It is shown to a person who requests it, and to a lead whose sign-in ended on the bill. Rule sign_in.said.
     """
     if SIGN_IN in request.GET:
         return target.may_sign_in
@@ -132,7 +135,7 @@ def is_asked(request: HttpRequest, target: PaymentTarget) -> bool:
 
 
 def way_back(request: HttpRequest, target: PaymentTarget) -> dict[str, str]:
-    """Return the way to sign in, and what for, on a page of what is paid that anybody may be looking at."""
+    """Return the link to the sign-in and its words, for the public page of a paid order or share."""
     if not target.is_of_payer_alone:
         return {"sign_in_url": "", "sign_in_words": ""}
     words = _("Did you pay this? Sign in to see your receipt")
@@ -148,9 +151,10 @@ def _has_links(target: PaymentTarget) -> bool:
 
 
 def _of_paid(target: PaymentTarget) -> dict[str, Any]:
-    """Return what is other where somebody comes back to what is paid: of an order the way to the shop, not to cancel.
+    """Return the context that is different for a person who returns to a paid order or share.
 
-    At a group's link anybody may be asking, and no page of the group's tells the amount of a share that is paid.
+    A paid order links to the shop and cannot be cancelled. At a group link, the page does not show the amount
+    of a paid share, because anyone might be asking.
     """
     if not target.is_of_payer_alone:
         return {}
@@ -160,7 +164,7 @@ def _of_paid(target: PaymentTarget) -> dict[str, Any]:
 
 
 def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return the tick that lets us remember this browser, and whether somebody's sign-in has ended in it."""
+    """Return the context about this browser: the box to remember it, and the notice of an ended sign-in."""
     return {
         "may_remember": target.is_payable,
         "is_ticked": known.REMEMBER in request.POST,
@@ -169,9 +173,10 @@ def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
 
 
 def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return what somebody is told whose sign-in has ended here: to pay, or to what they have paid, and alone see.
+    """Return the notice for a person whose sign-in has ended here, None if there is none.
 
-    Of the lead who pays the split is kept. Rule sign_in.said.
+    It is shown while the order or share can be paid, and afterwards only to the person who paid it. To a lead
+    who has not paid, it also shows the split, which is kept. Rule sign_in.said.
     """
     person = payer.signed_out(request, target.subject) if target.may_sign_in else None
     if person is None or (target.is_of_payer_alone and not target.is_paid_by(person)):
@@ -185,7 +190,7 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] |
 def _of_share(
     request: HttpRequest, target: PaymentTarget, share: PaymentRequest, wrong: dict[str, str] | None
 ) -> dict[str, Any]:
-    """Return who asks and until when, the way to say no, and the opt-in box."""
+    """Return the context of a share: who asks for it and until when, how to decline, and the opt-in box."""
     name, until = lead_name(target.checkout), summary.day(share.expires_at, target.checkout)
     return {
         "ask": {"name": name, "initial": name[:1].upper(), "until": until},
@@ -197,7 +202,7 @@ def _of_share(
 
 
 def _of_claim(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | None:
-    """Return what is said of a share that was taken by the group's link: whose it is, and until when it is kept."""
+    """Return the context of a share that was taken through the group link: name and end of the claim."""
     if not target.group:
         return None
     return {
@@ -210,12 +215,12 @@ def _of_claim(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | 
 
 
 def wrong_number(merchant: Merchant) -> str:
-    """Return the error for text that is no mobile number."""
+    """Return the error for a text that is not a mobile number."""
     return _("Enter a mobile number, such as {example}.").format(example=example_phone(merchant))
 
 
 def phone_hint(merchant: Merchant) -> str:
-    """Return what is said below the field of a number."""
+    """Return the hint below the field for a number."""
     if merchant.country == "GB":
         return _("UK number. For another country, start with + and its code.")
     names = Locale.parse(to_locale(get_language() or "en")).territories
@@ -241,20 +246,20 @@ def _show_code(
 
 
 def _resend_in(waiting: SignInCode) -> int:
-    """Return the seconds until another code may be asked for."""
+    """Return the seconds until another code can be requested."""
     since = (waiting.read_at - waiting.created_at).total_seconds()
     return max(0, round(limits.GAP.total_seconds() - since))
 
 
 def change_url(target: PaymentTarget) -> str:
-    """Return the address where another number is asked for."""
+    """Return the address of the page that asks for another number."""
     url = f"{target.address()}{'?' if target.share else '&'}change=1"
     return url if target.is_payable else f"{url}&{SIGN_IN}=1"
 
 
 @for_form
 def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Send a code to the number that was typed."""
+    """Send a code to the typed number."""
     typed = request.POST.get("phone", "")
     try:
         number = parse_phone(typed, target.checkout.merchant)
@@ -272,23 +277,24 @@ def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if waiting is None:
         return target.go()
-    # The number itself is never shown again: a page that nobody has signed in on tells nobody's.
+    # An error must not show the number in the form again, because no one is signed in on the page.
     return send_code(request, target, waiting.phone, partial(_ask, request, target, prefill.number(target)))
 
 
 def send_code(
     request: HttpRequest, target: PaymentTarget, number: str, ask: Callable[..., HttpResponse]
 ) -> HttpResponse:
-    """Send a code and go on to its question. If none is sent, the error stands beside the question for the last one.
+    """Send a code, and redirect to the page that asks for it.
 
-    If there is none, or it went to another number, `ask` shows the `error` beside the question for a number.
+    If no code is sent, the page asks for the last code that was sent to this number, and shows the error. If
+    there is no such code, `ask` asks for a number and shows the `error`.
     """
     if not target.may_sign_in:
         return target.go()
     try:
         return _sent(request, target, number)
     except codes.NothingToSignInFor:
-        return target.go()  # the page tells what is true
+        return target.go()  # the page shows the current state
     except (MerchantSuspended, AllStopped):
         return _stopped(request, target)
     except TooManySmsMessages as refused:
@@ -304,7 +310,10 @@ def _sent(request: HttpRequest, target: PaymentTarget, number: str) -> HttpRespo
 
 
 def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: str) -> HttpResponse | None:
-    """Ask for the code that is on its way to this number, with an error beside it; None if there is none."""
+    """Ask for the last code that was sent to this number, and show the error.
+
+    Return None if there is no code.
+    """
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if waiting is None or waiting.phone != number or not codes.can_be_tried(waiting):
         return None
@@ -318,7 +327,7 @@ def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 @for_form
 def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Sign in the person who enters the right code; at an order, make them the lead."""
+    """Sign in the person who enters the right code. For an order, this makes them the lead."""
     entered = _take_code(request, target)
     if isinstance(entered, HttpResponse):
         return entered
@@ -330,14 +339,18 @@ def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def enter(
     request: HttpRequest, target: PaymentTarget, customer: Customer, sign_in: PayerSignIn
 ) -> HttpResponse:
-    """Give this browser a person's sign-in; at an order, make them the lead; a share taken is kept for longer."""
+    """Give this browser a person's sign-in.
+
+    For an order, this makes the person the lead. A share that they took through the group link is kept for
+    longer.
+    """
     if target.group:
-        with contextlib.suppress(ShareNotOpen):  # then the page leads back to the group's
+        with contextlib.suppress(ShareNotOpen):  # the page then redirects to the group page
             claims.hold_longer(target.subject, claim=payer.claim_of(request))
     response = target.go(_step_after(request, target, customer))
     if target.is_of_payer_alone and not target.is_paid_by(customer.pk):
         return response
-    with contextlib.suppress(NotPayable, OperationInProgress):  # the page tells what is true
+    with contextlib.suppress(NotPayable, OperationInProgress):  # the page shows the current state
         if target.share is None and customer.pk != target.checkout.lead_id:
             sharing.join(target.checkout.pk, customer)
         payer.give(request, response, sign_in)
@@ -352,7 +365,7 @@ def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer)
 
 
 def _take_code(request: HttpRequest, target: PaymentTarget) -> codes.Entered | HttpResponse:
-    """Return the person who has entered the right code, with their sign-in, else the page to show."""
+    """Return the person who entered the right code with their sign-in, or the page to show instead."""
     entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
     waiting = codes.waiting(target.subject, payer.browser_of(request))
     if waiting is None:

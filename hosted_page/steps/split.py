@@ -19,7 +19,7 @@ from payments import money
 
 @for_target
 def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Ask who shares the cost; the answer leads to the card."""
+    """Ask who shares the cost. A valid answer leads to the card step."""
     if not target.payer_of(request):
         return _signed_out(request, target)
     if request.method != "POST":
@@ -41,7 +41,7 @@ def _saved(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> Http
 
 
 def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Go where the code is asked for; what the one who led had typed goes along."""
+    """Redirect to the sign-in. Keep the typed values if they come from the lead whose sign-in ended."""
     response, person = target.go(), payer.signed_out(request, target.subject)
     if request.method == "POST" and person is not None and person == target.checkout.lead_id:
         typed_split.note(request, response, target.checkout)
@@ -59,7 +59,10 @@ def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None =
 
 
 def _unchanged(target: PaymentTarget) -> SplitForm:
-    """Return the form as the order stands, with the name that the merchant has sent if the lead has none yet."""
+    """Return the form for the saved split.
+
+    If the lead has no name yet, use the name that the merchant sent.
+    """
     form = SplitForm.of(target.checkout)
     form.your_name = form.your_name or clean_call(prefill.name(target))
     return form
@@ -82,12 +85,12 @@ def _context(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> di
 
 
 def _too_much(form: SplitForm) -> list[tuple[str, int]]:
-    """Return what the mates bear where that is more than the order, which leaves nothing for the lead."""
+    """Return what each person bears if the mates' amounts exceed the order: 0 for the lead."""
     return [("", 0), *((row.initial, form.asked.get(row.position, 0)) for row in form.rows)]
 
 
 def _minor(checkout: Checkout) -> dict[str, Any]:
-    """Return what the script calculates with, in minor units."""
+    """Return the values for the script's calculation, in minor units."""
     rule = sharing.amount_rule(checkout)
     return {
         "total": checkout.amount,
@@ -99,7 +102,7 @@ def _minor(checkout: Checkout) -> dict[str, Any]:
 
 
 def _lines(form: SplitForm) -> list[dict[str, Any]]:
-    """Return the mates' lines, the same for both ways to share; one that only the other way shows is told apart."""
+    """Return the mates' lines for both ways to split. Each line says which of the two ways show it."""
     equal, own = min(form.people, split_amounts.MAX_PEOPLE) - 1, max(ROWS, len(form.rows))
     rows = form.rows + [Row(position) for position in range(len(form.rows) + 2, max(equal, own) + 2)]
     return [
@@ -108,7 +111,10 @@ def _lines(form: SplitForm) -> list[dict[str, Any]]:
 
 
 def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
-    """Return what each of so many bears if they share equally; the script calculates it anew for another number."""
+    """Return what each of these people bears in an equal split.
+
+    The script recalculates it for another number.
+    """
     shown, step = min(people, sharing.max_people(checkout)), sharing.amount_rule(checkout).step
     yours, each = split_amounts.equally(checkout.amount, shown, step=step)
     return {
@@ -123,13 +129,13 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
 
 
 def _few(amount: int, currency: str) -> str:
-    """Return a remainder as people say it: "2p"."""
+    """Return a remainder in everyday words: "2p"."""
     is_pence = currency == "GBP" and amount < 100
     return _("{count}p").format(count=amount) if is_pence else money.for_payer(amount, currency)
 
 
 def _own_shares(form: SplitForm) -> dict[str, Any]:
-    """Return what the typed amounts come to, what they leave for the lead, and whether they are too much."""
+    """Return the sum of the typed amounts, the rest for the lead, and by how much they exceed the order."""
     checkout = form.checkout
     asked = sum(form.asked.values())
     left = checkout.amount - asked

@@ -1,4 +1,4 @@
-"""What a payer types: names, and the form of the split."""
+"""The form of the split, and the cleaning of typed names."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ from checkout.sharing import Share
 from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"
-REDRAWS = frozenset(("add", "names", "show"))  # buttons that only show the form anew
-ROWS = 2  # lines for own amounts at first
+REDRAWS = frozenset(("add", "names", "show"))  # buttons that only show the form again
+ROWS = 2  # lines for own amounts at the start
 MAX_MATES = split_amounts.MAX_PEOPLE - 1
 MAX_NAME = 60
-EXAMPLE = 2400  # of an amount, in minor units
-MAX_CALLED = 30  # letters of the name by which somebody at the table knows another
+EXAMPLE = 2400  # example of an amount, in minor units
+MAX_CALLED = 30  # letters of a name that the lead and the mates see
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _PEOPLE = re.compile(r"[0-9]{1,3}")
 
 
 def clean_name(text: str) -> str:
-    """Return a person's name as it may be kept and shown: one line, at most 60 characters."""
+    """Return a person's name in a form that can be stored and shown: one line, at most 60 characters."""
     return _CONTROL.sub(" ", text).strip()[:MAX_NAME]
 
 
 def clean_call(text: str) -> str:
-    """Return the name of somebody at the table, at most 30 characters of it."""
+    """Return at most 30 characters of a name that the lead and the mates see."""
     return clean_name(text)[:MAX_CALLED].strip()
 
 
 @dataclass(frozen=True)
 class Row:
-    """A mate's line as it was typed; `is_blamed`: the notice above the form is about its amount, among others."""
+    """A mate's line as it was typed.
+
+    `is_blamed` says that the notice above the form is about this line's amount, perhaps among others.
+    """
 
     position: int
     name: str = ""
@@ -48,14 +51,14 @@ class Row:
 
     @property
     def initial(self) -> str:
-        """What stands in their circle: a letter of their name, else the number of their share."""
+        """Text in the mate's circle: the first letter of the name, or else the number of the share."""
         return self.name[:1].upper() or str(self.position)
 
 
 class SplitForm:
-    """The split: all mine, equally between 2 and 20 people, or an amount for each mate, kept as typed.
+    """The split: all mine, equally between 2 and 20 people, or an amount for each mate. Values stay as typed.
 
-    "All mine" is a button, which counts whatever else was chosen.
+    "All mine" is a button. It counts regardless of the other choices.
     """
 
     def __init__(self, typed: QueryDict, checkout: Checkout) -> None:
@@ -71,7 +74,7 @@ class SplitForm:
 
     @classmethod
     def of(cls, checkout: Checkout) -> SplitForm:
-        """Return the form as the checkout stands."""
+        """Return the form for the saved split of a checkout."""
         form = cls(QueryDict(), checkout)
         shares = reading.shares(checkout)
         form.choice = ALL if not shares else EQUAL
@@ -93,14 +96,14 @@ class SplitForm:
 
     @property
     def people(self) -> int:
-        """How many share equally, 2 if what was typed is no number."""
+        """Number of people who share equally, 2 if the typed text is not a number."""
         return self._typed_people() or 2
 
     def _typed_people(self) -> int | None:
         return int(self.typed_people) if _PEOPLE.fullmatch(self.typed_people) else None
 
     def is_valid(self) -> bool:
-        """Return whether the form is right; what is wrong goes into `errors` and the rows."""
+        """Return whether the form is valid. Write the errors into `errors` and the rows."""
         if self.choice in (EQUAL, OWN) and not self.your_name:
             self.errors["your_name"] = _("Type your name.")
         if self.choice == EQUAL:
@@ -112,7 +115,7 @@ class SplitForm:
         return not self.errors
 
     def write(self) -> None:
-        """Save the split for the one who led when the order was read.
+        """Save the split for the person who was the lead when the order was read.
 
         Raises NotPayable, NotTheLead, OperationInProgress.
         """
@@ -128,7 +131,10 @@ class SplitForm:
 
     @property
     def bears(self) -> list[tuple[str, int]]:
-        """What each bears, the lead first, by a letter or number of theirs; [] if they bear more than the order."""
+        """Amount that each person bears, the lead first, each with a letter or number for the bar.
+
+        The list is empty if the mates' amounts exceed the order.
+        """
         you = (self.your_name or _("You"))[:1].upper()
         if self.choice == OWN:
             asked = [(row.initial, self.asked.get(row.position, 0)) for row in self.rows]
@@ -142,7 +148,7 @@ class SplitForm:
 
     @property
     def asked(self) -> dict[int, int]:
-        """The typed amounts in minor units, by position, as far as they are amounts."""
+        """Typed amounts in minor units, by position, without texts that are not amounts."""
         return {position: amount for position, amount in self._amounts() if amount}
 
     def _check_people(self) -> None:
@@ -192,7 +198,7 @@ class SplitForm:
         return ""
 
     def _amounts(self) -> list[tuple[int, int | None]]:
-        """Return the amount of each row that is filled in, None if it is not an amount."""
+        """Return the position and the amount of each filled row, None if the text is not an amount."""
         return [
             (row.position, money.parse(row.amount, self.checkout.currency))
             for row in self.rows
@@ -205,7 +211,7 @@ class SplitForm:
 
 
 def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
-    """Return the typed lines, filled up to at least two, at most nineteen."""
+    """Return the typed lines, with empty lines up to two in all, and nineteen at most."""
     count = min(MAX_MATES, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
     filled = [
         (names[index] if index < len(names) else "", amounts[index] if index < len(amounts) else "")

@@ -1,4 +1,4 @@
-"""The notice that a sign-in is about to end, and the button that prolongs it (rule sign_in.said)."""
+"""The notice that a sign-in is about to end, and the button that extends it (rule sign_in.said)."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,14 +12,15 @@ from hosted_page.payment_target import LOOKS, PaymentTarget, for_form
 
 
 def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
-    """Return when the sign-in, prolonged by this page, ends, and where to prolong it again."""
+    """Return the notice of a page that extends the sign-in: its end, and how to extend it again."""
     return _said(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 
 
 def beside(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the notice of a page of an order or share that is paid or in progress, None if no one is signed in.
+    """Return the notice of a page of an order or share that is paid or in progress.
 
-    A page that has reloaded itself does not prolong the sign-in: no person has acted.
+    Return None if no one is signed in. A page that has reloaded itself does not extend the sign-in, because
+    the person has not acted.
     """
     if not _is_in(request, target):
         return None
@@ -28,18 +29,21 @@ def beside(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None
 
 
 def looks(request: HttpRequest) -> bool:
-    """Return whether the page has reloaded itself, by its script or without one."""
+    """Return whether the page has reloaded itself, with or without its script."""
     return LOOKS in request.GET or rendering.wants_part(request)
 
 
 def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget) -> None:
-    """Prolong the sign-in of a person who has opened the page; rule sign_in.session."""
+    """Extend the sign-in of a person who has opened the page. Rule sign_in.session."""
     if _is_in(request, target) and not looks(request):
         payer.prolong(request, response, target.subject)
 
 
 def _said(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str, Any]:
-    """Return what the notice shows; no button is shown once the two hours end before another fifteen minutes."""
+    """Return the contents of the notice.
+
+    `is_last` hides the button if the two hours end within fifteen minutes.
+    """
     return {
         "action": target.address("stay"),
         "seconds": seconds,
@@ -49,7 +53,7 @@ def _said(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str
 
 
 def _is_in(request: HttpRequest, target: PaymentTarget) -> bool:
-    """Return whether the person signed in here can pay this, has paid it, or leads the order."""
+    """Return whether the person who is signed in here may pay this, has paid it, or is the order's lead."""
     person = payer.customer_of(request, target.subject)
     theirs = target.paid_by_uuid if target.share else target.checkout.lead_id
     return target.payer_of(request) is not None or (person is not None and person == theirs)
@@ -60,14 +64,17 @@ def _until(target: PaymentTarget, seconds: int) -> SafeString:
 
 
 def _now(target: PaymentTarget) -> datetime:
-    """Return the time at which the order was read, or the time now: a share's order has none."""
+    """Return the time at which the order was read. For a share, whose order has no such time, return now."""
     read_at: datetime | None = getattr(target.checkout, "read_at", None)
     return read_at or clock.now()
 
 
 @for_form
 def stay(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    """Prolong the sign-in of a person who still has one, and return when it ends then; 403 without one."""
+    """Extend the sign-in of a person who still has one, and return its new end.
+
+    Return 403 without a sign-in.
+    """
     if not _is_in(request, target):
         return JsonResponse({}, status=403)
     said = on(request, target)

@@ -1,6 +1,6 @@
-"""What was typed in the split when the sign-in had ended: the browser has it, encrypted, until its person is back.
+"""Typed values of the split that were submitted after the sign-in had ended (rule sign_in.typed).
 
-Rule sign_in.typed.
+The browser keeps them, encrypted, until its person has signed in again.
 """
 
 import json
@@ -20,12 +20,12 @@ from payments import money
 
 TYPED = "typed"
 FIELDS = ("split", "people", "your_name", "name", "amount")
-LONGEST = 3000  # letters of the cookie; more is not taken along
-MAX_LETTERS = 120  # of a field
+LONGEST = 3000  # characters of the cookie; longer values are not kept
+MAX_LETTERS = 120  # characters per field
 
 
 def note(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> None:
-    """Give the browser what was typed, for its person: the one who led until their sign-in ended."""
+    """Store the typed values in the browser, for the lead whose sign-in ended."""
     lists = {
         name: [text[:MAX_LETTERS] for text in request.POST.getlist(name)[: split_amounts.MAX_PEOPLE]]
         for name in FIELDS
@@ -36,7 +36,10 @@ def note(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> No
 
 
 def of(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
-    """Return what this browser's person had typed for this order, None if nothing, or if they lead it no more."""
+    """Return the values that were typed in this browser for this order.
+
+    Return None if there are none, or if the person who typed them is not the lead any more.
+    """
     sealed = request.COOKIES.get(payer.cookie_name(TYPED), "")
     try:
         checkout_hex, lead, lists = json.loads(crypto.decrypt(sealed))
@@ -51,13 +54,16 @@ def of(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
 
 
 def drop(request: HttpRequest, response: HttpResponse) -> None:
-    """Take it back: it is saved."""
+    """Delete the typed values from the browser, because the split is saved or the person has signed out."""
     if payer.cookie_name(TYPED) in request.COOKIES:
         response.delete_cookie(payer.cookie_name(TYPED), samesite="Lax")
 
 
 def told(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
-    """Return the bar and the sum of a split that is there again after the code, typed or saved, None without one."""
+    """Return the bar and the sums of the split that returns after the code, typed or saved.
+
+    Return None for a share, and for an order without a split.
+    """
     if target.share is not None:
         return None
     typed = of(request, target.checkout)

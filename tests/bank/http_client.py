@@ -1,4 +1,4 @@
-"""The client of a bank in another process: JSON over HTTP, in place of calls in this one."""
+"""The client of a bank in another process: JSON over HTTP instead of calls in this process."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -31,18 +31,18 @@ SECONDS = 5.0
 
 
 class ServerError(http.NoAnswer):
-    """The bank has answered with an error of its own."""
+    """The bank has answered with a server error."""
 
 
 def connect(url: str, put: Callable[[Any, str, Any], None] = setattr) -> None:
-    """Let everything here ask the bank at that address; `put` is how the calls of this process are replaced."""
+    """Send all calls of this process to the bank at that address. `put` replaces the calls."""
     put(client, "money", partial(_money, url))
     put(client, "ask", partial(_ask, url))
     put(client, "address", lambda: url)
 
 
 def secret() -> str:
-    """Return the secret that the bank asks for."""
+    """Return the secret that the bank expects."""
     return crypto.keyed_digest("bank", "line")
 
 

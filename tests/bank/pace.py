@@ -1,4 +1,4 @@
-"""How long the bank takes for what moves money: BANK_PACE="0.8 3 0.01" is p50, p99 and the share of lost answers."""
+"""The bank's response times: BANK_PACE="0.8 3 0.01" is p50, p99 (seconds) and the share of lost answers."""
 
 import os
 import random
@@ -10,7 +10,10 @@ _SPREAD = log(_P99 / _P50) / 2.326 if _P50 else 0.0  # of a lognormal distributi
 
 
 def take(began: float) -> bool:
-    """Sleep until an answer to a call that began then is due; return False if it is lost: what was asked is done."""
+    """Sleep until the answer to a call that began at that time is due.
+
+    Returns False if the answer is lost. The bank has carried out the call in that case too.
+    """
     if _P50:
         time.sleep(max(0.0, began + random.lognormvariate(log(_P50), _SPREAD) - time.monotonic()))
     return random.random() >= _LOST

@@ -1,7 +1,8 @@
-"""The sandbox bank as a peer of its own: `gunicorn --config python:tests.bank.process`.
+"""The sandbox bank as a separate process: `gunicorn --config python:tests.bank.process`.
 
-With books of its own (DATABASE_URL), and BANK_URL set for everybody else, it is to web and workers what a real
-provider is: another machine on the network that can be slow, break off, or be down. `make chaos` runs it so.
+The bank has its own books (DATABASE_URL), and all other processes have BANK_URL. To web and workers, it is
+like a real provider: another machine on the network that can be slow, break off, or be down. `make chaos`
+runs it this way.
 """
 
 import os
@@ -16,7 +17,7 @@ from django.utils.module_loading import import_string
 bind = f"127.0.0.1:{os.environ['BANK_PORT']}"
 wsgi_app = "tests.bank.process:application"
 worker_class = "gthread"
-threads = int(os.environ.get("BANK_THREADS", "32"))  # a call that shall hang takes one
+threads = int(os.environ.get("BANK_THREADS", "32"))  # a call that hangs takes one
 control_socket_disable = True
 SECONDS_BETWEEN_NOTIFICATIONS = 0.2
 
@@ -29,10 +30,13 @@ def post_worker_init(worker: Any) -> None:
 
 
 def _send_notifications() -> None:
-    """What goes wrong once goes right the next time: the bank's books remember what is due."""
+    """Send due notifications again and again.
+
+    An error needs no other handling, because the bank's books remember what is due.
+    """
     send_due = import_string(
         "payments.providers.sandbox.notifications.send_due"
-    )  # models want the apps to be there
+    )  # imported here, because models need loaded apps
     while True:
         time.sleep(SECONDS_BETWEEN_NOTIFICATIONS)
         try:

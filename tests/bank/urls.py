@@ -1,4 +1,7 @@
-"""The service's addresses, and the bank's API for machines: it does what it is asked, or goes wrong as a peer does."""
+"""The service's addresses, and the bank's API for machines.
+
+The bank carries out a call, or fails as a real peer does.
+"""
 
 import hmac
 import socket
@@ -23,14 +26,14 @@ from tests.bank import http_client, pace
 
 Mode = Fault.Mode
 HANG_SECONDS = 20.0
-MONEY = frozenset({"authorize", "capture", "void", "refund", "look_up"})  # the calls that may go wrong
+MONEY = frozenset({"authorize", "capture", "void", "refund", "look_up"})  # the calls that can fail
 _UUIDS = ("key", "payment", "account", "subject", "refund", "share")
 
 
 @csrf_exempt
 @require_POST
 def ask(request: HttpRequest, verb: str) -> HttpResponse:
-    """Do what other processes ask of the bank in this one."""
+    """Carry out a call to the bank from another process."""
     given = request.headers.get("Authorization", "")
     known = verb in MONEY or verb in client.OTHERS
     if not known or not hmac.compare_digest(given.encode(), f"Bearer {http_client.secret()}".encode()):
@@ -54,7 +57,7 @@ def _serve(verb: str, arguments: dict[str, Any]) -> Any:
 
 
 def _typed(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Give ids and times their types again."""
+    """Convert ids and times to their types."""
     typed: dict[str, Any] = {
         name: UUID(value) if value and name in _UUIDS else value for name, value in arguments.items()
     }

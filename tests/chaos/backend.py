@@ -1,4 +1,4 @@
-"""A merchant's backend that takes nothing for an answer but an answer: it asks again until it has one."""
+"""A merchant's backend that repeats each call until it has a final answer."""
 
 import threading
 import time
@@ -11,18 +11,21 @@ from payments import due
 from tests import factories
 from tests.journeys.merchant import Credentials, Json
 
-PATIENCE = due.PATIENT_FOR.total_seconds() + 30  # a bank may take the former to end a payment
+PATIENCE = due.PATIENT_FOR.total_seconds() + 30  # a bank can take PATIENT_FOR to end a payment
 PAUSE = 0.2
 AGAIN = {409: {"operation_in_progress", "idempotency_in_progress"}}
 EXPECTED_5XX = {502, 503, 504}
 
 
 class GaveUp(Exception):
-    """No final answer in time."""
+    """There was no final answer in time."""
 
 
 class Backend:
-    """Calls the service, safe for several threads; `broken_rules` is what no answer may ever be."""
+    """Calls the service, from several threads if needed.
+
+    `broken_rules` lists answers that must never occur.
+    """
 
     def __init__(self, base_url: str, credentials: Credentials) -> None:
         self.broken_rules: list[str] = []
@@ -35,7 +38,7 @@ class Backend:
     def call(
         self, method: str, path: str, body: Json | None = None, *, key: bool = False
     ) -> requests.Response:
-        """Return the final answer at `/api/…`, however often it takes. Raises GaveUp."""
+        """Return the final answer at `/api/…`, after as many tries as it takes. Raises GaveUp."""
         headers = {"Authorization": self._authorization}
         if key:
             headers["Idempotency-Key"] = uuid4().hex
@@ -49,7 +52,8 @@ class Backend:
             if answer is not None and self._is_final(answer):
                 return answer
             if "Idempotency-Key" in headers and time.monotonic() - began > 3:
-                headers = headers | {"Idempotency-Key": uuid4().hex}  # the first one's owner may be dead
+                # The process that claimed the first key can be dead.
+                headers = headers | {"Idempotency-Key": uuid4().hex}
             time.sleep(PAUSE)
         raise GaveUp(f"{method} {url}")
 
@@ -91,7 +95,7 @@ class Backend:
         return self.call("GET", f"merchant/v1/checkouts/{checkout_uuid}").json()["data"]
 
     def pay(self, checkout_uuid: str, body: Json) -> str:
-        """Pay as the customer would, again while that is possible; return the status that came of it."""
+        """Pay as the customer would, and repeat while that is possible; return the resulting status."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay", body)
@@ -102,7 +106,7 @@ class Backend:
         raise GaveUp(f"payment of {checkout_uuid}")
 
     def pay_share(self, checkout_uuid: str) -> None:
-        """Let the mate pay, again while that is possible."""
+        """Let the mate pay, and repeat while that is possible."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             answer = self.call("POST", f"sandbox/v1/checkouts/{checkout_uuid}/pay-share", {})

@@ -9,6 +9,6 @@ from tests.journeys.service import Service
 
 @pytest.fixture(scope="package")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Service]]:
-    """The world that everything here breaks."""
+    """Yield the world that all tests here break."""
     with world.running(tmp_path_factory.mktemp("world")) as parts:
         yield parts

@@ -1,7 +1,7 @@
-"""Merchants and events made through the product by a process of its own: a JSON request a line in, its answer out.
+"""Makes merchants and events through the product, in a separate process that answers lines of JSON.
 
-`python -m tests.chaos.emitter`, in the environment of a running service. Verbs over HTTP would cost the machine
-more than the deliveries that they cause.
+`python -m tests.chaos.emitter` runs in the environment of a running service. Calls over HTTP would cost the
+machine more than the deliveries that they cause.
 """
 
 import json
@@ -16,12 +16,12 @@ from typing import Any
 import django
 from django.db import Error, close_old_connections, transaction
 
-VALID = timedelta(seconds=120)  # a hold's
+VALID = timedelta(seconds=120)  # the length of a hold
 PAUSE = 0.1
 
 
 def subscribe(url: str) -> dict[str, str]:
-    """Make a merchant whose events all go to the URL."""
+    """Make a merchant whose events are all sent to the URL."""
     from payments.models import Merchant
     from tests import factories
 
@@ -34,7 +34,7 @@ def subscribe(url: str) -> dict[str, str]:
 def emit(merchants: list[str], event_types: list[str], count: int, every: float) -> list[str]:
     """Emit `count` events, to the merchants and of the types in turn, one `every` seconds; return their ids.
 
-    Each is a commit of its own; one that fails is tried again, as a merchant's backend would.
+    Each has its own commit. One that fails is tried again, as a merchant's backend would do.
     """
     began = time.monotonic()
     emitted = []

@@ -1,4 +1,4 @@
-"""The emitter, asked from a test: it answers while the test goes on."""
+"""The emitter, as a test uses it: it works while the test continues."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""A merchant's endpoint on asyncio, in a thread of the test: holds, counts, and keeps every POST."""
+"""A merchant's endpoint on asyncio, in a thread of the test. It holds, counts and keeps every POST."""
 
 import asyncio
 import threading
@@ -13,19 +13,19 @@ from webhooks import signing
 
 @dataclass(frozen=True)
 class Post:
-    """One POST as it came in."""
+    """One POST as it arrived."""
 
     event_id: str
     event_type: str
     attempt: int
-    signed_at: int  # by its own word
+    signed_at: int  # the time in its signature
     arrived_at: float
     body: bytes
 
 
 @dataclass
 class Endpoint:
-    """Verifies each POST, waits while it is on hold, then `seconds`, and answers with what `status` says."""
+    """Verifies each POST, waits `seconds` and while on hold, and answers with the result of `status`."""
 
     url: str = ""
     secret: str = ""
@@ -38,14 +38,14 @@ class Endpoint:
     max_at_once: int = 0
 
     def hold(self, which: Callable[[Post], bool] = lambda post: True) -> None:
-        """Let those POSTs wait for their answer until `release`."""
+        """Let the matching POSTs wait for their answer until `release`."""
         self.holds = which
 
     def release(self) -> None:
         self.holds = lambda post: False
 
     def seen(self) -> list[tuple[str, int]]:
-        """Event and attempt number of each POST so far."""
+        """Return event and attempt number of each POST so far."""
         return [(post.event_id, post.attempt) for post in list(self.posts)]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -66,7 +66,8 @@ class Endpoint:
         try:
             await self._wait(post, reader)
         finally:
-            self.at_once -= 1  # before the answer: the sender may fill the place once it has it
+            # Before the answer, because the sender can fill the place as soon as it has the answer.
+            self.at_once -= 1
         writer.write(f"HTTP/1.1 {self.status(post)} As told\r\nContent-Length: 0\r\n\r\n".encode())
         await writer.drain()
 
@@ -88,8 +89,9 @@ class Endpoint:
         return post
 
     async def _wait(self, post: Post, reader: asyncio.StreamReader) -> None:
-        """Raises IncompleteReadError when the sender goes away meanwhile."""
-        gone = asyncio.ensure_future(reader.readexactly(1))  # it sends nothing more before the answer
+        """Wait until the answer is due. Raises IncompleteReadError if the sender disconnects before that."""
+        # The sender sends no more bytes before the answer.
+        gone = asyncio.ensure_future(reader.readexactly(1))
         try:
             await asyncio.wait([gone], timeout=self.seconds)
             while self.holds(post) and not gone.done():
@@ -103,7 +105,7 @@ class Endpoint:
 
 @contextmanager
 def listening(count: int = 1) -> Iterator[list[Endpoint]]:
-    """Run so many endpoints on 127.0.0.1 until the block ends."""
+    """Run `count` endpoints on 127.0.0.1 until the block ends."""
     endpoints = [Endpoint() for _ in range(count)]
     are_up = threading.Event()
     loop, is_over = asyncio.new_event_loop(), asyncio.Event()
@@ -117,7 +119,7 @@ def listening(count: int = 1) -> Iterator[list[Endpoint]]:
 
     def run() -> None:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(serve())  # and ends whatever is open
+            runner.run(serve())  # and ends all that is open
 
     thread = threading.Thread(target=run, name="endpoints", daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""The faults, as a table: what breaks, for how long, and a plot that is sure to meet it."""
+"""The table of faults: what breaks, for how long, and a plot that is sure to meet the fault."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,9 +12,10 @@ VERBS = ("authorize", "capture", "void", "refund")
 
 
 class Fault(NamedTuple):
-    """Something that breaks; `strike` returns when it has broken and, where nobody else mends it, is mended.
+    """Something that breaks.
 
-    One that is apart meets no other fault.
+    `strike` returns when it has broken and, if no other part repairs it, is repaired. A fault that is apart
+    meets no other fault.
     """
 
     strike: Callable[[World, Random], None]
@@ -68,7 +69,7 @@ def _crash_postgres(world: World, chance: Random) -> None:
 
 
 def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
-    """Arm a fail point and return once a process has reached it."""
+    """Arm a fail point, and return when a process has reached it."""
 
     def strike(world: World, chance: Random) -> None:
         world.arm(point, act)
@@ -82,10 +83,10 @@ def _reach(point: str, act: str = "kill") -> Callable[[World, Random], None]:
 
 
 def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], None]:
-    """Let one to three calls of a verb go wrong."""
+    """Let one to three calls of a verb fail."""
     max_times = (
         1 if mode == "void_refused_once" else 3
-    )  # after a second one it is asked later than a run lasts
+    )  # after a second refusal, it is asked again later than a run lasts
 
     def strike(world: World, chance: Random) -> None:
         world.set_fault(chance.choice(verbs), mode, chance.randint(1, max_times))
@@ -94,7 +95,10 @@ def _bank(mode: str, verbs: Sequence[str] = VERBS) -> Callable[[World, Random], 
 
 
 def _asleep(point: str, mode: str = "") -> Callable[[World, Random], None]:
-    """Let whoever reaches the point sleep for longer than its lease; the bank does what leads there."""
+    """Let a process that reaches the point sleep longer than its lease.
+
+    The bank's fault `mode` leads there.
+    """
 
     def strike(world: World, chance: Random) -> None:
         if mode:
@@ -136,7 +140,8 @@ MODES = (
     "notify_first",
 )
 
-# Where somebody sleeps past the lease: what the bank does to lead there, and a plot that gets there.
+# Points at which a process sleeps past its lease: the fault of the bank that leads there, and a plot that
+# reaches the point.
 SLEEPS = {
     "before_call.authorize": ("", "captured"),
     "before_call.capture": ("", "shared"),
@@ -151,7 +156,7 @@ SLEEPS = {
     "after_look_up.void": ("pending", "cancelled"),
     "after_look_up.refund": ("", "refunded"),
 }
-# What only some calls meet.
+# The bank's faults that only some calls meet.
 MODES_OF_SOME = {
     "pending": ("capture", "void"),
     "pending_then_failed": ("capture",),
@@ -178,6 +183,7 @@ FAULTS: dict[str, Fault] = {
     **{f"asleep at {point}": Fault(_asleep(point, mode), plot) for point, (mode, plot) in SLEEPS.items()},
     **{f"bank: {mode}": Fault(_bank(mode, verbs), "refunded") for mode, verbs in MODES_OF_SOME.items()},
     **{f"bank: {mode}": Fault(_bank(mode), "refunded") for mode in MODES},
-    # A bank knows a key for a day, and forgets none with which a process has slept for seconds on its way to it.
+    # A real bank remembers a key for a day. It never forgets a key while a process sleeps for seconds before
+    # its call, so this fault meets no other.
     "bank: forgets_keys": Fault(_bank("forgets_keys", ("capture", "refund")), "refunded", is_apart=True),
 }

@@ -1,4 +1,7 @@
-"""Workers and beats alone, each started and broken by hand, on a PostgreSQL that can be stopped as it stands."""
+"""A fleet: only workers and beats, on a PostgreSQL that can be stopped at once.
+
+A test starts and breaks each process separately.
+"""
 
 import contextlib
 import os
@@ -18,13 +21,13 @@ from tests.journeys.deployment import Part
 from tests.journeys.service import ROOT
 
 START_SECONDS = 60
-END_SECONDS = 20  # of a worker that drains
-# The monotonic clock is right: what is off is the time of day.
+END_SECONDS = 20  # for a worker to drain
+# Only the time of day is wrong. The monotonic clock is right.
 WRONG_CLOCK = {"DONT_FAKE_MONOTONIC": "1", "PYTHONPATH": f"{ROOT / 'tests' / 'chaos' / 'clock_off'}:{ROOT}"}
 
 
 class Fleet(World):
-    """A world whose parts a test starts one by one: no web, no bank, and nobody starts what has died."""
+    """A world whose parts a test starts one by one. It has no web and no bank, and no supervisor."""
 
     def __init__(
         self, folder: Path, own: engines.Engines, variables: Mapping[str, str], postgres: servers.Server
@@ -39,11 +42,11 @@ class Fleet(World):
         self._worker = worker
 
     def fill(self) -> None:
-        """It needs no merchants before its tests make them."""
+        """Prepare the database without merchants, because the tests make them."""
         self.rows(COMMIT_FIRST)
 
     def make_whole(self) -> None:
-        """Return when two workers and a beat run, and nothing else; whoever has died is started again."""
+        """Return when exactly two workers and a beat run. A part that has died is started again."""
         self.mend_redis()
         for name, process in list(self._running.items()):
             self.thaw(name)
@@ -60,7 +63,7 @@ class Fleet(World):
             self._is_redis_whole = True
 
     def start_workers(self, *names: str, clock: str = "") -> None:
-        """Return when workers of these names are ready; `clock` is how far theirs is off, as +30s."""
+        """Return when workers of these names are ready. `clock` is the error of their clock, such as +30s."""
         wrong = ("faketime", "-f", clock) if clock else ()
         changed = WRONG_CLOCK if clock else {}
         for name in names:
@@ -73,13 +76,13 @@ class Fleet(World):
         return b" ready." in (self._folder / f"{name}.log").read_bytes()
 
     def seconds_ahead(self, name: str) -> float:
-        """How far the clock of a worker is ahead of ours, by the latest line of its log."""
+        """Return how far a worker's clock is ahead of the test's, by the latest line of its log."""
         log = (self._folder / f"{name}.log").read_text()
         latest = re.findall(r"timestamp='([^']+)'", log)[-1]
         return (datetime.fromisoformat(latest) - datetime.now(UTC)).total_seconds()
 
     def retire(self, name: str) -> int:
-        """Ask a worker to end, as a deploy does; return its exit code once it has."""
+        """Ask a worker to end, as a deploy does; return its exit code."""
         process = self._running.pop(name)
         process.terminate()
         return process.wait(END_SECONDS)
@@ -90,7 +93,7 @@ class Fleet(World):
             self.kill(name)
 
     def stop_postgres(self) -> None:
-        """Let PostgreSQL drop everything at once, as when its machine dies."""
+        """Stop PostgreSQL at once, without a clean shutdown, as when its machine dies."""
         pid_file = self._folder / "engine" / "postgres" / "postmaster.pid"
         os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGQUIT)
         self._postgres.stop()
@@ -101,7 +104,7 @@ class Fleet(World):
 
 @contextlib.contextmanager
 def _postgres(folder: Path) -> Iterator[tuple[servers.Server, str]]:
-    """A PostgreSQL and its address."""
+    """Yield a PostgreSQL server and its address."""
     with tempfile.TemporaryDirectory(prefix="checkout-") as sockets, (folder / "lock").open("w") as lock:
         server = servers.postgres(servers.Place(folder, Path(sockets), lock.fileno(), durable=False))
         server.start()
@@ -113,7 +116,7 @@ def _postgres(folder: Path) -> Iterator[tuple[servers.Server, str]]:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Fleet]:
-    """Run a fleet without a worker until the block ends."""
+    """Run a fleet without workers until the block ends."""
     template.copy_to(folder / "engine")
     port, shop_port = service.free_ports()
     points = folder / "points"

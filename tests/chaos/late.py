@@ -1,4 +1,7 @@
-"""A worker stopped between an answer and its record, and continued when its deliveries are others' by then."""
+"""A worker that is stopped between an answer and its record.
+
+When it continues, others have its deliveries.
+"""
 
 import time
 
@@ -7,11 +10,14 @@ from tests.chaos.world import World
 from tests.journeys import polling
 
 WITHIN = 20.0
-A_WHILE = 0.7  # enough for a record that is not refused
+A_WHILE = 0.7  # enough time for a record that is not refused
 
 
 def stop_before_it_records(world: World, load: Load, worker: str) -> None:
-    """Stop the worker, whose requests fill the endpoints, when it has one answer; let it be sent all the others."""
+    """Stop the worker when it has one answer, and then send it all other answers.
+
+    Before that, its requests fill the endpoints.
+    """
     endpoint = load.endpoints[0]
     first = endpoint.posts[0]
     aim = f"webhook_answered.{load.delivery_of(first.event_id)}"
@@ -25,7 +31,7 @@ def stop_before_it_records(world: World, load: Load, worker: str) -> None:
 
 
 def continue_in_vain(world: World, load: Load, worker: str) -> None:
-    """Continue the worker while others' attempts are in flight: nothing that it records may change a row."""
+    """Continue the worker while others' attempts are in flight, and check that its records change no row."""
     ids = [load.delivery_of(post.event_id) for post in load.endpoints[0].posts[:2]]
     before = load.attempts(), load.deliveries()
     for delivery_id in ids:

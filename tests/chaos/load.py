@@ -1,4 +1,4 @@
-"""Load for the senders: many events to endpoints that keep every POST, and what must be true of it at the end."""
+"""Load for the senders: many events to endpoints that keep every POST, and what must be true at the end."""
 
 import contextlib
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from webhooks import retries
 AUTHORIZED, VOIDED = "checkout.authorized", "checkout.voided"
 BOTH = (AUTHORIZED, VOIDED)
 CAP, CAP_URGENT = 10, 20  # in flight at an endpoint (rule delivery.fair)
-SIGNED_WITHIN = 10.0  # seconds between the signature and the arrival, by a right clock
+SIGNED_WITHIN = 10.0  # seconds between the signature and the arrival, by a correct clock
 DELIVERIES = """
 SELECT event_id::text, status, attempt_count FROM webhooks_delivery WHERE merchant_id = ANY(%s::uuid[])
 """
@@ -48,7 +48,7 @@ Sent = tuple[str, int]  # an event's id and the attempt's number
 
 
 class Load:
-    """Merchants with an endpoint each, and the events that they are told of."""
+    """Merchants with one endpoint each, and the events that are sent to them."""
 
     def __init__(self, emitter: Emitter, endpoints: Sequence[Endpoint], rows: Rows) -> None:
         self.endpoints = endpoints
@@ -62,7 +62,7 @@ class Load:
             self._merchants.append(made["merchant_uuid"])
 
     def emit(self, count: int, *event_types: str, every: float = 0.0) -> "Future[list[str]]":
-        """Begin to emit events, at once or one `every` seconds, to all endpoints in turn."""
+        """Begin to emit events to all endpoints in turn, all at once or one `every` seconds."""
         if AUTHORIZED in event_types:
             self._cap = CAP_URGENT
         emitted = self._emitter.ask(
@@ -76,7 +76,7 @@ class Load:
         return emitted
 
     def held(self, count: int, *, within: float = 10) -> None:
-        """Return once the endpoints hold so many requests together."""
+        """Return once the endpoints hold `count` requests in total."""
         polling.until(
             lambda: sum(one.at_once for one in self.endpoints) >= count,
             within=within,
@@ -88,55 +88,58 @@ class Load:
             one.release()
 
     def end_leases(self) -> None:
-        """Let every lease of this load have run out."""
+        """Let every lease of this load end now."""
         self._rows(END_LEASES, self._merchants)
 
     def advance(self) -> None:
-        """Let every attempt still to come be due."""
+        """Make every pending attempt due now."""
         self._rows(ADVANCE, self._merchants)
 
     def deliveries(self) -> dict[str, tuple[str, int]]:
-        """Status and number of attempts of each event's delivery."""
+        """Return the status and the number of attempts of each event's delivery."""
         found = self._rows(DELIVERIES, self._merchants)
         return {event_id: (status, attempts) for event_id, status, attempts in found}
 
     def attempts(self) -> dict[Sent, tuple[bool, int, str]]:
-        """The log: of each attempt whether it has ended, the HTTP status or 0, and the error."""
+        """Return the log: for each attempt whether it has ended, the HTTP status or 0, and the error."""
         return {(row[0], row[1]): (row[2], row[3], row[4]) for row in self._rows(ATTEMPTS, self._merchants)}
 
     def lost(self) -> set[Sent]:
-        """The attempts closed because their worker let the lease run out, or was cut off."""
+        """Return the attempts that were closed because their worker let the lease end, or was cut off."""
         return {sent for sent, (_, _, error) in self.attempts().items() if error == "worker_lost"}
 
     def posts(self) -> list[Sent]:
-        """Every POST that arrived."""
+        """Return every POST that arrived."""
         return [sent for one in self.endpoints for sent in one.seen()]
 
     def never_left(self) -> set[Sent]:
-        """Attempts in the log that no endpoint has seen."""
+        """Return the attempts in the log that no endpoint has seen."""
         return set(self.attempts()) - set(self.posts())
 
     def again(self) -> set[str]:
-        """Events that arrived more than once."""
+        """Return the events that arrived more than once."""
         times = Counter(event_id for event_id, _ in self.posts())
         return {event_id for event_id, count in times.items() if count > 1}
 
     def ended(self, *, within: float, advanced: bool = False) -> None:
-        """Return once everything is emitted and every delivery has ended."""
+        """Return once all events are emitted and every delivery has ended."""
         for emitted in self._emitted:
             emitted.result(within)
 
         def has_ended() -> bool:
             if advanced:
                 self.advance()
-            with contextlib.suppress(psycopg.OperationalError):  # PostgreSQL may be starting just now
+            with contextlib.suppress(psycopg.OperationalError):  # perhaps PostgreSQL is starting
                 return all(status != "pending" for status, _ in self.deliveries().values())
             return False
 
         polling.until(has_ended, within=within, what="the end of every delivery")
 
     def lateness(self) -> float:
-        """How many seconds after its time by the policy the latest attempt has started; none may be early."""
+        """Return the largest delay of an attempt after its time by the policy, in seconds.
+
+        Raises AssertionError if an attempt was early.
+        """
         ended: dict[str, retries.Attempted] = {}
         latest = 0.0
         for event_id, attempted, number, started_at in self._timeline():
@@ -168,11 +171,14 @@ class Load:
         return str(self._rows("SELECT id FROM webhooks_delivery WHERE event_id = %s", event_id)[0][0])
 
     def lost_after(self) -> list[float]:
-        """Seconds from the start of each lost attempt until it was closed, in order."""
+        """Return the seconds from the start of each lost attempt until it was closed, in order."""
         return [float(row[0]) for row in self._rows(LOST_AFTER, self._merchants)]
 
     def violations(self) -> list[str]:
-        """Return, in words, what may never be, whatever broke; attempts that never left apart."""
+        """Return, in words, what must never be true after any fault.
+
+        A lost attempt that never left is no violation.
+        """
         return sorted([*self._lost_events(), *self._log(), *self._posts(), *self._receivers()])
 
     def _lost_events(self) -> Iterator[str]:
@@ -183,7 +189,7 @@ class Load:
                 yield f"{event_id}: is {status}"
 
     def _log(self) -> Iterator[str]:
-        """Each delivery's attempts are numbered from 1, all have ended, and the last one alone delivered."""
+        """Check each delivery's attempts: numbered from 1, all ended, and only the last one delivered."""
         numbers = defaultdict(list)
         for (event_id, number), (has_ended, _, _) in self.attempts().items():
             numbers[event_id].append(number)
@@ -199,7 +205,7 @@ class Load:
                 yield f"{event_id}: attempt {number} of {len(numbers[event_id])} ended {http_status} {error}"
 
     def _posts(self) -> Iterator[str]:
-        """Each POST is one attempt of the log; what the log says never left is lost, and nothing else."""
+        """Check that each POST is one attempt of the log, and that only lost attempts never left."""
         attempts, counted = self.attempts(), Counter(self.posts())
         for (event_id, number), times in counted.items():
             if times > 1 or (event_id, number) not in attempts:
@@ -224,6 +230,6 @@ class Load:
 
 @contextlib.contextmanager
 def loading(emitter: Emitter, rows: Rows, *, endpoints: int) -> Iterator[Load]:
-    """A load on so many endpoints of its own."""
+    """Yield a load with its own endpoints."""
     with endpoint.listening(endpoints) as listening:
         yield Load(emitter, listening, rows)

@@ -1,4 +1,7 @@
-"""Runs: one fault, one seed, a merchant of its own; several at the same time, so that faults meet."""
+"""Runs of one fault with one seed and a separate merchant.
+
+Several run at the same time, so that faults meet.
+"""
 
 import json
 import statistics
@@ -32,14 +35,14 @@ class Run(NamedTuple):
 
 
 class NewMerchant(NamedTuple):
-    """A merchant of one run alone."""
+    """A merchant that only one run uses."""
 
     uuid: str
     credentials: Credentials
 
 
 class Result(NamedTuple):
-    """What came of a run: violations in words, and the seconds from the fault's end until all was at rest."""
+    """The result of a run: violations in words, and the seconds from the fault's end until all was quiet."""
 
     run: Run
     violations: list[str]
@@ -47,7 +50,7 @@ class Result(NamedTuple):
 
 
 class Chaos:
-    """Runs faults, of those in the table, against a world."""
+    """Runs faults of the table against a world."""
 
     def __init__(
         self, faults: Mapping[str, Fault], world: World, service: Service, receiver: Receiver
@@ -57,7 +60,7 @@ class Chaos:
         receiver.secrets = self._secrets
 
     def run_all(self, runs: Iterable[Run]) -> list[Result]:
-        """Return what came of each run. Their merchants are made before anything breaks."""
+        """Return the result of each run. All merchants are made before the first fault."""
         planned = list(runs)
         merchants = iter(self._new_merchants(len(planned)))
         results: list[Result] = []
@@ -105,7 +108,7 @@ class Chaos:
         backend = Backend(self._service.base_url, merchant.credentials)
         asked = {"url": self._receiver.url, "event_types": ["*"]}
         answer = backend.call("POST", "merchant/v1/webhooks/subscription", asked).json()["data"]
-        if "signing_secret" not in answer:  # the first answer was lost with the web
+        if "signing_secret" not in answer:  # the first answer was lost when the web died
             answer = backend.call(
                 "POST", "merchant/v1/webhooks/secret/rotate", {"revoke_previous": True}
             ).json()["data"]
@@ -113,13 +116,13 @@ class Chaos:
         return backend
 
     def _come_to_rest(self, merchant_uuid: str) -> list[str]:
-        """Wait until nothing is left to do; return what is left when the patience is over."""
+        """Wait until no work is left. Return what is left after RECOVERED_WITHIN."""
         end = time.monotonic() + RECOVERED_WITHIN
         left = ["everything"]
         while left and time.monotonic() < end:
             try:
                 left = violations.restless(self._world, merchant_uuid)
-            except Exception as error:  # PostgreSQL may be recovering just now
+            except Exception as error:  # perhaps PostgreSQL is recovering
                 left = [type(error).__name__]
             if left:
                 time.sleep(0.5)
@@ -134,7 +137,7 @@ def _tell(story: Story, plot: str) -> None:
 
 
 def table(results: list[Result]) -> str:
-    """Return the results as a table: fault, runs, violations, seconds to recover p50 and max."""
+    """Return the results as a table: fault, runs, violations, p50 and maximum of the seconds to recover."""
     lines = [f"{'fault':<42} {'runs':>5} {'violations':>10} {'p50 s':>7} {'max s':>7}"]
     order = [result.run.fault for result in results].index
     for fault in sorted({result.run.fault for result in results}, key=order):

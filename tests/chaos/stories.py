@@ -1,4 +1,4 @@
-"""What a merchant and a customer do with one checkout, and what they were told: answers that must stay true."""
+"""The acts of a merchant and a customer on one checkout, and the answers to them, which must stay true."""
 
 import threading
 from collections.abc import Callable
@@ -13,14 +13,14 @@ PLAIN, CHALLENGE, DECLINED = "4242424242424242", "4000002500003155", "4000000000
 
 
 class Told(NamedTuple):
-    """An answer of 2xx: the verb, and the captured_at that it named."""
+    """A 2xx answer: the verb, and the `captured_at` in it."""
 
     verb: str
     captured_at: str | None
 
 
 class Story:
-    """One checkout and the answers that came for it."""
+    """One checkout and the answers about it."""
 
     def __init__(self, backend: Backend, chance: Random) -> None:
         self.backend, self.chance = backend, chance
@@ -28,7 +28,7 @@ class Story:
         self.checkout_uuid = ""
 
     def tell(self, plot: str) -> None:
-        """Live through one of PLOTS."""
+        """Act out one of PLOTS."""
         self.checkout_uuid = self.backend.create()
         PLOTS[plot](self)
 
@@ -53,7 +53,7 @@ class Story:
         self._keep("advance", self.backend.advance(self.checkout_uuid, 121))
 
     def at_once(self, *acts: Callable[[], None]) -> None:
-        """Do several things at the same time."""
+        """Run several acts at the same time."""
         threads = [threading.Thread(target=act) for act in acts]
         for thread in threads:
             thread.start()

@@ -1,4 +1,7 @@
-"""A process killed at any fail point leaves a row, and the pumps bring it to its end within fifteen seconds."""
+"""Processes are killed at any fail point.
+
+Each leaves a row, and the pumps finish its work in fifteen seconds.
+"""
 
 import contextlib
 import time
@@ -37,7 +40,7 @@ HELD, TOLD = ["checkout.authorized"], ["checkout.authorized", "checkout.voided"]
 
 
 class Ending(NamedTuple):
-    """A checkout's status, what the bank has done of it, and the events that tell it."""
+    """A checkout's status, the bank's record of it, and its events."""
 
     status: str
     charge: tuple[str, int]
@@ -71,7 +74,7 @@ def capture_under_a_key(merchant: Merchant, checkout_uuid: str) -> object:
     return requests.post(url, json={}, headers=headers, timeout=20)
 
 
-# Where a process dies, what it was about, from which state, and how that ends by itself.
+# For each fail point: the state before the crash, the call in which a process dies, and how the work ends.
 CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Ending]] = {
     "before_call.authorize": ("created", pay, AUTHORIZED),
     "after_call.authorize": ("created", pay, AUTHORIZED),
@@ -98,7 +101,7 @@ CRASHES: dict[str, tuple[str, Callable[[Merchant, str], object], Ending]] = {
 
 
 class Crash:
-    """One process's death, and what becomes of the checkout that it was at."""
+    """The death of one process, and the fate of the checkout that it was working on."""
 
     def __init__(self, world: World, merchant: Merchant, point: str) -> None:
         self.point = self._aim = point
@@ -108,10 +111,10 @@ class Crash:
         if "." in point:
             self._aim = f"{point}.{self.checkout_uuid}"
         self.seen: Ending | None = None
-        self.died_at = self.ended_at = 0.0  # by the clock, which is the database's too
+        self.died_at = self.ended_at = 0.0  # by the wall clock, which is also the database's
 
     def happen(self) -> None:
-        """Do what somebody dies at, and return once they are dead."""
+        """Make the call in which a process dies, and return once it is dead."""
         self._world.arm(self._aim, "kill")
         with contextlib.suppress(requests.RequestException):
             self._act(self._merchant, self.checkout_uuid)
@@ -119,7 +122,10 @@ class Crash:
         self.died_at = time.time()
 
     def is_over(self) -> bool:
-        """Look once; keep the moment at which it had ended, which may be a while ago: others die in between."""
+        """Look once whether the work has ended, and keep the moment of its end.
+
+        The end can be a while ago, because other processes die between two looks.
+        """
         rows, checkout_uuid = self._world.rows, self.checkout_uuid
         keys = [row[0] for row in rows(KEYS, checkout_uuid)]
         charges = rows(CHARGE, keys, of_bank=True)
@@ -130,13 +136,14 @@ class Crash:
         return bool(self.ended_at)
 
 
-# Waves: who dies in one, worker or web, is not needed for what another has left behind.
+# Waves: the process that dies in a crash (worker or web) is not needed for the work that another crash has
+# left.
 WEB = [point for point in CRASHES if not point.endswith((".void", ".refund"))]
 WORKER = [[point for point in CRASHES if point.endswith(kind)] for kind in (".void", ".refund")]
 
 
 def survive(whole: tuple[World, Service], points: list[str]) -> None:
-    """Let somebody die at each of the points, and see each end by itself, in time."""
+    """Let a process die at each of the points, and check that each work ends automatically and in time."""
     world, service = whole
     merchant = service.new_merchant()
     crashes = [Crash(world, merchant, point) for point in points]

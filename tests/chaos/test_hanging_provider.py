@@ -1,4 +1,4 @@
-"""A provider that hangs under a hundred captures: a few wait for it, all others are answered at once."""
+"""A provider that hangs during a hundred captures: a few wait for it, and all others are answered at once."""
 
 import statistics
 import threading
@@ -16,13 +16,13 @@ from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 MANY = 100
-READERS = 2  # few, so that what they measure is not this process's own work
+READERS = 2  # few, so that they do not measure this process's own work
 USUAL_SECONDS = 3.0
 HANGING_SECONDS = 8.0
 ANSWERED_WITHIN = 8.0  # rule capture.eight_seconds
 MARGIN = 2.0  # for a machine that is busy
 READ_P99 = 0.25
-FACTOR = 3  # of what reads take as it is, where the machine is so busy that they take long anyway
+FACTOR = 3  # times the usual time, for a busy machine on which reads are always slow
 RECOVERED_WITHIN = 60.0
 BUSY, UNKNOWN = (503, "service_unavailable"), (504, "outcome_unknown")
 BEGUN = """
@@ -38,7 +38,7 @@ WHERE l.kind = 'capture' AND l.verdict = 'succeeded' AND c.payment = ANY(%s)
 
 @pytest.fixture
 def hanging(whole: tuple[World, Service]) -> Iterator[tuple[World, Service]]:
-    """The world, whose bank answers again in the end."""
+    """Yield the world. Its bank answers again in the end."""
     world, service = whole
     yield world, service
     world.end_faults("capture")
@@ -47,7 +47,10 @@ def hanging(whole: tuple[World, Service]) -> Iterator[tuple[World, Service]]:
 
 @contextmanager
 def reading(merchant: Merchant, checkout_uuid: str, *, at_least: float) -> Iterator[list[float]]:
-    """Read without pause for as long as the block runs, and so many seconds; each read's seconds in the end."""
+    """Read without pause during the block, and for `at_least` seconds.
+
+    Yields a list of each read's seconds.
+    """
     seconds: list[float] = []
     is_over = threading.Event()
     end = time.monotonic() + at_least
@@ -82,7 +85,7 @@ def capture(merchant: Merchant, checkout_uuid: str) -> requests.Response:
 
 
 def captured_in_the_end(merchant: Merchant, checkout_uuid: str) -> bool:
-    """Capture again as often as the service asks for it; return whether a 200 came of it."""
+    """Repeat a capture as often as the service asks for it; return whether the last answer is 200."""
     end = time.monotonic() + RECOVERED_WITHIN
     while "Retry-After" in (answer := capture(merchant, checkout_uuid)).headers and time.monotonic() < end:
         time.sleep(int(answer.headers["Retry-After"]))

@@ -1,4 +1,4 @@
-"""Whatever Stripe, or the way to it, does to a call: nothing is lost, nothing happens twice, all comes to rest."""
+"""After every fault of Stripe or of the way to it, no data is lost, no effect happens twice, and all ends."""
 
 from collections.abc import Iterator
 

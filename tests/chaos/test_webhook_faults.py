@@ -1,4 +1,4 @@
-"""What may break under deliveries, with leases that end when the test says so."""
+"""Faults during deliveries, with leases that end when the test says so."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def emitter(whole: tuple[World, Service]) -> Iterator[Emitter]:
 
 @pytest.fixture
 def world(whole: tuple[World, Service]) -> Iterator[World]:
-    """The world, with nothing left frozen."""
+    """Yield the world, and thaw all workers in the end."""
     yield whole[0]
     for worker in WORKERS:
         whole[0].thaw(worker)
@@ -34,14 +34,14 @@ def world(whole: tuple[World, Service]) -> Iterator[World]:
 
 @pytest.fixture
 def load(world: World, emitter: Emitter) -> Iterator[Load]:
-    """One endpoint; whatever broke, it saw what the log says, and every event."""
+    """Yield a load with one endpoint. At the end, it has seen what the log says, and every event."""
     with loads.loading(emitter, world.rows, endpoints=1) as load:
         yield load
         assert load.violations() == []
 
 
 def held_by_worker(world: World, load: Load, count: int) -> None:
-    """The endpoint is full of requests of the one worker; the other one is there again."""
+    """Fill the endpoint with requests of one worker, then let the other worker continue."""
     world.freeze("second worker")
     load.endpoints[0].hold()
     load.emit(count, AUTHORIZED).result()
@@ -56,7 +56,7 @@ class TestValkeyFlushed:
         for worker in WORKERS:
             world.freeze(worker)
         load.emit(40, *BOTH).result()
-        world.flush_redis()  # with every wake-up that nobody could take
+        world.flush_redis()  # including every wake-up, which no worker could take
         for worker in WORKERS:
             world.thaw(worker)
         load.ended(within=ENDS_WITHIN)

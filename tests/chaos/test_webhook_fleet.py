@@ -1,4 +1,4 @@
-"""What may break under deliveries for as long as it really takes: leases of 30 s, a minute without a beat."""
+"""Faults during deliveries, for as long as they really last: leases of 30 s, a minute without a beat."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from tests.journeys import polling
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 AT_ONCE = CAP_URGENT
-PROMPT = 3.0  # seconds after its time by the policy within which an attempt starts, whatever is broken
+PROMPT = 3.0  # seconds from an attempt's time by the policy within which it starts, during any fault
 ENDS_WITHIN = 30.0
 LEASE_SECONDS = 30
 LEASE_OVER = (LEASE_SECONDS, LEASE_SECONDS + PROMPT)
@@ -35,14 +35,17 @@ def _fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Fleet, Em
 
 @pytest.fixture
 def fleet(_fleet: tuple[Fleet, Emitter]) -> Fleet:
-    """Two workers, one and two, and a beat."""
+    """Return a fleet with two workers (one and two) and a beat."""
     _fleet[0].make_whole()
     return _fleet[0]
 
 
 @pytest.fixture
 def new_load(fleet: Fleet, _fleet: tuple[Fleet, Emitter]) -> Iterator[Callable[[int], Load]]:
-    """Makes a load on so many endpoints; whatever broke, they saw what the log says, and every event."""
+    """Yield a function that makes a load with endpoints.
+
+    At the end, the endpoints have seen what the log says, and every event.
+    """
     with ExitStack() as stack:
         made: list[Load] = []
 
@@ -55,7 +58,7 @@ def new_load(fleet: Fleet, _fleet: tuple[Fleet, Emitter]) -> Iterator[Callable[[
 
 
 def refuse_some(load: Load) -> None:
-    """Let the first attempt of every other checkout.authorized fail, so that a second one comes due by itself."""
+    """Fail the first attempt of half of the checkout.authorized events, so that second ones become due."""
 
     def status(post: Post) -> int:
         fails = post.attempt == 1 and post.event_type == AUTHORIZED and int(post.event_id[-1], 16) % 2
@@ -66,7 +69,7 @@ def refuse_some(load: Load) -> None:
 
 
 def is_repeated_as_planned(load: Load) -> None:
-    """What was sent again had been refused: nothing was lost, and nothing sent twice."""
+    """Check that only refused events were sent again, and that no attempt was lost."""
     refused = {event_id for (event_id, _), (_, status, _) in load.attempts().items() if status == 500}
     assert not load.lost() and not load.never_left()
     assert load.again() == refused
@@ -74,7 +77,7 @@ def is_repeated_as_planned(load: Load) -> None:
 
 
 class TestMinute:
-    """Several faults at once, for time's sake."""
+    """Several faults at once, to save time."""
 
     def test_without_a_beat_in_which_the_leases_of_a_stopped_and_a_killed_worker_run_out(
         self, fleet: Fleet, new_load: Callable[[int], Load]
@@ -109,7 +112,7 @@ class TestMinute:
 
 
 def fill(fleet: Fleet, load: Load, *, idle: str | None) -> None:
-    """Let the one worker that is not idle hold as many requests as the endpoint takes, with more waiting."""
+    """Let the one worker that is not idle fill the endpoint with requests, and let more wait."""
     if idle:
         fleet.freeze(idle)
     load.endpoints[0].hold()
@@ -138,7 +141,7 @@ class TestClockOff:
         load = new_load(2)
         refuse_some(load)
         for one in load.endpoints:
-            one.seconds = 1.5  # so that each worker's leases are seen by the other
+            one.seconds = 1.5  # so that each worker sees the other's leases
         fleet.kill("two")
         fleet.start_workers("off", clock=clock)
         assert fleet.seconds_ahead("off") == pytest.approx(float(clock.rstrip("s")), abs=10)
@@ -188,7 +191,7 @@ class TestPostgresRestarted:
 
 
 def restart_while_recording(fleet: Fleet, load: Load, endpoint: Endpoint, down_seconds: float) -> None:
-    """Let PostgreSQL drop everything while a worker records an answer of the endpoint, and start it again."""
+    """Stop PostgreSQL at once while a worker records an answer of the endpoint, and start it again."""
     endpoint.hold()
     before = len(endpoint.posts)
     polling.until(lambda: len(endpoint.posts) > before, within=ENDS_WITHIN, what="a request to hold")

@@ -1,4 +1,4 @@
-"""What must hold when a run has come to rest, whatever was broken: each line of it that does not is a violation."""
+"""The conditions at the end of a run, after any fault. Each condition that does not hold is a violation."""
 
 from collections import Counter
 from typing import Any
@@ -7,8 +7,9 @@ from tests.chaos.stories import Story
 from tests.chaos.world import World
 from tests.journeys.receiver import Receiver
 
-# A refund whose key the provider answers with a stored error of its own could still be carried out, and so could an
-# authorization that never arrived. Both are looked up for a day or two and get no new key: nothing is done twice.
+# The provider can answer a refund's key with a stored server error. Such a refund could still be carried out,
+# and so could an authorization that never arrived. Both are looked up for a day or two and get no new key, so
+# that neither is done twice.
 RESTLESS = """
 WITH open AS (
   SELECT o.kind, o.state, o.reason, o.attempts, o.next_attempt_at, p.checkout_uuid, (
@@ -39,8 +40,8 @@ EVENTS = """
 SELECT e.checkout_uuid::text, e.type, e.id::text, d.status FROM webhooks_event e
 JOIN webhooks_delivery d ON d.event_id = e.id WHERE e.merchant_id = %s
 """
-# What the cards of an order have borne by our own books, and what refunds that are looked up for a day may have given
-# back, or may give back yet.
+# BOOKS: what the cards of an order have borne by our own books. IN_DOUBT: what refunds that are looked up for
+# a day have perhaps returned, or can still return.
 BOOKS = """
 SELECT m.checkout_uuid::text, sum(m.amount)::bigint
 FROM payments_movement m JOIN payments_payment p ON p.id = m.payment_id WHERE p.merchant_id = %s
@@ -58,12 +59,12 @@ PAID = ("captured", "refunding", "refunded")
 
 
 def restless(world: World, merchant_uuid: str) -> list[str]:
-    """Return what has not ended yet of a merchant."""
+    """Return what has not ended yet for a merchant."""
     return [row[0] for row in world.rows(RESTLESS, world.broken_keys(), *[merchant_uuid] * 3)]
 
 
 def found(world: World, merchant_uuid: str, stories: list[Story], receiver: Receiver) -> list[str]:
-    """Return, in words, everything that should not be at rest."""
+    """Return all violations, in words."""
     found = [f"answer: {rule}" for story in stories for rule in story.backend.broken_rules]
     rows = world.rows(CHECKOUTS, merchant_uuid)
     found += _promises(stories)
@@ -73,7 +74,7 @@ def found(world: World, merchant_uuid: str, stories: list[Story], receiver: Rece
 
 
 def _promises(stories: list[Story]) -> list[str]:
-    """An answer of 2xx stays true."""
+    """Check that every 2xx answer stays true."""
     found = []
     for story in stories:
         seen: Any = story.backend.read(story.checkout_uuid) if story.checkout_uuid else {}
@@ -92,7 +93,7 @@ def _promises(stories: list[Story]) -> list[str]:
 
 
 def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[str]:
-    """The bank has taken what is captured, given back what is refunded, and holds nothing."""
+    """Check that the bank has charged what is captured, returned what is refunded, and holds no money."""
     owner = {str(payment): checkout for payment, checkout in world.rows(PAYMENTS, merchant_uuid)}
     borne: Counter[str] = Counter()
     in_doubt = dict(world.rows(IN_DOUBT, merchant_uuid, world.broken_keys()))
@@ -118,9 +119,9 @@ def _money(world: World, merchant_uuid: str, checkouts: dict[str, Any]) -> list[
 
 
 def _events(world: World, merchant_uuid: str, rows: list[Any], receiver: Receiver) -> list[str]:
-    """Each event is told once, and what is delivered has arrived, with the same bytes every time.
+    """Check that each event exists once, and that a delivered event arrived with the same bytes every time.
 
-    A delivery that a dead worker had in hand has its next attempt in a minute: it need not have ended.
+    A delivery that a dead worker had begun has its next attempt in a minute, so it need not have ended.
     """
     events = world.rows(EVENTS, merchant_uuid)
     counted = Counter((checkout_uuid, kind) for checkout_uuid, kind, _, _ in events)

@@ -1,5 +1,7 @@
-"""The whole service as processes that can be broken one by one: web, two workers, beat, and the bank as a peer
-of its own with a journal of its own. Whoever dies is started again, as any supervisor would."""
+"""The whole service as processes that can be broken one by one: web, two workers, beat and bank.
+
+The bank is a separate peer with its own books. A process that dies is started again, as by a supervisor.
+"""
 
 import contextlib
 import os
@@ -23,7 +25,7 @@ from tests.journeys.service import Service
 
 LOOK_SECONDS = 0.1
 BACK_WITHIN = 60.0
-# The machine stays up, so files need no fsync; but what is committed must outlive PostgreSQL's own processes.
+# The machine stays up, so files need no fsync. But commits must survive a crash of PostgreSQL's processes.
 COMMIT_FIRST = """
 DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = on', current_database()); END $$
 """
@@ -36,7 +38,7 @@ FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), 
 
 
 class Charge(NamedTuple):
-    """What the bank's books have of a card: our payment, its state, what the card has borne, how often it was taken."""
+    """The bank's record of a card: our payment, its state, the borne amount, and how often it was charged."""
 
     payment: str
     state: str
@@ -45,7 +47,10 @@ class Charge(NamedTuple):
 
 
 class World(Deployment):
-    """A deployment with two workers and a supervisor; `books` are the engines of its bank, if that is of ours."""
+    """A deployment with two workers and a supervisor.
+
+    `books` are the engines of our own bank, if it has one.
+    """
 
     def __init__(
         self,
@@ -60,7 +65,7 @@ class World(Deployment):
         self.parts["second worker"] = self.parts["worker"]
         if books is not None:
             self.parts["bank"] = _bank(variables, books)
-        self.alone = threading.Lock()  # held by a fault that no other of its kind may meet
+        self.alone = threading.Lock()  # held by a fault that must meet no other of its kind
         self._keeper = ThreadPoolExecutor(1)  # an engine ends with the thread that started it
         self._is_over = threading.Event()
         self._changing = threading.Lock()
@@ -80,13 +85,13 @@ class World(Deployment):
             self._supervisor.start()
 
     def kill(self, part: str) -> None:
-        """End a part in the middle of whatever it does; the supervisor starts it again."""
+        """Kill a part in the middle of its work. The supervisor starts it again."""
         with self._changing:
             if part in self._running:
                 super().kill(part)
 
     def freeze(self, part: str) -> None:
-        """Stop a part where it stands."""
+        """Pause a part with SIGSTOP."""
         self._signal(part, signal.SIGSTOP)
 
     def thaw(self, part: str) -> None:
@@ -97,7 +102,7 @@ class World(Deployment):
             os.killpg(self._running[part].pid, number)
 
     def hold_down(self, part: str) -> None:
-        """End a part and keep the supervisor from starting it until `let_up`."""
+        """Kill a part, and keep the supervisor from starting it until `let_up`."""
         self._stopped.add(part)
         self.kill(part)
 
@@ -105,7 +110,7 @@ class World(Deployment):
         self._stopped.discard(part)
 
     def _supervise(self) -> None:
-        """Start what has died."""
+        """Start the parts that have died."""
         while not self._is_over.wait(LOOK_SECONDS):
             with self._changing:
                 for part, process in list(self._running.items()):
@@ -115,12 +120,12 @@ class World(Deployment):
                     self.start(part)
 
     def start_redis(self) -> None:
-        """Start the Redis that `stop_redis` stopped, whichever thread asks."""
+        """Start the Redis that `stop_redis` stopped, from any thread."""
         self._keeper.submit(self.engines.start_redis).result()
         self._is_redis_whole = True
 
     def crash_postgres(self) -> None:
-        """Kill one of its processes: PostgreSQL ends all others and recovers from its log."""
+        """Kill one of its processes, so that PostgreSQL ends all others and recovers from its log."""
         with psycopg.connect(self.engines.database_url) as connection:
             os.kill(connection.info.backend_pid, signal.SIGKILL)
 
@@ -132,24 +137,27 @@ class World(Deployment):
         fresh.rename(self._points / point)
 
     def is_armed(self, point: str) -> bool:
-        """Whether nobody has reached the fail point yet."""
+        """Return whether no process has reached the fail point yet."""
         return (self._points / point).exists()
 
     def disarm(self, point: str) -> bool:
-        """Take the fail point away; return whether it had not been reached."""
+        """Remove the fail point; return whether no process had reached it."""
         with contextlib.suppress(FileNotFoundError):
             (self._points / point).unlink()
             return True
         return False
 
     def restart(self, part: str, **more: str) -> None:
-        """Start a part anew with further variables, or without those that it was given so before."""
+        """Start a part again with further variables. Variables of an earlier restart are dropped."""
         self.hold_down(part)
         self.parts[part] = Part(self.parts[part].command, self.variables | more)
         self.let_up(part)
 
     def rows(self, statement: str, *parameters: Any, of_bank: bool = False) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, for what no API tells, however often PostgreSQL crashes meanwhile."""
+        """Return the rows of a statement, for facts that no API returns.
+
+        Tries again after crashes of PostgreSQL.
+        """
         url = (self.books if of_bank and self.books else self.engines).database_url
         end = time.monotonic() + BACK_WITHIN
         while True:
@@ -163,7 +171,7 @@ class World(Deployment):
                 time.sleep(LOOK_SECONDS)
 
     def _connection_to(self, url: str) -> "psycopg.Connection[tuple[Any, ...]]":
-        """Return this thread's connection, made once: each costs PostgreSQL a process, and there are many looks."""
+        """Return this thread's connection. It is made once, because each costs PostgreSQL a process."""
         opened: dict[str, psycopg.Connection[tuple[Any, ...]]] = self._connections.__dict__.setdefault(
             "of_thread", {}
         )
@@ -172,15 +180,15 @@ class World(Deployment):
         return opened[url]
 
     def charges(self, merchant_uuid: str) -> list[Charge]:
-        """Return what the bank's books have of a merchant's payments."""
+        """Return the bank's records of a merchant's payments."""
         return [Charge(*row) for row in self.rows(CHARGES, merchant_uuid, of_bank=True)]
 
     def broken_keys(self) -> list[str]:
-        """Return the idempotency keys whose every call the bank answers with the same error of its own."""
+        """Return the idempotency keys for which the bank always returns the same server error."""
         return [row[0] for row in self.rows("SELECT key::text FROM bank_brokenkey", of_bank=True)]
 
     def set_fault(self, verb: str, mode: str, times: int) -> None:
-        """Let the bank's next `times` calls of the verb go wrong."""
+        """Let the bank's next `times` calls of the verb fail."""
         statement = "INSERT INTO bank_fault (id, verb, mode, times) VALUES (gen_random_uuid(), %s, %s, %s)"
         self.rows(statement, verb, mode, times, of_bank=True)
 
@@ -203,7 +211,7 @@ def _bank(variables: Mapping[str, str], books: engines.Engines) -> Part:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[World, Service]]:
-    """Run the world, and a clerk beside it, until the block ends."""
+    """Run the world, and a clerk for it, until the block ends."""
     template.copy_to(folder)
     template.copy_to(folder / "bank")
     port, bank_port = service.free_ports()

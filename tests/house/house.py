@@ -1,9 +1,12 @@
-"""Whether the house is in order, for `make check`: it refuses folders that are too full, files and functions that are
-too long, packages that do not say what lives in them, names with words that the glossary (docs/architecture.md) has
-dropped, modules of weight that have no test file of their name, templates that are too long or too wide, sizes of the
-portal's own, and words within an f-string, where `make messages` does not look.
+"""Checks of the repository's structure, for `make check`. They read the files and import none.
 
-Nothing is imported to find out.
+They refuse:
+- folders with too many modules, and files and functions that are too long
+- packages whose docstring does not say what they contain
+- names with words that the glossary (docs/architecture.md) has dropped
+- large modules without a test file of their name
+- templates that are too long or too wide, and sizes that only the portal uses
+- translated words within an f-string, which `make messages` does not find
 """
 
 import ast
@@ -15,16 +18,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-MAX_MODULES = 20  # of a folder, beside its __init__.py and apps.py
+MAX_MODULES = 20  # in a folder, without its __init__.py and apps.py
 MAX_LINES = 400
-MAX_OF_VIEW = 15  # lines from `def` on, its docstring not counted
-MAX_OF_FUNCTION = 25  # of the product, counted alike
+MAX_OF_VIEW = 15  # lines from `def` on, without the docstring
+MAX_OF_FUNCTION = 25  # of the product, counted in the same way
 MAX_TEMPLATE_LINES = 80
 MAX_TEMPLATE_WIDTH = 160
 PORTAL = "static/css/portal.css"  # takes its sizes from tokens.css; only a breakpoint cannot be a token
-# One room each; the second is one file for whoever downloads it.
+# Longer files with one topic each. The second is one file because merchants download it.
 LONGER = {"config/settings.py": 500, "config/openapi/listen.py": 480}
-# Words that the glossary has dropped, for whatever name is given in code, tests, templates and scripts.
+# Words that the glossary has dropped, for all names in code, tests, templates and scripts.
 NOT_USED = frozenset(
     (
         *("asker", "askers", "beats", "doubted", "doubtful", "doubts", "forget", "happening", "happenings"),
@@ -43,19 +46,20 @@ NOT_USED = frozenset(
         *("purge", "purged", "purges", "seat", "seats", "texted", "throw", "throws", "truth", "truths"),
     )
 )
-# These only after another word; but the name of a test is a sentence.
+# These words are allowed only after another word. The name of a test is a sentence, so it is free.
 ONLY_AFTER = {"doubt": "in", "most": "at", "least": "at"}
-TOPICS = ("checkout/doubt.py",)  # called as the rules that it fulfils
-# Tables that a function returns, since each row asks something: longer than MAX_OF_FUNCTION, and as easy to read.
+TOPICS = ("checkout/doubt.py",)  # named after the rules that it implements
+# Tables that a function returns, because each row needs a query. They are longer than MAX_OF_FUNCTION, but as
+# easy to read.
 TABLES = {
     "portal/dashboard/checklist.py of": "the checklist: a step of five lines each",
     "portal/deliveries/log.py shown": "what the delivery's page shows: a field a line",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 REQUESTS = ("HttpRequest", "Request")
-WEIGHT = 100  # lines from which on a module has its own test file, tests/<folder>/test_<name>.py
-PLAIN = {"models", "urls"}  # files or folders; what they hold is shown by whatever uses it
-# Tables, texts, pages' facts and the parts of one machine, whose rules are another's: where those are shown.
+WEIGHT = 100  # a module with so many lines needs its own test file, tests/<folder>/test_<name>.py
+PLAIN = {"models", "urls"}  # files or folders; the tests of the modules that use them show what they hold
+# Tables, texts, facts for pages, and parts of one machine: the tests of another module show their rules.
 SHOWN_BY = {
     "config/lib/admin/lists.py": "portal/test_admin_pages.py",
     "config/lib/fields.py": "checkout/api/test_serializers.py",
@@ -78,12 +82,12 @@ SHOWN_BY = {
     "payments/providers/sandbox/adapter.py": "payments/providers/conformance/test_verbs.py",
     "payments/providers/stripe/intents.py": "payments/providers/conformance/test_verbs.py",
 }
-SAYS = frozenset(  # in the payer's language
+SAYS = frozenset(  # functions that return a text in the payer's language
     ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy")
 )
 _SIZE = re.compile(r"\drem\b")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
-# What a template and a script give a name to.
+# The names that templates and scripts define.
 _GIVEN = {
     ".html": re.compile(
         r'\bid="([^"{]+)|{%\s*(?:for|set|macro)\s+(\w+)|{%\s*(?:translate|blocktranslate)\b.*?\bas\s+(\w+)'
@@ -93,7 +97,7 @@ _GIVEN = {
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
-    """Say what is out of order in the project that lies there, a sentence each."""
+    """Yield the problems of the project at `root`, one sentence each."""
     for folder in sorted({path.parent for path in _modules(root)}):
         yield from _of_folder(root, folder)
     for path in _modules(root):
@@ -107,7 +111,7 @@ def problems(root: Path = ROOT) -> Iterator[str]:
 
 
 def packages(root: Path = ROOT) -> Iterator[tuple[str, str]]:
-    """Yield each folder that has a room of its own, and the line that says what lives there."""
+    """Yield each package, and the first line of its docstring, without commands and template tags."""
     for folder in sorted({path.parent for path in _modules(root)}):
         if not {"management", "templatetags"} & set(folder.parts):
             said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
@@ -152,7 +156,7 @@ def _of_file(name: str, text: str) -> Iterator[str]:
 
 
 def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
-    """Nothing collects what is said within an f-string, so that it would be in English in each language."""
+    """Yield translated words within an f-string. No catalogue has them, so they would always be English."""
     for string in ast.walk(tree):
         for call in ast.walk(string) if isinstance(string, ast.JoinedStr) else ():
             if isinstance(call, ast.Call) and SAYS & {getattr(call.func, key, "") for key in ("id", "attr")}:
@@ -180,7 +184,7 @@ def _is_view(function: Function) -> bool:
 
 
 def _of_tests(root: Path) -> Iterator[str]:
-    """Each module of weight is found in the tests by its name alone, and no file or folder of theirs is too long."""
+    """Yield large modules without a test file of their name, and test files and folders that are too long."""
     tests = [path for path in (root / "tests").rglob("*.py") if "node_modules" not in path.parts]
     for folder in sorted({path.parent for path in tests}):
         yield from _of_size(root, folder)
@@ -215,7 +219,7 @@ def _of_sizes(text: str) -> Iterator[str]:
 
 
 def _named(root: Path) -> Iterator[Path]:
-    """Yield the files whose names and the names in them are looked at; migrations stay as they were shipped."""
+    """Yield the files whose names are checked. Migrations stay as they were shipped."""
     for folder in (*APPS, "tests", "templates", "static/js"):
         for path in sorted((root / folder).rglob("*.*")):
             if path.suffix in {".py", *_GIVEN} and {"migrations", "node_modules"}.isdisjoint(path.parts):
@@ -239,7 +243,7 @@ def _not_used(name: str) -> Iterator[str]:
 
 
 def _given_in_code(text: str) -> Iterator[tuple[str, int]]:
-    """Yield every name that a module gives, and its line."""
+    """Yield every name that a module defines, and its line."""
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

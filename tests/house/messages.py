@@ -1,7 +1,7 @@
-"""`make messages`: collects what the payer's pages say, and compiles what it is called in other languages.
+"""`make messages`: collects the texts of the payer's pages, and compiles their translations.
 
-The catalogue is config/locale/<language>/LC_MESSAGES/django.po; a new message stands there untranslated until
-somebody has written it, and the tests fail until then.
+The catalogue is config/locale/<language>/LC_MESSAGES/django.po. A new message has no translation until a
+person writes one, and the tests fail until then.
 """
 
 import io
@@ -23,13 +23,15 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCALES = ROOT / "config" / "locale"
 CODE = ("hosted_page", "payments/providers")
 PAGES = tuple(f"templates/{folder}/*.html" for folder in page_templates.FOLDERS)
-ERROR_PAGES = "templates/*.html"  # in Django's language
+ERROR_PAGES = "templates/*.html"  # in Django's template language
 KEYWORDS = {**DEFAULT_KEYWORDS, "gettext_lazy": None, "gettext_noop": None, "ngettext_lazy": (1, 2)}
 KEYWORDS |= {"pgettext_lazy": ((1, "c"), 2)}
-OPTIONS = {"trimmed": "true", "silent": "false"}  # of Jinja2: as the pages are read, and no page left out
+# Of Jinja2: as the pages are read, and with an error for a page that cannot be read.
+OPTIONS = {"trimmed": "true", "silent": "false"}
 WIDTH = 110
-INDENTS = re.compile(r"^ +", re.MULTILINE)  # a template's are not Python's
-NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)  # the same words are the same bytes, whenever they are compiled
+INDENTS = re.compile(r"^ +", re.MULTILINE)  # a template's indents are not valid in Python
+# A fixed date, so that the same words always compile to the same bytes.
+NO_DATE = datetime(2000, 1, 1, tzinfo=UTC)
 UNSAID = tuple(
     f'"{name}'.encode()
     for name in ("Project", "Report", "POT-", "PO-", "Last-", "Language-Team", "Generated")
@@ -37,7 +39,7 @@ UNSAID = tuple(
 
 
 def main() -> None:
-    """Bring each catalogue up to date; says what is not translated yet."""
+    """Update each catalogue, and print the messages that are not translated yet."""
     template = collect()
     for folder in sorted(LOCALES.iterdir()):
         known = read(folder.name)
@@ -73,12 +75,12 @@ def _of(text: str, language: str = "python") -> Iterator[tuple[str | tuple[str, 
 
 
 def path(language: str) -> Path:
-    """Return where a language's catalogue lies."""
+    """Return the path of a language's catalogue."""
     return LOCALES / language / "LC_MESSAGES" / "django.po"
 
 
 def read(language: str) -> Catalog:
-    """Return a language's catalogue as it lies there."""
+    """Return a language's catalogue from its file."""
     with path(language).open("rb") as file:
         catalogue = read_po(file, locale=language)
     catalogue.creation_date = catalogue.revision_date = NO_DATE
@@ -91,7 +93,7 @@ def missing(catalogue: Catalog) -> list[str]:
 
 
 def forms(message: Message) -> list[str]:
-    """Return a message's translations: one, or one for each number that the language tells apart."""
+    """Return a message's translations: one, or one for each plural form of the language."""
     return (
         [message.string]
         if isinstance(message.string, str)
@@ -100,7 +102,10 @@ def forms(message: Message) -> list[str]:
 
 
 def written(catalogue: Catalog) -> bytes:
-    """Return the catalogue as text, without dates and line numbers: they would change with every line of code."""
+    """Return the catalogue as text, without dates and line numbers.
+
+    Line numbers would change with every line of code.
+    """
     file = io.BytesIO()
     write_po(file, catalogue, width=WIDTH, no_location=True, omit_header=False, sort_output=True)
     lines = file.getvalue().splitlines(keepends=True)
@@ -108,7 +113,7 @@ def written(catalogue: Catalog) -> bytes:
 
 
 def compiled(catalogue: Catalog) -> bytes:
-    """Return the catalogue as gettext reads it."""
+    """Return the catalogue in gettext's binary format."""
     file = io.BytesIO()
     write_mo(file, catalogue)
     return file.getvalue()

@@ -1,6 +1,6 @@
-"""What a migration may do to tables that a running service uses, read from its SQL: each offence in one sentence.
+"""The limits on what a migration may do to tables of a running service, checked in its SQL.
 
-The release before and this one run side by side on the new schema, and no table may be locked for long.
+The previous release and this one run side by side on the new schema, and no table may be locked for long.
 """
 
 import re
@@ -14,7 +14,7 @@ _ON = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 VOLATILE = r"(?:gen_random_uuid|uuid\w*|random|clock_timestamp|nextval)\s*\("
-# What must not stand in a statement, and what to do instead.
+# The forbidden parts of a statement, and what to do instead.
 OFFENCES: tuple[tuple[str, str], ...] = (
     (r"CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)", "builds an index under a lock: CREATE INDEX CONCURRENTLY"),
     (r"DROP INDEX (?!CONCURRENTLY)", "drops an index under a lock: DROP INDEX CONCURRENTLY"),
@@ -64,9 +64,9 @@ AGAIN = "stays as an index that is not valid where it breaks off: DROP INDEX CON
 
 
 def offences(statements: Sequence[str], *, allowed: Sequence[str] = ()) -> Iterator[str]:
-    """Say what is wrong with a migration's statements, apart from `allowed` ones (parts of their text).
+    """Yield what is wrong with a migration's statements, except `allowed` ones (parts of their text).
 
-    What is done to a table that the same migration has made counts for nothing: nobody uses it yet.
+    Statements on a table that the same migration has created are ignored, because no process uses it yet.
     """
     made = {name for statement in statements for name in _CREATED.findall(statement)}
     dropped = set[str]()

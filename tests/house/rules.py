@@ -1,8 +1,8 @@
-"""`make rules`: every rule of docs/contract.md with the code that names it and the tests that show it.
+"""`make rules`: every rule of docs/contract.md, with the code that names it and the tests that show it.
 
-A rule stands there in a line of its own, its id first. A docstring or comment names it by the word "Rule" and its id,
-or "Rules" and ids after commas, or a whole topic as `capture.*`; a test that shows it is marked with
-`@pytest.mark.rule("<id>")`. Nothing is imported to find out.
+A rule is one line of the contract, which begins with the id. A docstring or comment names it by the word
+"Rule" and its id, or "Rules" and ids after commas, or a whole topic as `capture.*`. A test that shows it is
+marked with `@pytest.mark.rule("<id>")`. The files are only read, not imported.
 """
 
 import ast
@@ -21,13 +21,13 @@ SUFFIXES = {".py", ".html", ".txt", ".css", ".js", ".mjs", ".md"}
 _ID = r"[a-z_]+\.(?:\*|[a-z0-9_]*[a-z0-9])"
 _RULE = re.compile(rf"^- `({_ID})`: .", re.MULTILINE)
 _OUTSIDE = re.compile(r"\b(?:SPEC|DESIGN|INTERFACE|LOOK)(?:\.md\b|(?:\.md)?,?(?: part)? [0-9])")
-_BETWEEN = r"[\s#*]"  # a reference may go on in the next line of a comment
+_BETWEEN = r"[\s#*]"  # a reference can continue in the next line of a comment
 _NAMED = re.compile(rf"\b[Rr]ules?{_BETWEEN}+(`?{_ID}`?(?:(?:,|,?{_BETWEEN}+and){_BETWEEN}+`?{_ID}`?)*)")
 
 
 @dataclass
 class Rule:
-    """What names a rule (files of the product; beside them docs and what tests share), and the tests that show it."""
+    """The places that name a rule: code, other files (docs and what tests share), and tests that show it."""
 
     code: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
@@ -36,20 +36,20 @@ class Rule:
 
 @dataclass
 class Map:
-    """The contract's rules, and what is wrong with what names them, each in a sentence."""
+    """The contract's rules, and the problems of the places that name them, one sentence each."""
 
     rules: dict[str, Rule]
     problems: list[str]
 
 
 def read(root: Path = ROOT) -> Map:
-    """Return the rules of the project that lies there."""
+    """Return the rules of the project at `root`."""
     found = _contract((root / CONTRACT).read_text())
     for path in _files(root):
         text, place = path.read_text(), path.relative_to(root).as_posix()
         for name in sorted(_named_in(text)):
             _put(found, name, place, is_test=False)
-        if path != root / CONTRACT:  # which says for which part of the specification each rule stands
+        if path != root / CONTRACT:  # the contract itself names the specification
             found.problems += [
                 f"{place} refers to {words}, which is not here." for words in _OUTSIDE.findall(text)
             ]
@@ -62,7 +62,7 @@ def read(root: Path = ROOT) -> Map:
 
 
 def _contract(text: str) -> Map:
-    """Return the rules as they are written, nothing at them yet."""
+    """Return the rules of the contract, without places yet."""
     ids = _RULE.findall(text)
     odd = [line for line in re.findall(r"^- .*", text, re.MULTILINE) if not _RULE.match(line)]
     twice = [name for name, times in Counter(ids).items() if times > 1]
@@ -82,7 +82,7 @@ def _named_in(text: str) -> set[str]:
 
 
 def _put(found: Map, name: str, place: str, *, is_test: bool) -> None:
-    """Note a place at the rule that it names, or at each of its topic's."""
+    """Add a place to the rule that it names, or to each rule of its topic."""
     topic = name.removesuffix("*")
     named = [id for id in found.rules if id == name or (topic != name and id.startswith(topic))]
     if not named or (is_test and topic != name):
@@ -114,7 +114,7 @@ def _ids(mark: ast.AST) -> list[str]:
 
 
 def main() -> None:
-    """Print each rule that the arguments' words begin, all without any; with --check what is wrong instead."""
+    """Print each rule whose id begins with an argument, or all rules. With --check, print the problems."""
     found, wanted = read(), tuple(sys.argv[1:])
     if "--check" in wanted:
         print("\n".join([*found.problems, f"{len(found.rules)} rules."]))

@@ -1,6 +1,7 @@
-"""`make runbook`: writes the tables of docs/operate.md's discrepancy runbook from the table of kinds.
+"""`make runbook`: writes the tables of the discrepancy runbook in docs/operate.md, from the table of kinds.
 
-Each topic of the runbook is a heading, whose anchor the kinds name, with a table of these kinds below it.
+Each topic of the runbook is a heading with a table of its kinds below it. The kinds name the heading's
+anchor.
 """
 
 import re
@@ -19,7 +20,7 @@ _HEAD = ("| Kind | What is the matter | What to do | Remedy |", "|---|---|---|--
 
 
 def topics(text: str) -> dict[str, str]:
-    """Return the runbook's topics by their anchors."""
+    """Return the text of each of the runbook's topics, by its anchor."""
     _, _, rest = text.partition(CHAPTER)
     chapter = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0]
     parts = _TOPIC.split(chapter)[1:]
@@ -27,12 +28,12 @@ def topics(text: str) -> dict[str, str]:
 
 
 def anchor(title: str) -> str:
-    """Return the address of a heading within its page."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-")
 
 
 def table(of: Iterable[DiscrepancyKind]) -> str:
-    """Return the table of these kinds."""
+    """Return the table of these kinds, as Markdown."""
     return "".join(f"{line}\n" for line in (*_HEAD, *_rows(of)))
 
 

@@ -1,4 +1,4 @@
-"""What `make check` says of the house: each disorder is found, and the house as it is has none."""
+"""The structure checks of `make check`: each problem is found, and this repository has none."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.house import house
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project in order."""
+    """Return a project without problems."""
     for app in house.APPS:
         (tmp_path / app).mkdir()
         (tmp_path / app / "__init__.py").write_text('"""What lives here."""\n')
@@ -21,7 +21,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.long  # `make check` asks the same each time
+@pytest.mark.long  # `make check` runs the same check each time
 def test_this_one_is_in_order() -> None:
     assert list(house.problems()) == []
 

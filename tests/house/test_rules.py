@@ -1,4 +1,4 @@
-"""The map of rules: what names a rule that there is not, and a rule that no test shows, is found by reading alone."""
+"""The map of rules: it finds unknown rules and rules without a test by reading files, without an import."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ class TestPay:
 
 
 def write(root: Path, path: str, text: str) -> None:
-    """Write a file; what the texts here shout is no reference of this very file."""
+    """Write a file. RULE becomes a reference only there, so that this file itself has none."""
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(
         text.replace("RULE", "Rule").replace("RuleS", "Rules").replace("OUTSIDE", "SP" + "EC")

@@ -1,4 +1,4 @@
-"""The discrepancy runbook has a topic for each anchor that a kind names, and the words of the table."""
+"""The discrepancy runbook has a topic for each anchor that a kind names, and the texts of the kinds."""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Check the model of money after the capture and print its counterexamples: `python -m tests.model [large]`."""
+"""Checks the model of money after the capture, and prints its counterexamples.
+
+Usage: `python -m tests.model [large]`.
+"""
 
 import sys
 from time import process_time
@@ -23,7 +26,10 @@ The design keeps these invariants in every state:
 
 
 def main(is_large: bool) -> int:
-    """Print the states of each scope and the story of each variant. Return 1 if the design breaks an invariant."""
+    """Print the states of each scope and the story of each variant.
+
+    Return 1 if the design breaks an invariant.
+    """
     print(INVARIANTS)
     scopes = {**SMALL, **LARGE} if is_large else SMALL
     models: dict[str, Model[Any]] = {

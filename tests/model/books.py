@@ -1,7 +1,7 @@
 """The rows of the model: one order, as our database knows it and as it is in the provider's books.
 
-A fact has two columns: `known` is what our row says, `real` is what the provider's book says. Card 0 is the lead's.
-Card 1 is the card of the mate with share 1, and so on.
+A fact has two columns: `known` is what our row says, `real` is what the provider's book says. Card 0 is the
+lead's. Card 1 is the card of the mate with share 1, and so on.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ class Break(StrEnum):
 
 
 class Refund(NamedTuple):
-    """A refund to a card. A reimbursement has a share; a part of a merchant's refund has the number of that refund.
+    """A refund to a card.
+
+    A reimbursement has a share; a part of a merchant's refund has the number of that refund.
 
     known: planned, sent (no answer yet), pending, settled, failed, returned, or "" if we have not seen it.
     real: way (the call can still arrive), pending, settled, failed, returned, or "" if we have not sent it.
@@ -62,7 +64,7 @@ class Share(NamedTuple):
 
 
 class Outside(NamedTuple):
-    """An amount that an operator has settled outside, instead of a reimbursement (share) or of a refund part."""
+    """An amount that an operator has settled outside, instead of a reimbursement (share) or a refund part."""
 
     card: int
     amount: int
@@ -159,6 +161,6 @@ def sum_cards(scope: Scope, state: State, view: str) -> list[Card]:
 
 
 def sum_reimbursed(state: State, share: int, states: tuple[str, ...] = NOT_FAILED) -> int:
-    """Return how much of a share the lead has got or may still get by what was sent, or has got outside."""
+    """Return how much of a share the lead has got, or can still get by sent refunds, or has got outside."""
     sent = sum(row.amount for row in state.refunds if row.share == share and row.known in states)
     return sent + sum(row.amount for row in state.outside if row.share == share)

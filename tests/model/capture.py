@@ -1,4 +1,7 @@
-"""A model of one capture whose answer is missing at the deadline: the void that settles it is called the fence."""
+"""A model of one capture whose answer is missing at the deadline.
+
+The void that settles the capture is called the fence.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

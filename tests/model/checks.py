@@ -1,4 +1,7 @@
-"""The scopes in which the design is checked, and for each rule a variant without it in a scope that shows its fault."""
+"""The scopes in which the design is checked.
+
+For each rule, there is a variant without it, in a scope that shows its fault.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -105,7 +105,8 @@ def _find_at_rest(scope: Scope, state: State, known: list[Card]) -> str:
     for index, (card, target) in enumerate(zip(known, find_targets(scope, state, known), strict=True)):
         if card.borne > target and index not in held:
             return f"{name(index)} is owed £{card.borne - target}, and no operator learns of it".capitalize()
-        # A card gets more than disputes explain only if one person pays it outside and another in the dashboard.
+        # A card gets more than disputes explain only if one person pays it outside and another in the
+        # dashboard.
         is_explained = card.outside and scope.without != Break.NO_VERB
         if target - card.borne > card.withdrawn and not is_explained:
             return f"{name(index)} has got £{target - card.borne} too much, and there is no verb for it".capitalize()

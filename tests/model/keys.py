@@ -1,8 +1,9 @@
-"""A model of one refund and its idempotency keys: calls that are lost, late, repeated, or answered by an error.
+"""A model of one refund and its idempotency keys.
 
-Time goes in ticks. The provider remembers a key for LIFE ticks after its first call has arrived, and a call that it has
-accepted can act for as long. A call is on its way for MARGIN ticks at most. In the service, the life is a day and the
-margin an hour (INTERFACE, "Age of idempotency keys at the provider").
+Calls are lost, late, repeated, or answered by an error. Time passes in ticks. The provider remembers a key
+for LIFE ticks after its first call has arrived, and a call that it has accepted can act for the same time. A
+call is on its way for at most MARGIN ticks. In the service, the life is a day and the margin an hour
+(INTERFACE, "Age of idempotency keys at the provider").
 """
 
 from collections.abc import Iterator
@@ -122,7 +123,7 @@ class Keys:
             yield from self._answer(kept, call, "refused", f"{what} and is refused")
 
     def _answer(self, state: State, call: Call, result: str, what: str) -> Steps:
-        """Let the answer be lost, be an error of the server, or be heard."""
+        """Let the answer be lost, or be a server error, or arrive."""
         yield f"{what}. The answer is lost.", state
         if state.row != "unknown" or call.key != state.key:
             return
@@ -136,7 +137,7 @@ class Keys:
             yield f"{what}. The answer says so.", _renew(heard) if is_final else heard
 
     def _look_up(self, state: State) -> Steps:
-        """Ask the provider whether the refund exists. A new key needs its no, and time."""
+        """Ask the provider whether the refund exists. A new key needs a negative answer, and enough time."""
         age = state.first if self.without == KeyRule.LAST_AGE else state.last
         if state.done:
             yield "We look the refund up: it exists.", state._replace(row="succeeded")

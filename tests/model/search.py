@@ -1,4 +1,7 @@
-"""Breadth-first search through the states of a model: the first counterexample that it finds is a shortest one."""
+"""A breadth-first search through the states of a model.
+
+The first counterexample that it finds is a shortest one.
+"""
 
 from collections import deque
 from collections.abc import Hashable, Iterable
@@ -47,7 +50,10 @@ def explore(model: Model[S]) -> Result[S]:
 
 
 def wander(model: Model[S], random: Random) -> Result[S]:
-    """Take random steps until no step is left or a problem is found. For scopes that are too large to explore."""
+    """Take random steps until no step is left or a problem is found.
+
+    This is for scopes that are too large to explore.
+    """
     state, story = model.start(), list[tuple[str, S]]()
     while True:
         following = _moves(model, state)
@@ -59,7 +65,7 @@ def wander(model: Model[S], random: Random) -> Result[S]:
 
 
 def has_cycle(model: Model[S]) -> bool:
-    """Return whether some story comes back to a state, so that it need not end."""
+    """Return whether some story returns to an earlier state, so that it need not end."""
     start = model.start()
     finished: set[S] = set()
     path = {start: iter(_moves(model, start))}

@@ -1,4 +1,4 @@
-"""The rules of docs/money.md: the fate of each share, the target of each card, and what `settle` does about them."""
+"""The rules of docs/money.md: the fate of each share, the target of each card, and the acts of `settle`."""
 
 from tests.model.books import (
     KNOWN,
@@ -19,7 +19,7 @@ Wanted = dict[tuple[int, int, int], int]  # an amount by card, share and number 
 
 
 def settle(scope: Scope, state: State) -> State:
-    """Withdraw what was planned and never sent, end the refund if it can end, and plan what the cards are owed."""
+    """Withdraw planned refunds, end the refund if it can end, and plan what the cards are owed."""
     state = state._replace(refunds=tuple(row for row in state.refunds if row.known != "planned"))
     if is_disputed(state) and scope.without != Break.OPEN_DISPUTE:
         return state
@@ -41,7 +41,10 @@ def is_disputed(state: State) -> bool:
 
 
 def _end_refund(scope: Scope, state: State, known: list[Card]) -> State:
-    """Move to refunded if no card is owed anything, to captured if every part that is owed failed and none settled."""
+    """Move to refunded if no card is owed anything.
+
+    Move to captured if every part that is owed has failed and no part has settled.
+    """
     is_moving = any(card.moving for card in known) or any(share.known == "paying" for share in state.shares)
     if state.status != "refunding" or is_moving:
         return state
@@ -135,7 +138,10 @@ def find_wanted(scope: Scope, state: State, known: list[Card]) -> Wanted:
 
 
 def is_held(state: State, card: int, share: int) -> bool:
-    """Return whether only an operator sends this again: it was returned, or it failed and the days are over."""
+    """Return whether only an operator sends this again.
+
+    This is the case if it was returned, or if it has failed and the days of retries are over.
+    """
     part = 0 if share or state.status == "captured" else state.part
     purpose = (card, share, part)
     states = {r.known for r in state.refunds if r.by_us and (r.card, r.share, r.part) == purpose}
@@ -151,7 +157,7 @@ def _is_automatic(scope: Scope, state: State, card: int, share: int) -> bool:
 
 
 def _close_shares(scope: Scope, state: State, known: list[Card], wanted: Wanted) -> tuple[int, ...]:
-    """Return for each share what is closed: paid by the mate, and neither reimbursed, under way nor wanted."""
+    """Return what is closed of each share: paid by the mate, and neither reimbursed, under way nor wanted."""
     closed = []
     for share, before in enumerate(state.closed, start=1):
         after = known[share].captured - sum_reimbursed(state, share) - wanted.get((LEAD, share, 0), 0)

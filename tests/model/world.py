@@ -29,12 +29,15 @@ def list_steps(scope: Scope, state: State) -> Steps:
 
 
 def _operation_steps(scope: Scope, state: State, index: int, row: Refund) -> Steps:
-    """Send a planned operation, or hear of one that was sent: by the answer to any of its sendings, or by look-up."""
+    """Send a planned operation, or get the result of one that was sent.
+
+    The result comes from the answer to any of its sendings, or from a look-up.
+    """
     if row.known == "planned" and (state.is_due or not row.share):
         yield f"We send {describe(row)}.", _send(state, index)
     elif row.known == "sent" and row.real != "way":
         heard = state._replace(refunds=put(state.refunds, index, row._replace(known=row.real)))
-        # A refusal says that our books are not complete: the list is read before anything is planned again.
+        # A refusal shows that our books are not complete, so the list is read before the next plan.
         after = sync(scope, state, row.card) if row.real == "failed" else settle(scope, heard)
         yield f"The answer arrives: {describe(row)} is {row.real}.", after
 
@@ -74,7 +77,7 @@ def _late_lists(scope: Scope, state: State) -> Steps:
 
 
 def _read_late(scope: Scope, state: State, reading: Reading) -> State:
-    """Record what a list says that was requested earlier, except about facts that were recorded since."""
+    """Record a list that was requested earlier, except about facts that were recorded since then."""
     refunds, disputes = list(state.refunds), list(state.disputes)
     for index, row in enumerate(state.refunds):
         then = reading.refunds[index] if index < len(reading.refunds) else None

@@ -1,8 +1,10 @@
-"""Run tests on mutants of the money modules: `python -m tests.mutants [part of a module's name] [--at-most N]`.
+"""Runs tests on mutants of the money modules.
 
-A mutant is killed if the tests of its module fail. Each other mutant must be listed in `equivalent.py`. Killed mutants
-are recorded in .local/mutants, so that an interrupted run continues where it stopped, and a run after new tests tries
-only the survivors. A module whose code changed starts from the beginning; its comments and docstrings do not matter.
+Usage: `python -m tests.mutants [part of a module's name] [--at-most N]`. A mutant is killed if the tests of
+its module fail. Each other mutant must be listed in `equivalent.py`. Killed mutants are recorded in
+.local/mutants, so that an interrupted run continues where it stopped, and a run after new tests tries only
+the survivors. A module whose code changed starts from the beginning; its comments and docstrings do not
+matter.
 """
 
 import argparse
@@ -22,7 +24,7 @@ PARALLEL = 2
 
 
 class Known:
-    """The mutants of the present version of a module that earlier runs killed."""
+    """The mutants of a module's current version that earlier runs have killed."""
 
     def __init__(self, module: str, code: str) -> None:
         self.path = KEPT / f"{module.replace('/', '.')}.{identity(code)[:12]}.killed"
@@ -34,7 +36,7 @@ class Known:
 
 
 def main() -> int:
-    """Return 1 if a mutant survived that is not listed, or a listed one was killed."""
+    """Return 1 if an unlisted mutant has survived or a listed one was killed."""
     asked = _asked()
     KEPT.mkdir(parents=True, exist_ok=True)
     planned = [(module, ROOT.joinpath(module).read_text()) for module in MODULES if asked.part in module]
@@ -56,7 +58,7 @@ def _asked() -> argparse.Namespace:
 
 
 def _try_all(tried: Sequence[Mutant], known: dict[str, Known]) -> list[Mutant]:
-    """Return those that survived."""
+    """Return the mutants that survived."""
     copies: SimpleQueue[Copy] = SimpleQueue()
     made = [Copy(f"copy-{number}") for number in range(PARALLEL)]
     modules = dict.fromkeys(mutant.module for mutant in tried)

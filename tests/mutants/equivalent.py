@@ -1,4 +1,4 @@
-"""Mutants that no test can kill, each with the reason: module, line as it is, line as it is changed, why."""
+"""Mutants that no test can kill: the module, the original line, the changed line, and the reason."""
 
 from typing import NamedTuple
 

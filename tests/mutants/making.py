@@ -1,4 +1,4 @@
-"""Makes the mutants of a module: one small change each, by cosmic-ray's operators."""
+"""Makes the mutants of a module: one small change each, by the operators of cosmic-ray."""
 
 import ast
 import hashlib
@@ -38,7 +38,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(module: str, code: str) -> Iterator[Mutant]:
-    """Yield each change of a module that no other operator makes too, in the order of its lines."""
+    """Yield each change of a module once, in the order of its lines, even if several operators make it."""
     seen = {code}
     found = []
     tree = get_ast(code)

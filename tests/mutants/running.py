@@ -1,4 +1,7 @@
-"""Runs the tests of mutants, each in a copy of the repository, and only the tests that run the changed statement."""
+"""Runs the tests of mutants, each in a copy of the repository.
+
+It runs only the tests that reach the changed statement.
+"""
 
 import ast
 import hashlib
@@ -72,7 +75,10 @@ class Copy:
 
 
 class Coverage:
-    """The tests of a module, the fastest first, and the lines that each of them runs. Kept until the module changes."""
+    """The tests of a module, the fastest first, and the lines that each of them runs.
+
+    They are kept until the module or its tests change.
+    """
 
     def __init__(self, module: str, copy: Copy) -> None:
         code = ROOT.joinpath(module).read_text()
@@ -93,13 +99,16 @@ class Coverage:
         self._tree = ast.parse(code)
 
     def tests_of(self, line: int) -> list[str]:
-        """Return the tests that run the statement of a line; of one that is run by the import, all."""
+        """Return the tests that run the statement of a line, or all tests if an import runs it."""
         header = _header(self._tree, line)
         return [test for test, lines in self._runs.items() if not header or lines.intersection(header)]
 
 
 def _header(tree: ast.Module, line: int) -> range:
-    """Return the lines of the statement of a line, without the statements in it; empty outside of functions."""
+    """Return the lines of the statement of a line, without the statements in it.
+
+    The range is empty outside of functions.
+    """
     found = range(0)
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for one in _statements(function.body):

@@ -1,6 +1,6 @@
 """A pytest plugin that records which lines of one module each test runs.
 
-The environment names the module (`TRACED`, its path in the repository) and the file that the record goes to (`LINES`).
+The environment names the module (`TRACED`, its path in the repository) and the file of the record (`LINES`).
 """
 
 import json

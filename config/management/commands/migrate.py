@@ -1,6 +1,7 @@
-"""Django's migrate, which waits 3 s at most for a lock and says who holds it: what queues behind it would wait too.
+"""Django's migrate command, with a limit of 3 s for each wait for a lock.
 
-Rule environment.migrate.
+Other sessions queue behind a migration that waits for a lock, so a long wait would stop the service. The
+error names the sessions that hold the lock. Rule environment.migrate.
 """
 
 import contextlib
@@ -19,9 +20,9 @@ from config.lib import locks
 from config.lib.database import limits
 
 LOCK_SECONDS = 3
-# In seconds. To build an index takes as long as it takes; a wait for a lock holds up all that comes after it.
+# In seconds. Building an index has no limit, but a wait for a lock also blocks the sessions behind it.
 LIMITS = {"lock_timeout": LOCK_SECONDS, "statement_timeout": 0, "idle_in_transaction_session_timeout": 0}
-LOOK_SECONDS = 0.5  # between two looks at who is in the way
+LOOK_SECONDS = 0.5  # between two queries for the sessions that hold the lock
 WAITED = """{what} waited {seconds} s for a lock that others hold, and {became}:
 {holders}
 {left} Run migrate again when they are through, or once you have ended them."""
@@ -30,7 +31,8 @@ BROKE_OFF = {
     "became": "broke off",
     "left": "What it had finished stays, and the next run goes on from there.",
 }
-# Whoever holds what this session waits for. A statement may hold what nobody may read: its first word says enough.
+# The sessions that hold what this session waits for. A statement can contain secret data, so only its first
+# word is read.
 HOLDERS = """
 SELECT pid, application_name, state, extract(epoch FROM clock_timestamp() - xact_start)::int,
     split_part(ltrim(query), ' ', 1)
@@ -39,30 +41,33 @@ FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
 
 
 class Command(migrate.Command):
-    """Brings the database up to date. It takes what Django's migrate takes."""
+    """The `migrate` command. It takes the same arguments as Django's."""
 
     _under_way: Migration | None = None
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        """Check and migrate as the owner, then let the service's role do what it must."""
+        """Migrate as the owner of the tables, then set the privileges and limits of the service's role."""
         connection = connections[options["database"]]
         with roles.as_owner(connection) as is_owner:
             done = super().execute(*args, **options)
             if is_owner:
                 with self._in_time(connection):
                     roles.grant(connection.alias)
-        if is_owner:  # in a transaction: the service's own connection may be a pooler's
+        if is_owner:  # in a transaction, because the service's connection can be a pooler's
             with transaction.atomic(connection.alias), self._in_time(connection):
                 limits.set_limits(using=connection.alias)
         return done
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate. Raises CommandError, naming the sessions in the way, when a lock is not free in three seconds."""
+        """Migrate.
+
+        Raises CommandError with the sessions that hold a lock, if the lock is not free within three seconds.
+        """
         with self._in_time(connections[options["database"]]):
             super().handle(*args, **options)
 
     def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
-        """Remember which migration is under way, from its start to its success."""
+        """Remember the current migration from its start until it succeeds."""
         if action in ("apply_start", "unapply_start"):
             self._under_way = migration
         elif migration is not None:
@@ -71,7 +76,7 @@ class Command(migrate.Command):
 
     @contextlib.contextmanager
     def _in_time(self, connection: Any) -> Iterator[None]:
-        """Give the block's statements the limits of a migration; what waited too long is said by CommandError."""
+        """Run the block with the limits of a migration. Raises CommandError if it waits too long."""
         with _patient(connection) as pid, _watched(connection, pid) as holders:
             try:
                 yield
@@ -89,7 +94,10 @@ class Command(migrate.Command):
 
 @contextlib.contextmanager
 def _patient(connection: Any) -> Iterator[int]:
-    """Give the session, or its transaction, the limits of a migration until the block ends; yield its process id."""
+    """Set the limits of a migration for the session, or its transaction, until the block ends.
+
+    Yields the process id of the session.
+    """
     is_session = not connection.in_atomic_block
     with connection.cursor() as cursor:
         for name, limit in LIMITS.items():
@@ -107,7 +115,10 @@ def _patient(connection: Any) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _watched(connection: Any, pid: int) -> Iterator[list[str]]:
-    """Look over a connection of its own at who is in the way of a session; yield their last list, kept up to date."""
+    """Watch which sessions block a session; yield the latest list of them.
+
+    A thread with a separate connection keeps the list up to date.
+    """
     holders: list[str] = []
     ended = threading.Event()
 
@@ -134,6 +145,6 @@ def _another(connection: Any) -> "psycopg.Connection[Any]":
 
 def _in_words(pid: int, name: str, state: str | None, seconds: int | None, word: str) -> str:
     who = f"{name or 'a session'} (pid {pid})"
-    if state is None:  # without pg_read_all_stats a role sees no more of another's
+    if state is None:  # a role without pg_read_all_stats cannot see the state of another role's session
         return f"{who}, of another role"
     return f"{who}, {state}, in a transaction for {seconds or 0} s, last: {word}"

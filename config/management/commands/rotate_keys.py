@@ -1,7 +1,8 @@
-"""`manage.py rotate_keys`: rewrites every value that needs a former key of FIELD_KEYS or LOOKUP_KEY_FALLBACKS.
+"""The command `manage.py rotate_keys`, which rewrites every value that needs a former key.
 
-It can run next to the service. It commits each batch and skips each value under the first keys, so the next run
-continues a run that was stopped. Rule secret.keys.
+A former key is a later key of FIELD_KEYS or a key of LOOKUP_KEY_FALLBACKS. The command can run next to the
+service. It commits each batch and skips each value under the first keys, so the next run continues a run that
+was stopped. Rule secret.keys.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +29,8 @@ SAID_EVERY = 100_000  # rows
 READ = "SELECT {key}, {old} FROM {table} WHERE {rows} AND {key} > %s ORDER BY {key} LIMIT {limit}"
 READ_FIRST = READ.replace("AND {key} > %s ", "")
 WRITE = "UPDATE {table} SET {column} = {new} WHERE {key} = %s AND {old} = %s"
-# The service's role may not change the digest of an opt-in. The owner of the tables keeps a function for it.
+# The service's role may not change the digest of an opt-in. The owner of the tables provides a function for
+# it.
 WRITE_OPT_IN = """
 SELECT FROM digest_opt_in_again(digest => left(%s, {letters}), opt_in => %s, former => left(%s, {letters})) AS is_done
 WHERE is_done
@@ -41,19 +43,22 @@ def _sealed_again(sealed: str) -> str:
 
 
 def _number_again(stored: str) -> str:
-    """Return what a FindableTextField stores of the same text under the first keys."""
+    """Return a value of a FindableTextField, rewritten for the first keys."""
     sealed = stored[DIGEST_LETTERS:]
     return crypto.FindableTextField.digest(crypto.decrypt(sealed)) + _sealed_again(sealed)
 
 
 def _opt_in_again(stored: str) -> str:
-    """Return the digest of an address under the first key, then its ciphertext unchanged."""
+    """Return the digest of an address under the first key, followed by its unchanged ciphertext."""
     sealed = stored[DIGEST_LETTERS:]
     return consent.digests(crypto.decrypt(sealed))[0] + sealed
 
 
 class Place(NamedTuple):
-    """A column that needs a key: the SQL that reads and writes it as text, its rows, and what renews a value."""
+    """A column that needs a key.
+
+    It holds the SQL that reads and writes the column as text, its rows, and the function that renews a value.
+    """
 
     model: type[Model]
     column: str
@@ -120,7 +125,7 @@ class Command(BaseCommand):
 
 
 def _places() -> Iterator[Place]:
-    """Yield all columns that need a key for longer than a session lives."""
+    """Yield all columns that need a key for longer than a session lasts."""
     for model in apps.get_models():
         for field in model._meta.local_fields:
             yield from _in_field(model, field)
@@ -152,7 +157,7 @@ def _in_field(model: type[Model], field: "Field[Any, Any]") -> Iterator[Place]:
 
 
 def _batches(place: Place) -> Iterator[tuple[int, list[Change]]]:
-    """Yield how many rows were read, and the changes to those that are not under the first keys."""
+    """For each batch, yield the number of rows read, and the changes to values that need a former key."""
     statement = place.statement(READ_FIRST)
     after: list[Any] = []
     while True:
@@ -175,7 +180,10 @@ def _renewed(place: Place, row: Any, old: str) -> str:
 
 
 def _write(place: Place, changes: list[Change], refused: list[str]) -> int:
-    """Write the values that have not changed since, and return their count. Add a sentence for each conflict."""
+    """Write the values that have not changed since, and return their count.
+
+    Add a sentence to `refused` for each conflict.
+    """
     try:
         return _write_all(place, changes)
     except IntegrityError:

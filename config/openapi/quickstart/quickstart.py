@@ -1,5 +1,5 @@
-"""A token, an order, its payment, the capture, the refund: python3 quickstart.py"""
-# It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
+"""Makes, pays, captures and refunds an order: python3 quickstart.py"""
+# It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
 
 import json
 import os
@@ -19,7 +19,7 @@ headers = {"Content-Type": "application/json"}
 
 
 def call(method: str, path: str, body: object = None, **more: str) -> Any:
-    """Return the answer's JSON; what is refused ends the program, with the reason."""
+    """Return the answer's JSON. If the call is refused, end the program with the reason."""
     content = None if body is None else json.dumps(body).encode()
     request = Request(base_url + path, content, headers | more, method=method)
     try:
@@ -29,12 +29,12 @@ def call(method: str, path: str, body: object = None, **more: str) -> Any:
         sys.exit(f"{refused.code} {refused.read().decode()}")
 
 
-# A token is good for an hour: keep it.
+# A token is valid for an hour: use it for all calls.
 client = {"client_id": client_id, "client_secret": client_secret}
 token = call("POST", "/oauth/token", {"grant_type": "client_credentials", **client})
 headers["Authorization"] = f"Bearer {token['access_token']}"
 
-# An order. Its key makes one order of a call that is repeated.
+# An order. The key prevents a second order if you repeat the call.
 order_id = f"A-{uuid4()}"
 price = {"quantity": 1, "unit_price": 2250, "currency": "GBP"}
 order = {
@@ -51,12 +51,12 @@ uuid = created["checkout_uuid"]
 checkout = f"/api/merchant/v1/checkouts/{uuid}"
 print(created["status"], created["checkout_url"])  # send your customer there
 
-# The customer pays. In the sandbox this call does it;
-# or open the address and pay by 4242 4242 4242 4242.
+# The customer pays. In the sandbox, this call pays for them.
+# Or open the address and pay with 4242 4242 4242 4242.
 paid = call("POST", f"/api/sandbox/v1/checkouts/{uuid}/pay", {})["data"]
 print(paid["status"], "until", paid["capture_before"])  # capture by then
 
-# Capture: after this answer the money has moved, and you fulfil the order.
+# Capture: after this answer the money has moved. Now fulfil the order.
 print(call("POST", f"{checkout}/capture", {})["data"]["status"])
 
 # Refund: accepted at once, settled a moment later.

@@ -1,4 +1,4 @@
-"""`manage.py check_card_page`: runs the daily check of the payment pages now (rule card_page.daily_check)."""
+"""`manage.py check_card_page`: run the daily check of the payment pages now (rule card_page.daily_check)."""
 
 import sys
 from typing import Any

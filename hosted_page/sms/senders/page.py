@@ -1,10 +1,10 @@
-"""The sender of local and sandbox."""
+"""The sender in `local` and `sandbox`."""
 
 
 class PageSender:
-    """Sends nothing: in local and sandbox the page itself shows the code."""
+    """Sender that sends no messages. In `local` and `sandbox`, the page shows the code."""
 
     shows_codes = True
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Do nothing: the page shows the code."""
+        """Return at once, because the page shows the code."""

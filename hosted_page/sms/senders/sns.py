@@ -1,7 +1,8 @@
-"""SMS messages by Amazon SNS, with boto3; region and credentials are found as boto3 finds them.
+"""SMS messages by Amazon SNS, with boto3. boto3 finds the region and the credentials in its usual way.
 
-SNS takes no idempotency key for a number, and tells nobody but its own log what became of a message. So a request is
-made once, without boto3's own repetitions, and is repeated only where SNS surely has not taken it. Rule sms.doubt.
+SNS accepts no idempotency key for a phone number, and reports deliveries only in its own log. The service
+therefore makes a request once, without boto3's retries. It repeats a request only if SNS certainly did not
+accept it. Rule sms.doubt.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ TOO_MANY = 429
 THROTTLED = {"Throttled", "Throttling", "ThrottlingException", "RequestLimitExceeded", "KMSThrottling"}
 REASONS = {
     "OptedOut": "opted_out",
-    "InvalidParameter": "invalid_number",  # or an unknown sender: SNS tells them apart in words alone
+    "InvalidParameter": "invalid_number",  # or an unknown sender: only the words of SNS differ
     "InvalidParameterValue": "invalid_number",
     "ParameterValueInvalid": "invalid_number",
     "AuthorizationError": "not_allowed",
@@ -40,7 +41,7 @@ UNSIGNED = (
 
 
 class SnsSender:
-    """Sends by Amazon SNS, as transactional messages."""
+    """Sender that sends transactional messages by Amazon SNS."""
 
     shows_codes = False
 
@@ -59,11 +60,11 @@ class SnsSender:
         self.client = session.client("sns", config=once)
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send an SMS message. SNS has no use for `key`."""
+        """Send an SMS message. `key` is not used."""
         try:
             self.client.publish(PhoneNumber=phone, Message=text, MessageAttributes=_attributes(phone))
         except Exception as error:
-            raise outcome(error) from None  # the words of SNS repeat the number
+            raise outcome(error) from None  # an error text of SNS contains the number
 
 
 def _refuse(reason: str) -> None:
@@ -80,7 +81,7 @@ def _attributes(phone: str) -> dict[str, Any]:
 
 
 def outcome(error: Exception) -> NotSent:
-    """Return what an error of boto3 means for the message."""
+    """Return the outcome of the message for an error of boto3."""
     match error:
         case exceptions.ClientError(response=answer):
             return _answered(answer)

@@ -1,7 +1,7 @@
-"""SMS messages by Twilio, with its own library.
+"""SMS messages by Twilio, with Twilio's library.
 
-Twilio's API knows no idempotency key: a request that is repeated is a second message. So a request is made once, and
-is repeated only where Twilio surely has not taken it. Rule sms.doubt.
+Twilio's API has no idempotency key: a repeated request sends a second message. The service therefore makes a
+request once, and repeats it only if Twilio certainly did not accept it. Rule sms.doubt.
 """
 
 import logging
@@ -17,10 +17,10 @@ from twilio.rest import Client
 from hosted_page.sms import countries, senders
 from hosted_page.sms.senders import InDoubt, NotSent, NotTaken, Refused
 
-QUEUED_SECONDS = 600  # for which a message may wait at Twilio: a code lives no longer
+QUEUED_SECONDS = 600  # for which a message can wait at Twilio: the lifetime of a code
 TOO_MANY = 429
-TOO_MANY_CODES = {20429, 21611}  # of requests, and of messages that wait for one number
-REASONS = {  # Twilio makes finer codes of these from time to time: one that is not here is shown as it is
+TOO_MANY_CODES = {20429, 21611}  # too many requests, too many messages waiting for one number
+REASONS = {  # Twilio sometimes adds finer codes; an unknown code is shown unchanged
     20003: "wrong_credentials",
     21211: "invalid_number",
     21212: "unknown_sender",
@@ -33,21 +33,22 @@ REASONS = {  # Twilio makes finer codes of these from time to time: one that is 
     21617: "too_long",
     30007: "filtered_by_carrier",
 }
-_silent = logging.Logger("twilio", level=logging.CRITICAL + 1)  # the library logs numbers and words
+_silent = logging.Logger("twilio", level=logging.CRITICAL + 1)  # the library would log numbers and texts
 
 
 class TwilioSender:
-    """Sends by Twilio, which calls back with what became of each message (rule sms.receipt)."""
+    """Sender that sends messages by Twilio, which reports each delivery in a callback (rule sms.receipt)."""
 
     shows_codes = False
 
     def __init__(self) -> None:
-        # A connection is made for each message: a kept one may be dead, which leaves the outcome unknown.
+        # A new connection for each message: a kept connection can be dead, and the outcome would then be
+        # unknown.
         http = TwilioHttpClient(pool_connections=False, timeout=senders.SECONDS, logger=_silent)
         self.client = Client(settings.TWILIO_ACCOUNT_SID, settings.TWILIO_AUTH_TOKEN, http_client=http)
 
     def send(self, phone: str, text: str, *, key: str) -> None:
-        """Send an SMS message; `key` is its id, which names it in Twilio's callback."""
+        """Send an SMS message. `key` is its id, which identifies it in Twilio's callback."""
         try:
             self.client.messages.create(
                 to=phone,
@@ -57,7 +58,7 @@ class TwilioSender:
                 **_sender(phone),
             )
         except Exception as error:
-            raise outcome(error) from None  # Twilio's words repeat the number
+            raise outcome(error) from None  # Twilio's error text contains the number
 
 
 def _sender(phone: str) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def _sender(phone: str) -> dict[str, Any]:
 
 
 def outcome(error: Exception) -> NotSent:
-    """Return what an error of the library means for the message."""
+    """Return the outcome of the message for an error of the library."""
     match error:
         case TwilioRestException(status=status, code=code) | TwilioServiceException(status=status, code=code):
             return _answered(status, code)
@@ -86,7 +87,7 @@ def _answered(status: int, code: int | None) -> NotSent:
 
 
 def reason(code: object) -> str:
-    """Return the reason that a code of Twilio stands for, "" for none."""
+    """Return the reason for an error code of Twilio, "" if there is no code."""
     digits = str(code or "")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 8):
         return "other" if digits else ""
@@ -94,6 +95,6 @@ def reason(code: object) -> str:
 
 
 def _never_connected(error: requests.ConnectionError) -> bool:
-    """Return whether the connection was refused, or its name not found, before anything was sent."""
+    """Return whether the connection failed before any data was sent: refused, or its name not found."""
     cause = error.args[0] if error.args else None
     return type(getattr(cause, "reason", None)).__name__ in ("NewConnectionError", "NameResolutionError")

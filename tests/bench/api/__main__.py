@@ -1,7 +1,8 @@
-"""python -m tests.bench.api [section] …: all sections when none is named.
+"""python -m tests.bench.api [section] …: runs all sections if none is named.
 
-SCALE=0.05 tries it small: fewer rounds, holds and rows, and figures that say little. Exits 1 if a budget is missed.
-SIZE=3000000 fills the database of `size` and `portal` so far, and FOLDER=/var/tmp/bench keeps it for the next run.
+SCALE=0.05 makes a small trial run: fewer rounds, holds and rows, and figures that mean little. Exits with 1
+if a budget is missed. SIZE=3000000 is the number of checkouts in the database of `size` and `portal`, and
+FOLDER=/var/tmp/bench keeps it for the next run.
 """
 
 import argparse
@@ -32,21 +33,19 @@ SECTIONS = (
     "size",
     "portal",
 )
-SHELLS = {"PATH", "HOME", "TMPDIR", "LANG"}  # nothing else that is set may bend the figures
+SHELLS = {"PATH", "HOME", "TMPDIR", "LANG"}  # no other variable may change the figures
 FREE_OF_LIMITS = dict.fromkeys(("LIMIT_READS", "LIMIT_CREATES", "LIMIT_VERBS"), "1000000/second")
 
 
 def main() -> int:
-    """Run the sections on engines of their own, in this process, and return the exit code."""
+    """Run the sections in this process, on separate engines, and return the exit code."""
     parser = argparse.ArgumentParser(prog="tests.bench.api", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}")
     asked = parser.parse_args().sections or list(SECTIONS)
     if unknown := set(asked) - set(SECTIONS):
         parser.error(f"unknown section {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
     scale = float(os.environ.get("SCALE", "1"))
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(1)
-    )  # so that the folder and the engines go in good order
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the folder and the engines are cleaned up
     with _folder() as folder, _running(folder):
         import django
 
@@ -59,7 +58,7 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """Yield the folder that is to be kept, or one that goes with the run."""
+    """Yield the folder to keep, or a temporary one."""
     if kept := os.environ.get("FOLDER"):
         yield Path(kept)
     else:
@@ -69,15 +68,16 @@ def _folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _running(folder: Path) -> Iterator[None]:
-    """Run engines that write as durably as production's, and set this process's environment for them."""
+    """Run engines that write as durably as in production, and set this process's environment for them."""
     kept = {name: text for name, text in os.environ.items() if name in SHELLS}
     variables = environment.of_run(kept | FREE_OF_LIMITS, folder)
     with engines.running(folder) as own, psycopg.connect(own.database_url, autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET track_commit_timestamp = on")  # the void lag is read from it
+        connection.execute("ALTER SYSTEM SET track_commit_timestamp = on")  # for the void lag
         connection.execute(
             "ALTER SYSTEM SET shared_preload_libraries = pg_stat_statements"
-        )  # an order's costs
-        connection.execute("ALTER SYSTEM SET max_wal_size = '4GB'")  # fewer checkpoints while it is filled
+        )  # for an order's costs
+        # Fewer checkpoints while the database is filled.
+        connection.execute("ALTER SYSTEM SET max_wal_size = '4GB'")
     with engines.running(folder) as own:
         os.environ.update(variables, DATABASE_URL=own.database_url, REDIS_URL=own.redis_url)
         os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"

@@ -1,4 +1,4 @@
-"""The whole application in this process, called as a web server calls it; its databases and its callers."""
+"""The whole application in this process, called as by a web server; its databases and its callers."""
 
 import io
 import json
@@ -42,14 +42,14 @@ _ENVIRON = {
 
 
 class Meter:
-    """The CPU seconds of this process while it was the application, and not a caller's browser or backend."""
+    """The CPU seconds of the application in this process, without those of a caller's browser or backend."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Count what is used within."""
+        """Count the CPU seconds of the block."""
         started = time.process_time()
         yield
         self.seconds += time.process_time() - started
@@ -65,7 +65,7 @@ class Answer(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A request, and the status that it must have."""
+    """A request, and its expected status."""
 
     method: str
     path: str
@@ -76,7 +76,7 @@ class Call(NamedTuple):
     content_type: str = "application/json"
 
     def made(self, handler: Application = application) -> Answer:
-        """Make it. Raises RuntimeError for another status: what is refused costs something else."""
+        """Make the call. Raises RuntimeError for another status, because a refused call has other costs."""
         path, _, query = self.path.partition("?")
         environ = {
             **_ENVIRON,
@@ -124,7 +124,7 @@ class Backend:
 
     @classmethod
     def of_oldest_merchant(cls) -> "Backend":
-        """With a new key of its own."""
+        """Return the backend of the oldest merchant, with a new key."""
         merchant = Merchant.objects.order_by("created_at")[0]
         client, secret = keys.create_client(merchant, "Bench")
         return cls._with(merchant, client.client_id, secret)
@@ -146,18 +146,18 @@ class Backend:
         return Call("POST", f"{API}/{path}", status, json.dumps(body).encode(), self.token)
 
     def create(self) -> Call:
-        """An order of five lines."""
+        """Return a call that creates an order of five lines."""
         return self.post("checkouts", order(), status=201)
 
 
 def order() -> dict[str, Any]:
-    """A creation request of five lines, £450.00."""
+    """Return the request that creates an order of five lines, £450.00."""
     lines = [factories.item(item_ref=f"ticket-{n}", custom_data={"event_id": "E-71"}) for n in range(5)]
     return factories.order(items=lines, total_amount=5 * 9000)
 
 
 def use(name: str) -> None:
-    """Let this process work on the database of that name from now on; it is made when missing."""
+    """Let this process use the database of that name from now on. Creates the database if it is missing."""
     wrapper: Any = connections["default"]
     is_new = name not in _made
     if is_new:
@@ -178,13 +178,13 @@ _made: list[str] = []
 
 
 def log_to(path: Path) -> None:
-    """Let every log line be written as in production, but not among the bench's own."""
+    """Write every log line as in production, but to a file, so that the bench's output stays readable."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler):
             handler.setStream(path.open("a"))
 
 
 def warm(calls: Sequence[Call]) -> None:
-    """Make calls that nobody measures."""
+    """Make calls that are not measured."""
     for call in calls:
         call.made()

@@ -1,4 +1,4 @@
-"""A buyer's browser at the hosted page, in this process: cookies, forms with their hidden token, redirects."""
+"""A buyer's browser on the hosted page, in this process: cookies, forms with hidden tokens, redirects."""
 
 import re
 from http.cookies import SimpleCookie
@@ -13,7 +13,7 @@ _CODE = re.compile(rb"<code>(\d{6})</code>")
 
 
 class Buyer:
-    """One who pays a whole order with one card. Each step is one request."""
+    """A buyer who pays a whole order with one card. Each step is one request."""
 
     def __init__(self, checkout_uuid: str | UUID, phone: str) -> None:
         self._id, self._phone = str(checkout_uuid), phone
@@ -22,7 +22,7 @@ class Buyer:
         self._next = self._bank = self._code = ""
 
     def page(self) -> None:
-        """Look at the order as it is: the first step, the code's, the held or the confirmed page."""
+        """Open the order's current page: the first step, the code's, the held or the confirmed page."""
         answer = self._get(f"/pay?id={self._id}")
         if found := _CODE.search(answer.body):
             self._code = found[1].decode()
@@ -40,7 +40,7 @@ class Buyer:
         self._post("split", split="all")
 
     def card(self) -> None:
-        """Be led to the bank's page."""
+        """Get the redirect to the bank's page."""
         self._get(f"/pay/card?id={self._id}", status=302)
 
     def bank_page(self) -> None:
@@ -52,7 +52,7 @@ class Buyer:
         self._send(self._bank, fields)
 
     def paid(self) -> None:
-        """Come back with the card's token: the order is authorized."""
+        """Return with the card's token, which authorizes the order."""
         self._get(self._next, status=303)
 
     def _get(self, path: str, status: int = 200) -> Answer:

@@ -1,9 +1,9 @@
-"""What orders would need at 10, 100 and 1,000 a second: a simulation from what an order is measured to cost here.
+"""A simulation of what 10, 100 and 1,000 orders a second need, from the costs of an order on this machine.
 
-Each request takes turns at a core of the web processes (or of the workers) and at one of PostgreSQL's, for times that
-scatter as much as they may (exponentially) around what `order` has measured; banks answer with a median of 0.8 s and
-a p99 of 3 s, and people think for three seconds a page. It knows queues, and neither a disk that is too slow nor locks
-inside PostgreSQL: what it says of many cores is what they could do at best.
+Each request alternates between a core of the web processes (or of the workers) and one of PostgreSQL's. The
+times vary at random (exponentially) around the times that `order` has measured. Banks answer with a median of
+0.8 s and a p99 of 3 s, and people think for three seconds on each page. The simulation has queues, but no
+slow disk and no locks inside PostgreSQL. The figures for many cores are therefore the best case.
 """
 
 import heapq
@@ -18,17 +18,17 @@ from tests.bench.api import order, report
 
 RATES = (10, 100, 1000)
 POSTGRES_CORES = (16, 64)
-BUSY = 0.6  # how much of the time cores are busy, as they are bought
-LIMIT = 0.7  # and as much as they may be before queues grow
+BUSY = 0.6  # the share of time for which bought cores are busy
+LIMIT = 0.7  # the most that they can be busy before queues grow
 THINKING, BANK_MEDIAN, BANK_SIGMA = 3.0, 0.8, math.log(3 / 0.8) / 2.326
 ASKS_BANK = ("paid", "capture")
-PATIENCE = 1.5  # slots for peaks, by the formula of docs/operate.md
-WARM_UP, MEASURED = 60.0, 20.0  # seconds, the first ones until as many orders end as begin
+PATIENCE = 1.5  # more slots for peaks, by the formula of docs/operate.md
+WARM_UP, MEASURED = 60.0, 20.0  # seconds; after the warm-up, as many orders end as begin
 SEED = 1
 
 
 class Request(NamedTuple):
-    """A step of an order: the place whose core it takes, and the seconds that it takes there and in PostgreSQL."""
+    """A step of an order: the place whose core it takes, and its seconds there and in PostgreSQL."""
 
     name: str
     place: str
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What came of a run: seconds of pages and of the API at p95, and how busy PostgreSQL was."""
+    """The results of a run: seconds of pages and of the API at p95, and how busy PostgreSQL was."""
 
     page: float
     api: float
@@ -45,7 +45,7 @@ class Figures(NamedTuple):
 
 
 class _Cores:
-    """Cores of one kind, and who waits for one, first come, first served."""
+    """Cores of one kind, and the requests that wait for one, first come, first served."""
 
     def __init__(self, count: int) -> None:
         self.count, self.free, self.used = count, count, 0.0
@@ -53,7 +53,7 @@ class _Cores:
 
 
 class Simulation:
-    """Orders that arrive at random, for so long, at so many cores by place."""
+    """Orders that arrive at random at a given rate, with a number of cores for each place."""
 
     def __init__(self, requests: Sequence[Request], cores: dict[str, int], rate: float) -> None:
         self._requests, self._rate = requests, rate
@@ -132,7 +132,7 @@ def _p95(taken: Sequence[float]) -> float:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print what each rate needs, and what one PostgreSQL of 16 and of 64 cores carries."""
+    """Print what each rate needs, and what one PostgreSQL with 16 or with 64 cores can carry."""
     costs = order.measured(folder, "capacity", scale)
     requests = [
         Request(
@@ -142,7 +142,7 @@ def run(folder: Path, scale: float) -> None:
             cost.postgres_ms / 1000,
         )
         for cost in costs
-        if not cost.step.name.startswith("bank:")  # the bank's own pages are on the bank's cores
+        if not cost.step.name.startswith("bank:")  # the bank's own pages run on the bank's cores
     ]
     by_order = {place: sum(r.app for r in requests if r.place == place) for place in ("web", "worker")}
     by_order["postgres"] = sum(request.postgres for request in requests)

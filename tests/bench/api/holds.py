@@ -1,4 +1,4 @@
-"""Open holds in bulk, with everything that belongs to them here and in the bank's books, so that voiding succeeds."""
+"""Open holds in bulk, with all their rows here and in the bank's books, so that voiding succeeds."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -17,7 +17,7 @@ from webhooks.models import Event, EventType
 FAR = timedelta(hours=1)
 AMOUNT = 9000
 CHUNK = 2000
-ORDER = "A-20417"  # the merchant's own id of each of them
+ORDER = "A-20417"  # the merchant's id of each order
 
 _HOLD = """
 UPDATE checkout_checkout c
@@ -35,7 +35,7 @@ FROM (VALUES (%s::timestamptz, %s::float, %s::int)) AS given (start, within, cou
     ) n
 WHERE c.id = n.id
 """
-# What is still held has waited until now, at least.
+# An order that is still held has waited at least until now.
 LAGS = """
 SELECT percentile_cont(ARRAY[0.5, 0.99, 1]) WITHIN GROUP (ORDER BY lag), count(*) FILTER (WHERE is_voided)
 FROM (
@@ -59,7 +59,7 @@ def make(merchant: Merchant, count: int) -> None:
 
 
 def spread(merchant: Merchant, count: int, *, start: datetime, within: float) -> None:
-    """Let the holds end one after the other, from `start` on, within so many seconds."""
+    """Spread the ends of the holds evenly over `within` seconds from `start` on."""
     with connection.cursor() as cursor:
         cursor.execute(SPREAD, [start, within, count, merchant.pk, ORDER])
 

@@ -1,9 +1,9 @@
-"""How late the void of a hold is: 10,000 holds that end within twenty seconds, a worker and a beat as in `make run`.
+"""How late holds are voided, with a worker and a beat as in `make run`.
 
-A checkout's `voided_at`, and the time of its line of history, say when it ended by right: the deadline itself. When
-it really happened is the commit of the transaction that wrote that line, by the database's clock:
-pg_xact_commit_timestamp of its xmin, which the bench's PostgreSQL keeps. The merchant has no webhook subscription
-here, so nothing else is sent.
+10,000 holds end within twenty seconds. A checkout's `voided_at`, and the time of its line of history, are the
+deadline itself. The real time of the void is the commit of the transaction that wrote that line, by the
+database's clock: pg_xact_commit_timestamp of its xmin, which the bench's PostgreSQL keeps. The merchant has
+no webhook subscription here, so no webhooks are sent.
 """
 
 import os
@@ -30,7 +30,7 @@ AHEAD = 5.0  # seconds from the spreading to the first end
 PATIENCE = 240.0  # seconds after the last end until the rest is given up
 PARTS = ("worker", "beat")
 P99, LONGEST = 0.25, 0.5  # seconds
-LOOK = 2.0  # seconds from one look to the next
+LOOK = 2.0  # seconds between two checks
 
 
 def run(folder: Path, scale: float) -> None:
@@ -60,18 +60,18 @@ def _deployment(folder: Path) -> Deployment:
 
 
 def _start(deployment: Deployment, folder: Path) -> None:
-    """Return when the worker is ready; what the bench has asked of one before is forgotten."""
+    """Return when the worker is ready. Tasks of earlier sections are deleted first."""
     with redis.Redis.from_url(settings.REDIS_URL) as broker:
         broker.flushall()
     for part in PARTS:
         deployment.start(part)
     log = folder / "worker.log"
     polling.until(lambda: b" ready." in log.read_bytes(), within=60, what="the worker")
-    time.sleep(2)  # its pumps have begun
+    time.sleep(2)  # by then, its pumps have begun
 
 
 def _let_end(merchant: Merchant, count: int) -> None:
-    """Spread the ends, and wait until none is held any more, or for as long as is sensible."""
+    """Spread the ends, and wait until no order is held any more, or until PATIENCE is over."""
     first = clock.now() + timedelta(seconds=AHEAD)
     holds.spread(merchant, count, start=first, within=WITHIN)
     if clock.now() >= first:

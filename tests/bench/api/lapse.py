@@ -1,8 +1,9 @@
-"""How late holds end in the middle of a sale: 2,000 end within twenty seconds while 200 buyers a minute buy.
+"""How late holds are voided during a sale.
 
-The stage is the one of `sale`, and the holds are of its merchant, who is told of each void. How late one is, is counted
-as in `lag`: from its deadline to the commit that voids it. The bank releases the cards after that, as its pace and the
-workers' slots allow; how long that takes is said and has no budget.
+2,000 holds end within twenty seconds while 200 buyers a minute buy. The stage is that of `sale`, and the
+holds belong to its merchant, who is notified of each void. The lag is counted as in `lag`: from the deadline
+to the commit that voids the hold. The bank releases the cards after that, as fast as its pace and the
+workers' slots allow. The time of the releases is printed and has no budget.
 """
 
 import time
@@ -15,12 +16,12 @@ from tests.bench.sale.holding import Holding, Lags
 HOLDS, ENDING = 2_000, 20.0  # seconds in which they end
 BUYERS, WITHIN = 200, 60.0  # a third of the sale's rate
 P99 = 0.5  # seconds
-PATIENCE = 600.0  # seconds until the bank's releases are given up
-LOOK = 2.0  # seconds from one look to the next
+PATIENCE = 600.0  # seconds after which waiting for the bank's releases ends
+LOOK = 2.0  # seconds between two checks
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print how late the holds were voided, and what the buyers saw meanwhile."""
+    """Print how late the holds were voided, and what the buyers saw during that time."""
     place = folder / "lapse"
     place.mkdir()
     count, within = max(20, round(BUYERS * scale)), WITHIN * scale

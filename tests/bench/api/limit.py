@@ -1,7 +1,8 @@
-"""What PostgreSQL alone could do: the statements of a read and of a create, replayed by pgbench.
+"""The limit of PostgreSQL without the application: pgbench replays the statements of a read and of a create.
 
-A create is recorded twice. The ids that differ were made for it, so the script makes them anew in each transaction:
-their first half stays (the time of a UUIDv7), the second is a number that no client uses twice.
+A create is recorded twice. Ids that differ between the recordings were made for the create, so the script
+makes new ones in each transaction. Their first half (the time of a UUIDv7) stays. The second half is a number
+that no client uses twice.
 """
 
 import importlib.util
@@ -22,7 +23,7 @@ SECONDS = 8
 CLIENTS = (1, 4)
 _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}(?![0-9a-f])")
 _RATE = re.compile(r"^tps = ([\d.]+)", re.MULTILINE)
-# Twelve decimal digits, which are hexadecimal ones too: the end of an id.
+# The end of an id: twelve decimal digits, which are also hexadecimal ones.
 _NUMBERS = r"""\set sequence :sequence + 1
 """
 _NUMBER = r"""\set {name} 100000000000 + :client_id * 10000000000 + :sequence * 32 + {position}
@@ -30,11 +31,11 @@ _NUMBER = r"""\set {name} 100000000000 + :client_id * 10000000000 + :sequence * 
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print transactions a second, beside what one thread of the application makes of the same statements."""
+    """Print transactions a second, next to those of one application thread with the same statements."""
     app.log_to(folder / "limit.log")
     app.use("limit")
     backend = Backend.of_new_merchant("Limit")
-    created = [_recorded(backend.create()) for _ in range(3)][1:]  # the first warms up
+    created = [_recorded(backend.create()) for _ in range(3)][1:]  # the first one is a warm-up
     checkout_uuid = re.findall(r'"checkout_uuid":"([^"]+)"', backend.create().made().body.decode())[0]
     read = backend.get(f"checkouts/{checkout_uuid}")
     read.made()
@@ -63,7 +64,7 @@ def _recorded(call: Call) -> Sequence[Statement]:
 
 
 def _script(recordings: Sequence[Sequence[Statement]]) -> str:
-    """Return the first recording as a pgbench script; ids that the last one has not are made anew."""
+    """Return the first recording as a pgbench script. Ids that the last recording lacks are made new."""
     first, last = ([_rendered(statement) for statement in sent] for sent in (recordings[0], recordings[-1]))
     known = {_plain(found) for text in last for found in _ID.findall(text)}
     fresh = dict.fromkeys(_plain(found) for text in first for found in _ID.findall(text))
@@ -115,7 +116,7 @@ def _pgbench(script: Path, clients: int, seconds: int, first: int) -> float:
 
 
 def _application(call: Call, seconds: int) -> float:
-    """Return the requests a second of one thread, the clock on the wall."""
+    """Return the requests a second of one thread, by the wall clock."""
     made, started = 0, time.monotonic()
     while time.monotonic() - started < seconds:
         call.made()

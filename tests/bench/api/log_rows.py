@@ -1,4 +1,4 @@
-"""A delivery log to list: events that were delivered, one attempt each."""
+"""A delivery log to list: delivered events with one attempt each."""
 
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ PAYLOAD = {
 
 
 def write(merchant: Merchant, *, events: int, now: datetime) -> None:
-    """Subscribe the merchant to everything and log the deliveries."""
+    """Subscribe the merchant to all events, and write the log of their deliveries."""
     Subscription.objects.create(merchant=merchant, url="https://shop.example/hook", event_types=["*"])
     for _ in range(events):
         outbox.emit(merchant, EventType.VOIDED, PAYLOAD, at=now)

@@ -1,6 +1,7 @@
-"""The median of an API read while 16 people log in: with the limit on parallel hashes, and with Django's hasher.
+"""The median of an API read while 16 people log in.
 
-Measured in this process by the wall clock. A read without logins is the reference of the same run.
+It is measured with the limit on parallel hashes, and with Django's hasher, in this process and by the wall
+clock. The reference is a read without logins in the same run.
 """
 
 import re
@@ -23,14 +24,14 @@ from tests.bench.api.app import Backend, Call
 PEOPLE = 16
 PASSWORD = "a bill on the table"
 SECONDS = 10.0
-BUDGET = 5.0  # of the reference: one hash takes one of two cores, and login pages run in the same process
+BUDGET = 5.0  # times the reference: one hash takes one of two cores, and login pages run in the same process
 PAUSE = 0.01  # seconds between two reads
 FORM = "application/x-www-form-urlencoded"
 DJANGOS_OWN = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the medians of a read, and the number of logins during each."""
+    """Print the medians of a read, and the number of logins during each measurement."""
     app.log_to(folder / "logins.log")
     app.use("logins")
     backend = Backend.of_new_merchant("Logins")
@@ -66,7 +67,7 @@ def _email(number: int) -> str:
 
 
 def _median(read: Call, seconds: float) -> float:
-    """Return the median of the seconds that a read takes."""
+    """Return the median time of a read, in seconds."""
     took, until = list[float](), time.monotonic() + seconds
     while time.monotonic() < until:
         started = time.perf_counter()
@@ -78,7 +79,7 @@ def _median(read: Call, seconds: float) -> float:
 
 @contextmanager
 def _logging_in() -> Iterator[list[int]]:
-    """Let each person log in again and again during the block; yield a list of the logins."""
+    """Let each person log in repeatedly during the block; yield a list of the logins."""
     done, stop = list[int](), threading.Event()
     threads = [threading.Thread(target=_log_in, args=(number, done, stop)) for number in range(PEOPLE)]
     for thread in threads:
@@ -108,7 +109,7 @@ def _log_in(number: int, done: list[int], stop: threading.Event) -> None:
 
 
 def _login(number: int) -> Call:
-    """Return the login of a person who has opened the page."""
+    """Return the call that logs in a person who has opened the page."""
     page = Call("GET", "/accounts/login/", content_type=FORM).made()
     cookie = next(text.split(";")[0] for name, text in page.headers if name == "Set-Cookie")
     token = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.body.decode())[0]

@@ -1,13 +1,15 @@
-"""What an order costs, from its creation to the page that confirms it: commits, WAL and CPU, statement by statement.
+"""The costs of an order, from its creation to the confirmed page: commits, WAL and CPU, by statement.
 
-All buyers take each step together, so that what PostgreSQL keeps of its statements and of its log in the meantime is
-that step's. The bank and the pumps run in this process too, on one thread, and their CPU counts; so do the buyer's
-browser and the merchant's backend, and theirs doesn't. The delivery of `checkout.authorized` is claimed and recorded,
-but not posted: that goes to a computer of the merchant's.
+All buyers take each step together. The statistics that PostgreSQL keeps of its statements and of its log
+therefore belong to that step. The bank and the pumps run in this process too, on one thread, and their CPU
+counts. The buyer's browser and the merchant's backend also run here, and their CPU does not count. The
+delivery of `checkout.authorized` is claimed and recorded, but not posted, because the merchant's machine
+would receive it.
 
-Cores that others share change their pace within a second, by a third: a step is taken by three rounds of buyers, and
-what is told of its CPU is the round in the middle. Beside the application's stands what the bare view takes just before
-and after. What is counted is the mean of all rounds: an index's pages fill and divide once in three hundred orders.
+On shared cores, the pace changes within a second, by a third. Three rounds of buyers therefore take each
+step, and its CPU is that of the middle round. The CPU of the bare view just before and after the step is
+printed next to it. Counted figures are the mean of all rounds, because an index's pages fill and split once
+in three hundred orders.
 """
 
 import os
@@ -29,10 +31,10 @@ from tests.bench.api.reference import BareHandler
 from tests.bench.api.statements import SAVEPOINTS
 from webhooks import delivery
 
-BUYERS = 100  # of a round
-WARM_UP, ROUNDS = 40, (41, 42, 43)  # areas of their numbers
+BUYERS = 100  # in a round
+WARM_UP, ROUNDS = 40, (41, 42, 43)  # the area codes of the buyers' numbers
 REFERENCES = 50  # calls of the bare view before a step, and after it
-DETAILS = 6  # statements of a step that are shown, the dearest first
+DETAILS = 6  # statements of a step that are printed, the most expensive first
 COMMITS, WAL_KILOBYTES, POSTGRES_MS, APPLICATION_MS = 18, 18.0, 28.0, 45.0
 CPU_MS = {"api": 13.0, "page": 28.0, "pump": 4.0}
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -45,7 +47,7 @@ _LOG = """
 SELECT coalesce(sum(record_size), 0)::float, coalesce(sum(count) FILTER (WHERE kind = 'Transaction/COMMIT'), 0)::int
 FROM (SELECT "resource_manager/record_type" AS kind, count, record_size FROM pg_get_wal_stats(%s, %s, true)) records
 """
-# A record that touches several pages is counted where it touched the first; images of whole pages are left out.
+# A record that touches several pages counts for the first of them. Images of whole pages are left out.
 _RELATIONS = """
 WITH blocks AS MATERIALIZED (SELECT * FROM pg_get_wal_block_info(%s, %s, false)),
     images AS (SELECT start_lsn, coalesce(sum(block_fpi_length), 0) AS size FROM blocks GROUP BY start_lsn)
@@ -56,9 +58,9 @@ WHERE b.block_id = 0 GROUP BY 1 ORDER BY 2 DESC
 
 
 class Step(NamedTuple):
-    """A step of all buyers: whose CPU it is (api, page or pump), and what each of them does.
+    """A step of all buyers: whose CPU it uses (api, page or pump), and what each buyer does.
 
-    Its budget is of what is counted and stays the same from run to run: statements, and bytes of WAL.
+    Its budget is for the counted figures, which are the same in each run: statements, and bytes of WAL.
     """
 
     name: str
@@ -69,7 +71,7 @@ class Step(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a step took, each figure by order."""
+    """The costs of a step, per order."""
 
     step: Step
     commits: float
@@ -133,7 +135,7 @@ class Orders:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print what each step costs by order, the dearest statements beside it, and the sums against their budgets."""
+    """Print each step's costs per order, its most expensive statements, and the sums with their budgets."""
     found = _measure(folder, "order", max(10, round(BUYERS * scale)))
     _print(found.costs)
     report.line("")
@@ -141,13 +143,13 @@ def run(folder: Path, scale: float) -> None:
 
 
 def measured(folder: Path, database: str, scale: float) -> Sequence[Cost]:
-    """Return what each step of an order costs, by orders in a database of that name, which is made."""
+    """Return each step's costs per order, in a new database of that name."""
     return _measure(folder, database, max(10, round(BUYERS * scale))).costs
 
 
 class _Found(NamedTuple):
     costs: Sequence[Cost]
-    relations: Sequence[Sequence[str]]  # the table's or index's name, WAL bytes and records by order
+    relations: Sequence[Sequence[str]]  # the table's or index's name, and per order: WAL bytes and records
 
 
 def _measure(folder: Path, database: str, count: int) -> _Found:
@@ -161,7 +163,7 @@ def _measure(folder: Path, database: str, count: int) -> _Found:
         for step in Orders(backend, area=WARM_UP).steps():
             for number in range(count):
                 step.act(number)
-        own.execute("ALTER SYSTEM SET autovacuum = off")  # what it writes is no order's
+        own.execute("ALTER SYSTEM SET autovacuum = off")  # autovacuum's writes belong to no order
         own.execute("SELECT pg_reload_conf()")
         own.execute("CHECKPOINT")
         began = _place(own)
@@ -178,7 +180,7 @@ def _measure(folder: Path, database: str, count: int) -> _Found:
 
 
 def _of_rounds(costs: Sequence[Cost]) -> Cost:
-    """Return the round in the middle by its CPU, with the mean of what is counted."""
+    """Return the middle round by its CPU, with the mean of the counted figures."""
     commits, wal = (
         sum(each) / len(costs) for each in zip(*((cost.commits, cost.wal) for cost in costs), strict=True)
     )
@@ -186,7 +188,7 @@ def _of_rounds(costs: Sequence[Cost]) -> Cost:
 
 
 class _Bare:
-    """The bare view, and how long it takes now."""
+    """The bare view, and its current time."""
 
     def __init__(self, backend: Backend) -> None:
         self._handler, self._call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
@@ -224,7 +226,7 @@ def _cost(own: psycopg.Connection[Any], step: Step, count: int, bare: _Bare) -> 
 
 
 def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[float, int]:
-    """Return the bytes of the records between two places of the log, and how many of them are commits."""
+    """Return the bytes of the records between two places in the log, and the number of commits among them."""
     if began == ended:
         return 0.0, 0
     size, commits = own.execute(_LOG, [began, ended]).fetchone() or (0.0, 0)
@@ -232,14 +234,15 @@ def _log_between(own: psycopg.Connection[Any], began: str, ended: str) -> tuple[
 
 
 def _place(own: psycopg.Connection[Any]) -> str:
-    """Return where the log ends, with all that was written on disk: a place amid a record can't be read from."""
-    own.execute("SELECT pg_logical_emit_message(false, '', '', true)")  # flushes, and is in no transaction
+    """Return the end of the log after a flush. A place inside a record cannot be read from."""
+    # Flushes, and belongs to no transaction.
+    own.execute("SELECT pg_logical_emit_message(false, '', '', true)")
     (place,) = own.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or ("",)
     return str(place)
 
 
 def _postgres_seconds(own: psycopg.Connection[Any]) -> float:
-    """Return the CPU seconds of all of PostgreSQL's processes, the ones that have ended too."""
+    """Return the CPU seconds of all processes of PostgreSQL, including those that have ended."""
     (folder,) = own.execute("SHOW data_directory").fetchone() or ("",)
     first = Path(folder, "postmaster.pid").read_text().split()[0]
     children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
@@ -252,7 +255,7 @@ def _seconds(pid: str, *, own: bool, ended: bool) -> float:
 
 
 def _by_order(found: Sequence[Any], count: int) -> Sequence[Any]:
-    """Return what an order costs of each statement of the step's, and leave out the few that measure it."""
+    """Return the costs per order of each statement of a step, without the few statements that measure it."""
     are_ours = (row for row in found if row.calls >= count / 2)
     counted = [row for row in are_ours if not row.query.startswith((*SAVEPOINTS, "BEGIN", "COMMIT"))]
     return [

@@ -1,4 +1,4 @@
-"""CPU time of the hosted page, state by state, against a bare view with one select."""
+"""CPU time of the hosted page in each state, compared with a bare view with one select."""
 
 import random
 import secrets
@@ -24,7 +24,7 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.requests import Request
 
 BUDGET, MEAN = 7.0, 5.0
-BUDGETS = {"page: bill, nothing new": 3.0}  # asked every second and a half by each page that is looked at
+BUDGETS = {"page: bill, nothing new": 3.0}  # each page that is visible asks every second and a half
 JOURNEY = ("page: phone", "page: code", "page: split", "page: held, 3 mates", "page: confirmed, 3 mates")
 CAUSE = Cause("bench")
 
@@ -47,7 +47,7 @@ def run(folder: Path, scale: float) -> None:
 
 
 def calls(backend: Backend) -> dict[str, Call]:
-    """Return a call for each page, of orders that have come so far."""
+    """Return a call for each page, with an order in the state of that page."""
     lead = Customer.objects.create(phone=_phone(), name="Lea")
     asked, held, captured = (_checkout(backend, lead, step) for step in ("split", "held", "captured"))
     coded = _order(backend)
@@ -70,7 +70,7 @@ def _order(backend: Backend) -> Checkout:
 
 
 def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
-    """An order that has come so far, with three mates."""
+    """Return an order that has reached this step, with three mates."""
     made = _order(backend)
     sharing.join(made.pk, lead)
     if step != "split":
@@ -84,7 +84,7 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
 
 
 def _unchanged(checkout: Checkout) -> str:
-    """The address that an open page of the bill asks, which has seen all there is."""
+    """Return the address that an open page of the bill requests after it has seen the current state."""
     seen = bill.seen(checkout, reading.shares(checkout), clock.now(), disputed="")
     return f"/pay/bill?id={checkout.pk}&seen={seen}&no="
 

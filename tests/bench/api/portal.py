@@ -1,7 +1,7 @@
-"""The portal on a full database: how long each page takes on the server, how many statements it sends, and the ratio to
-the same page where there is all but nothing.
+"""The portal on a full database: the time on the server and the statements of each page.
 
-In this process through the whole application, signed in as the merchant's owner, on what the section `size` measures.
+The reference is the same page on a database that is nearly empty. The whole application runs in this process,
+signed in as the merchant's owner, on the databases that the section `size` measures.
 """
 
 import time
@@ -24,9 +24,9 @@ from tests.bench.api.sides import Calls, Side
 
 HOME_MS, PAGE_MS, STATEMENTS = 100.0, 150.0, 20
 ROUNDS = 7
-BUDGET = 1.2  # of full to empty
-# Nothing so dear is in the log: all of it is walked. An index of amounts would cost each order on its way more
-# than it saves whoever asks for this.
+BUDGET = 1.2  # full to empty
+# No order has such an amount, so the query reads the whole log. An index of amounts would cost each order
+# more than it would save for a person who searches this way.
 WALK = "/portal/checkouts?at_least=900000"
 
 
@@ -77,7 +77,7 @@ def _paths(side: Side) -> dict[str, str]:
     some = _half_way(Checkout.objects.filter(merchant=merchant, status="captured"))
     calls = ApiCall.objects.filter(merchant=merchant, method="POST").order_by(
         "-id"
-    )  # those of a year ago are gone
+    )  # calls of a year ago are deleted
     request_id = calls.values_list("request_id", flat=True)[10]
     older, today = _older(side.backend), f"{clock.now():%Y-%m-%d}"
     return {
@@ -110,7 +110,7 @@ def _half_way(rows: QuerySet[Checkout]) -> Checkout:
 
 
 def _older(backend: Backend) -> str:
-    """The cursor of a page in the middle, as a person has it who turns pages."""
+    """Return the cursor of a page in the middle, which a person reaches by turning pages."""
     middle = _half_way(Checkout.objects.filter(merchant=backend.merchant))
     return cursor.written(f"portal-checkouts-created_at:{backend.merchant.pk}", middle.created_at, middle.pk)
 

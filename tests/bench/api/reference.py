@@ -1,9 +1,9 @@
-"""What everything is measured against: a bare Django view with one select.
+"""The reference for all measurements: a bare Django view with one select.
 
-It is Django's own WSGI handler in this very process, with an empty chain of middlewares, that resolves an address
-in this module's URL conf to a view that reads one row by its primary key through the ORM and answers JSON. It uses
-the same settings and request signals as the application, and a connection pool as Django makes it, with its health
-checks: what differs is what the application adds, or saves.
+It is Django's own WSGI handler in the same process, without middleware. It resolves an address in this
+module's URL conf to a view that reads one row by its primary key through the ORM and answers JSON. It uses
+the same settings and request signals as the application, and a connection pool as Django makes it, with its
+health checks. The difference is therefore what the application adds, or saves.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ class _BareRequest(WSGIRequest):
 
 
 class BareHandler(WSGIHandler):
-    """Serves this module's addresses, with no middleware."""
+    """The handler of this module's addresses, without middleware."""
 
     request_class = _BareRequest
 
@@ -44,7 +44,7 @@ class BareHandler(WSGIHandler):
 
 
 def _connect_anew() -> None:
-    """Give the view a pool of its own on the database that the application works on now."""
+    """Give the view its own pool on the database that the application uses now."""
     if ALIAS in connections.databases:
         former: Any = connections[ALIAS]
         former.close()

@@ -1,4 +1,4 @@
-"""What the bench prints: progress, figures with their budgets, and at the end what was missed."""
+"""The output of the bench: progress, figures with their budgets, and at the end the missed budgets."""
 
 import os
 import sys
@@ -10,23 +10,23 @@ _missed: list[str] = []
 
 
 def title(text: str) -> None:
-    """Begin a section; the load tells what else this machine does, and builds of Python differ by a seventh."""
+    """Begin a section. The load shows how busy this machine is, and builds of Python differ by a seventh."""
     python = f"Python {sys.version.split()[0]} of {sys.base_prefix}"
     print(f"\n== {text} == (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {python})", flush=True)
 
 
 def progress(text: str) -> None:
-    """Say what is being done, for whoever waits."""
+    """Print the current step, for a person who waits."""
     sys.stderr.write(f"{time.monotonic() - _started:7.0f} s  {text}\n")
 
 
 def line(text: str) -> None:
-    """Say a fact that has no budget."""
+    """Print a fact that has no budget."""
     print(text, flush=True)
 
 
 def judged(what: str, figure: float, budget: float | None) -> str:
-    """Return a figure with its budget and the verdict; what is over budget is missed."""
+    """Return a figure with its budget and the verdict. A figure over its budget is recorded as missed."""
     if budget is None:
         return f"{figure:8.2f}"
     if figure > budget:
@@ -35,12 +35,12 @@ def judged(what: str, figure: float, budget: float | None) -> str:
 
 
 def miss(what: str) -> None:
-    """Note what was missed, for the verdict."""
+    """Record a missed budget for the verdict."""
     _missed.append(what)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print columns, the first to the left."""
+    """Print columns. The first is aligned to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     for row in (heads, *rows):
         first, *rest = [(cell, width) for cell, width in zip(row, widths, strict=True)]
@@ -49,7 +49,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def conclude() -> int:
-    """Print what was missed; return the exit code."""
+    """Print the missed budgets; return the exit code."""
     print("\n== verdict ==")
     for miss in _missed:
         line(f"MISSED  {miss}")

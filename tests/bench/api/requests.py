@@ -1,4 +1,4 @@
-"""CPU time and statements of each request, against a bare view with one select."""
+"""CPU time and statements of each request, compared with a bare view with one select."""
 
 import statistics
 import time
@@ -19,13 +19,13 @@ from tests.bench.api.reference import BareHandler
 from tests.bench.api.statements import ProviderShare
 
 ROUNDS, REPEATED = 41, 20
-BATCH, REFERENCES = 5, 12  # of a request's calls, and of the reference's, before they alternate
-COUNTED = 9  # calls whose statements are counted; the switches are read anew in one of them now and then
+BATCH, REFERENCES = 5, 12  # calls of a request, and of the reference, before they alternate
+COUNTED = 9  # calls whose statements are counted; now and then one of them reads the switches again
 Calls = Sequence[Call]
 
 
 class Request(NamedTuple):
-    """A row of the table: what a call may cost at most, and how it is made."""
+    """A row of the table: the budgets of a call, and the function that makes such calls."""
 
     name: str
     cpu_budget: float
@@ -34,7 +34,7 @@ class Request(NamedTuple):
 
 
 class Merchant:
-    """Makes the calls, in the order of the table: what is captured was paid before, what is refunded captured."""
+    """Makes the calls in the order of the table: a capture needs a paid order, a refund a captured one."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -71,7 +71,7 @@ class Merchant:
         return [self._take(checkout_uuid) for checkout_uuid in self._held]
 
     def cancel(self, times: int) -> Calls:
-        """Cancels of orders that are held for it."""
+        """Return calls that cancel orders, after holding a card for each order."""
         held = [self._pay() for _ in range(times)]
         return [self._backend.post(f"checkouts/{checkout_uuid}/cancel", {}) for checkout_uuid in held]
 
@@ -97,9 +97,10 @@ class Merchant:
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the table: medians of the rounds, and beside them the least of all rounds over the least bare view.
+    """Print the table of medians, and next to them the smallest cost divided by that of the bare view.
 
-    Work of others on the same cores slows the reference more than the rest, so that it flatters: see the load.
+    Other work on the same cores slows the reference more than the requests, so the ratios look too good. The
+    load shows this.
     """
     app.log_to(folder / "requests.log")
     app.use("requests")
@@ -109,7 +110,7 @@ def run(folder: Path, scale: float) -> None:
 
 
 def judge(backend: Backend, table: Sequence[Request], scale: float) -> dict[str, float]:
-    """Measure the requests against the bare view, and print what they cost beside what they may; return the ratios."""
+    """Measure the requests against the bare view, print costs with their budgets, and return the ratios."""
     with ProviderShare().watched() as share:
         counts = {request.name: _count(request.calls(COUNTED), share) for request in table}
         ratios, costs = _measure(backend, table, max(3, round(ROUNDS * scale)), share)
@@ -130,7 +131,7 @@ def _milliseconds(costs: Sequence[float]) -> str:
 
 
 def _count(calls: Calls, share: ProviderShare) -> int:
-    """Return the usual number of statements."""
+    """Return the usual number of statements of a call."""
     counts = []
     for call in calls:
         with statements.recorded(share) as sent:
@@ -142,14 +143,14 @@ def _count(calls: Calls, share: ProviderShare) -> int:
 def _measure(
     backend: Backend, table: Sequence[Request], rounds: int, share: ProviderShare
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Return ratios and CPU seconds, one a round."""
+    """Return the ratios and the CPU seconds, one for each round."""
     bare, bare_call = BareHandler(), Call("GET", f"/bare/{backend.merchant.pk}")
     ratios, costs = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for number in range(rounds + 1):
         for request in table:
             calls = request.calls(REPEATED)
             cost, reference = _costs(calls, share, lambda: bare_call.made(bare))
-            if number:  # the first round warms up
+            if number:  # the first round is a warm-up
                 costs[request.name].append(cost)
                 costs["bare"].append(reference)
                 ratios[request.name].append(cost / reference)
@@ -159,10 +160,10 @@ def _measure(
 
 
 def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) -> tuple[float, float]:
-    """Return the CPU seconds of a call, without the provider's, and of a reference.
+    """Return the CPU seconds of a call without the provider's, and those of the reference.
 
-    They alternate in small batches: a machine that is slow for a moment is slow for both. What comes first in a
-    batch finds the processor's caches full of the other kind, and is not measured, on either side.
+    The two alternate in small batches, so that a slow moment of the machine slows both. The first call of a
+    batch is not measured on either side, because the processor's caches are full of the other kind.
     """
     bare = used = 0.0
     for start in range(0, len(calls), BATCH):
@@ -177,7 +178,7 @@ def _costs(calls: Calls, share: ProviderShare, reference: Callable[[], object]) 
 
 
 def _cpu(acts: Sequence[Callable[[], object]]) -> float:
-    """Return what the whole process has used, threads that were woken too."""
+    """Return the CPU seconds of the whole process, including threads that were woken."""
     began = time.process_time()
     for act in acts:
         act()

@@ -1,7 +1,7 @@
-"""A sale that opens at ten: 600 buyers within a minute, from the hosted page's first view to the confirmed page.
+"""A sale that opens at ten: 600 buyers within a minute, from the first page to the confirmed page.
 
-Everything is real and shares the cores with the load: the proxy, two web processes, two workers, PostgreSQL, Valkey, a
-bank over HTTP that takes its time and loses answers, a shop that captures in its webhook, TLS.
+All parts are real and share the cores with the load: the proxy, two web processes, two workers, PostgreSQL,
+Valkey, TLS, a bank over HTTP that is slow and loses answers, and a shop that captures in its webhook.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ from tests.bench.sale.buyers import Bought
 from tests.bench.sale.stage import Stage
 
 BUYERS, WITHIN = 600, 60.0
-WARM, LAST = 12, 5000  # buyers who come first and are not counted, and the number of the first of them
-RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0  # buyers a second, for so long
+WARM, LAST = 12, 5000  # buyers of the warm-up, who are not counted, and the number of the first of them
+RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0  # buyers a second; the seconds of each rate
 EARLIER = Path(".local") / "sale-rates.txt"
-Figure = tuple[str, float, float]  # its name, what it is, what it may be
-PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3  # seconds; pages and captures besides the bank's own time
-ANSWERED_WITHIN = 8.0  # seconds within which a capture is answered, whatever the bank does
-OF_THE_BANK = {"bank", "bank POST"}  # pages that are not ours
+Figure = tuple[str, float, float]  # its name, its value, its budget
+PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3  # seconds; pages and captures without the bank's own time
+ANSWERED_WITHIN = 8.0  # seconds within which a capture is answered, in every state of the bank
+OF_THE_BANK = {"bank", "bank POST"}  # pages of the bank, not ours
 OF_THE_API = {"create"}
 _FACT = re.compile(r"(\w+)='?([^' ]*)'?")  # of a log line
-_WORD = re.compile(r"[a-z_]+")  # the last one of Kind.CAPTURE is the kind
+_WORD = re.compile(r"[a-z_]+")  # in Kind.CAPTURE, the last word is the kind
 _STATUSES = "SELECT status, count(*)::int FROM checkout_checkout GROUP BY status"
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print what buyers, shop and bank have seen, judge it, and find the rate that this machine keeps up with."""
+    """Print and judge what buyers, shop and bank have seen, and find the rate that this machine sustains."""
     place = folder / "sale"
     place.mkdir()
     count, within = max(20, round(BUYERS * scale)), WITHIN * scale
@@ -61,7 +61,7 @@ def judge(what: str, figures: Sequence[Figure]) -> None:
 
 
 def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: int) -> str:
-    """Let ever more buyers a second come, until what is promised is missed; say at which rate, and what."""
+    """Let more and more buyers a second come until a budget is missed; return the rate and the misses."""
     for rate in rates:
         count = round(rate * RATE_SECONDS)
         figures = measured(running, place, count, RATE_SECONDS, first)
@@ -74,7 +74,7 @@ def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: i
 
 
 def _compare(found: str) -> None:
-    """Print what was found below what earlier runs on this machine found, and keep it for the next one."""
+    """Print the result below those of earlier runs on this machine, and keep it for the next run."""
     EARLIER.parent.mkdir(exist_ok=True)
     with EARLIER.open("a+") as file:
         file.seek(0)
@@ -85,7 +85,7 @@ def _compare(found: str) -> None:
 
 
 def measured(running: Stage, place: Path, count: int, within: float, first: int) -> Sequence[Figure]:
-    """Let buyers come; print who used the cores, and return what they saw with what it may be."""
+    """Let buyers come; print how the cores were used, and return the figures with their budgets."""
     report.progress(f"{count} buyers within {within:.0f} s")
     began, before = time.monotonic(), cores.used()
     bought = arrived(running, count, within, first)
@@ -103,7 +103,7 @@ def _are_kept(figures: Sequence[Figure]) -> bool:
 
 
 def arrived(running: Stage, count: int, within: float, first: int = 0) -> Sequence[Bought]:
-    """Let buyers come, the first of whom has that number; return what they have seen."""
+    """Let buyers come, numbered from `first`; return what they have seen."""
     return asyncio.run(buyers.arrive(running.sale(first), count, within))
 
 
@@ -115,7 +115,7 @@ def _seen(running: Stage) -> dict[str, dict[str, Any]]:
 
 
 def _errors(place: Path) -> list[str]:
-    """Return what the service's processes have logged as errors, each as long as a reader needs."""
+    """Return what the service's processes have logged as errors, each cut to a readable length."""
     lines = [
         f"{log.stem}: {line[:4000]}"
         for log in sorted(place.glob("*.log"))
@@ -126,7 +126,7 @@ def _errors(place: Path) -> list[str]:
 
 
 def _calls(place: Path) -> dict[tuple[str, str], tuple[str, float]]:
-    """Return by kind and order what the bank answered to the first call, and after how many seconds."""
+    """Return the bank's answer to the first call of each kind and order, and its seconds."""
     found: dict[tuple[str, str], tuple[str, float]] = {}
     for line in (place / "web.log").read_text(errors="replace").splitlines():
         if "event='provider'" in line and "asked='call'" in line:
@@ -170,7 +170,7 @@ def _figures(running: Stage, bought: Sequence[Bought], place: Path) -> Sequence[
 def _steps(
     bought: Sequence[Bought], calls: dict[tuple[str, str], tuple[str, float]]
 ) -> dict[str, list[float]]:
-    """Return the seconds of each step, the bank's own left out."""
+    """Return the seconds of each step, without the bank's own."""
     steps: dict[str, list[float]] = defaultdict(list)
     for one in bought:
         for step, seconds in one.requests:
@@ -199,7 +199,7 @@ def _of(times: Iterable[float], part: int) -> float:
 
 
 def _megabytes(running: Stage) -> float:
-    """Return the resident memory of web and workers, children too."""
+    """Return the resident memory of web and workers, including child processes."""
     found = 0
     for name in ("web", "worker", "second worker"):
         group = running.world.group(name)

@@ -1,7 +1,7 @@
-"""Two databases in one PostgreSQL, one full and one all but empty, and what the same request costs in each.
+"""Two databases in one PostgreSQL, one full and one nearly empty, and the costs of a request in each.
 
-Both are filled by the same code, and this one process works on them in turn, round by round, so that both meet the same
-machine; what comes first on a fresh connection is not measured.
+The same code fills both. This one process works on them in turn, round by round, so that both meet the same
+machine. The first calls on a fresh connection are not measured.
 """
 
 import os
@@ -25,13 +25,15 @@ from tests.bench.api.app import Backend, Call
 from tests.bench.api.statements import SAVEPOINTS
 from tests.bench.seed_load import loading
 
-FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6  # the empty one has as many as fill a page of each list
-# And so many of the last two months: a chart of them is to draw as many bars of either side, from more rows or fewer.
+FULL, EMPTY, MERCHANTS = 1_000_000, 2000, 6  # the empty one has enough to fill a page of each list
+# Both have this number of checkouts in the last two months, so that a chart draws the same number of bars for
+# each.
 DRAWN, DRAWN_OF = 6000, timedelta(days=60)
 LATELY = 20_000  # checkouts of the last hour, in the full one
-# Of a request's calls in a round: the driver prepares a statement at its fifth use, PostgreSQL plans five more anew.
+# Calls of a request in a round: the driver prepares a statement at its fifth use, and PostgreSQL makes new
+# plans for five more.
 WARMING, REPEATED = 12, 8
-GROWN = 1.15  # of its blocks: a statement is shown that reads more
+GROWN = 1.15  # a statement is shown if it reads so many times the blocks of the empty side
 Calls = Callable[[int], Sequence[Call]]
 _BLOCKS = """
 SELECT s.query, s.calls::float AS calls, (s.shared_blks_hit + s.shared_blks_read)::float AS blocks
@@ -47,7 +49,10 @@ class Side(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Of one call in a round: the median on the wall, and the mean of CPU, PostgreSQL's too, in seconds."""
+    """The cost of one call in a round, in seconds: the median wall time, and the mean CPU time.
+
+    The CPU time includes PostgreSQL's.
+    """
 
     wall: float
     cpu: float
@@ -58,7 +63,7 @@ _filled: dict[str, Side] = {}
 
 
 def both(folder: Path, scale: float) -> tuple[Side, Side]:
-    """Return the full and the empty side; they are filled once for all sections. SIZE says how many checkouts."""
+    """Return the full and the empty side, filled once for all sections. SIZE is the number of checkouts."""
     size = int(os.environ.get("SIZE", FULL))
     full = max(1000, round(size * scale))
     lately = max(EMPTY, min(LATELY, full // 10))
@@ -94,7 +99,7 @@ def _fill(name: str, checkouts: int) -> Backend:
 
 
 def _refresh(name: str, lately: int) -> None:
-    """Add the last hour's orders, do what pumps and autovacuum have done by then, and say how large it is."""
+    """Add the last hour's orders, do the work of pumps and autovacuum until then, and print the size."""
     now = clock.now()
     merchants = list(Merchant.objects.order_by("created_at").values_list("pk", flat=True))
     recent = Checkout.objects.filter(merchant__in=merchants, updated_at__gte=now - timedelta(hours=1)).count()
@@ -124,12 +129,12 @@ def _do(statement: str) -> list[tuple[Any, ...]]:
 
 
 def repeated(call: Call) -> Calls:
-    """Return what makes the same call again and again."""
+    """Return a function that repeats a call."""
     return lambda times: [call] * times
 
 
 def costs(tables: dict[Side, dict[str, Calls]], rounds: int) -> Costs:
-    """Return what each request costs in each round, by request and side."""
+    """Return the costs of each request in each round, by request and side."""
     found: Costs = {}
     sides = list(tables)
     for number in range(rounds):
@@ -153,7 +158,7 @@ def _cost(calls: Sequence[Call]) -> Cost:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of this process so far, and of PostgreSQL's for its connections."""
+    """Return the CPU seconds so far of this process, and of PostgreSQL's processes for its connections."""
     pids = _do(
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'"
     )
@@ -162,22 +167,22 @@ def cpu_seconds() -> float:
 
 
 def ratios(found: Costs, request: str) -> tuple[float, float]:
-    """Return the median over the rounds of full to empty, on the wall and of CPU."""
+    """Return the median ratio of full to empty over the rounds, for wall time and for CPU."""
     pairs = list(zip(found[request, "full"], found[request, "empty"], strict=True))
     wall = statistics.median(one.wall / other.wall for one, other in pairs)
     return wall, statistics.median(one.cpu / other.cpu for one, other in pairs)
 
 
 def milliseconds(found: Costs, request: str, side: str) -> float:
-    """Return the p50 of a request on the wall."""
+    """Return the median wall time of a request."""
     return 1000 * statistics.median(cost.wall for cost in found[request, side])
 
 
 def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
-    """Print how many blocks of PostgreSQL each request touches in each database, and the statements with more of them.
+    """Print the blocks of PostgreSQL that each request touches, and the statements that touch more if full.
 
-    What is found by an index touches one block more for each level that the index has gained: from a million rows to
-    ten that is one level at most, since a page of an index names some two hundred others.
+    A look-up by an index touches one more block for each level that the index gains. From one million rows to
+    ten million, that is at most one level, because a page of an index names about two hundred others.
     """
     read = {side.name: _blocks(side, calls) for side, calls in tables.items()}
     rows, grown = [], []
@@ -194,7 +199,7 @@ def print_blocks(tables: dict[Side, dict[str, Calls]]) -> None:
 
 
 def _blocks(side: Side, table: dict[str, Calls]) -> dict[str, dict[str, float]]:
-    """Return by request and statement the blocks that one request touches."""
+    """Return the blocks that one request touches, by request and statement."""
     app.use(side.name)
     found = {}
     for request, calls in table.items():

@@ -1,7 +1,7 @@
-"""Whether a request minds the size of the tables: each of the API's, and each page of the payer's, on a full database
-and on one that is all but empty; and how long proofs of the full one take.
+"""Whether the size of the tables affects a request: all API requests and payer pages, on a full database.
 
-SIZE=3000000 fills it so far; FOLDER=/var/tmp/bench keeps it for the next run.
+The reference is a database that is nearly empty. The section also times the proofs of the full database.
+SIZE=3000000 is its number of checkouts, and FOLDER=/var/tmp/bench keeps it for the next run.
 """
 
 import random
@@ -20,13 +20,13 @@ from tests.bench.api.sides import Calls, Side
 
 ROUNDS = 9
 BUDGET = 1.1
-HOUR_SECONDS = 2.0  # of the proof of what has changed in an hour
+HOUR_SECONDS = 2.0  # for the proof of one hour's changes
 COLD = 300  # orders that are read once
-RANGES = 20  # of the proof of everything, to say how fast it is
+RANGES = 20  # ranges of the full proof, to measure its speed
 
 
 def run(folder: Path, scale: float) -> None:
-    """Print the ratios of full to empty, the blocks that were touched, and the times of the proofs."""
+    """Print the ratios of full to empty, the touched blocks, and the times of the proofs."""
     app.log_to(folder / "size.log")
     full, empty = sides.both(folder, scale)
     tables = {side: _table(side) for side in (full, empty)}
@@ -53,7 +53,7 @@ def _table(side: Side) -> dict[str, Calls]:
     return verbs | {
         "read": lambda times: (
             [backend.get(f"checkouts/{random.choice(read)}")] * times
-        ),  # warmed by the first of them
+        ),  # the first call warms the caches
         "list, 20 rows": lambda times: [backend.get("checkouts?limit=20")] * times,
         "cancel": requests.Merchant(backend).cancel,
         **{name: sides.repeated(call) for name, call in pages.calls(backend).items()},
@@ -61,7 +61,7 @@ def _table(side: Side) -> dict[str, Calls]:
 
 
 def _readable(backend: Backend) -> Sequence[str]:
-    """Return captured checkouts from all over the table."""
+    """Return captured checkouts from all parts of the table."""
     found = Checkout.objects.filter(merchant=backend.merchant, status="captured").order_by(
         "merchant_order_id"
     )
@@ -69,7 +69,10 @@ def _readable(backend: Backend) -> Sequence[str]:
 
 
 def _read_first(backend: Backend) -> None:
-    """Say what it costs to read orders that nobody has read for long: what PostgreSQL has not in its memory, too."""
+    """Print the time to read orders that were not read for long.
+
+    PostgreSQL has only some of them in memory.
+    """
     took = []
     for read in random.sample(_readable(backend), COLD):
         started = time.perf_counter()
@@ -81,9 +84,9 @@ def _read_first(backend: Backend) -> None:
 
 
 def _prove() -> None:
-    """Time the proof of the last hour, and some ranges of the one of everything."""
+    """Time the proof of the last hour, and some ranges of the full proof."""
     since = clock.now() - timedelta(hours=1)
-    proving.breaches(since)  # the second time it meets what was read for the first
+    proving.breaches(since)  # warms the caches for the measured run
     started, cpu = time.monotonic(), sides.cpu_seconds()
     found = proving.breaches(since)
     took, cpu = time.monotonic() - started, sides.cpu_seconds() - cpu

@@ -1,4 +1,4 @@
-"""The statements that a request sends, and the provider's own part of it."""
+"""The statements that a request sends, and the provider's part of them."""
 
 import contextlib
 import time
@@ -20,7 +20,7 @@ class Statement(NamedTuple):
 
 
 class ProviderShare:
-    """Watches the calls to the provider, which lives in this process here: their CPU seconds are not ours."""
+    """Watches the calls to the provider. It runs in this process, but its CPU seconds are not ours."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -49,7 +49,7 @@ class ProviderShare:
 
 @contextlib.contextmanager
 def recorded(share: ProviderShare | None = None) -> Iterator[list[Statement]]:
-    """Yield the list that every statement but the provider's is added to. BEGIN and COMMIT never come here."""
+    """Yield a list of all statements without the provider's. It never has BEGIN and COMMIT."""
     sent: list[Statement] = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The buyers of a sale, on one event loop: each a browser with cookies, from an address of its own."""
+"""The buyers of a sale, on one event loop. Each is a browser with cookies and with its own address."""
 
 import asyncio
 import re
@@ -14,24 +14,24 @@ import aiohttp
 from tests import factories
 
 THINK = 0.3  # seconds from one page to the next step
-POLL = 1.5  # seconds from one look at the status to the next
-PATIENCE = 100.0  # seconds after which a buyer has waited in vain
-SPLIT_EVERY = 5  # of the buyers, one shares with two mates
+POLL = 1.5  # seconds between two checks of the status
+PATIENCE = 100.0  # seconds after which a buyer gives up
+SPLIT_EVERY = 5  # one in so many buyers shares with two mates
 DONE = {"confirmed", "released", "expired", "declined", "cancelled"}
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _CODE = re.compile(r"<code>(\d{6})</code>")
-# The proxy hands on the host without its port, which is 443 everywhere else.
+# The proxy forwards the host without its port, which is 443 in all other cases.
 _FROM_US = {"Referer": "https://localhost/"}
 _STATE = re.compile(r'data-state="(\w+)"')
 
 
 class Refused(Exception):
-    """An answer that no buyer may get."""
+    """An answer that no buyer should get."""
 
 
 @dataclass
 class Bought:
-    """What became of a buyer: how long each request took, and the last thing that the page said."""
+    """The result of a buyer: how long each request took, and the states that the page has shown."""
 
     number: int
     checkout: str = ""
@@ -42,7 +42,7 @@ class Bought:
 
 @dataclass(frozen=True)
 class Sale:
-    """Where the buyers go, how they get an order (the shop's own call), and the first one's number."""
+    """The addresses for buyers, the token for their orders (the shop's own call), and the first number."""
 
     base_url: str
     certificate: str
@@ -51,7 +51,7 @@ class Sale:
 
 
 async def arrive(sale: Sale, count: int, within: float) -> Sequence[Bought]:
-    """Let so many buyers come evenly within so many seconds; return when all are done."""
+    """Let `count` buyers come evenly within `within` seconds; return when all are done."""
     trust = ssl.create_default_context(cafile=sale.certificate)
     began = time.monotonic()
 
@@ -115,7 +115,7 @@ class _Buyer:
         return f"{self._sale.base_url}/pay/{name}?id={self._bought.checkout}"
 
     async def _see(self, page: str) -> None:
-        """Look at the page until it says an end."""
+        """Read the page until it shows an end."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             found = _STATE.findall(await self._get("status", page))

@@ -1,11 +1,11 @@
-"""Which part of a sale uses how much of the cores, by /proc."""
+"""How much of the cores each part of a sale uses, from /proc."""
 
 import os
 from collections import defaultdict
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-# What stands in a part's command line, the first that fits.
+# Texts in the parts' command lines. The first that matches counts.
 PARTS = {
     "tests.bank.process": "bank",
     "tests.bench.sale.shop": "shop",
@@ -19,7 +19,7 @@ PARTS = {
 
 
 def used() -> dict[str, float]:
-    """Return the CPU seconds that each part has used so far, its ended children's too."""
+    """Return the CPU seconds of each part so far, including those of ended children."""
     found: dict[str, float] = defaultdict(float)
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -40,7 +40,7 @@ def _part(folder: Path) -> str:
 
 
 def _postmaster(folder: Path) -> str:
-    """Return the command line of a PostgreSQL process's parent, which names its data, or its own."""
+    """Return the command line of a PostgreSQL process's postmaster, which names the folder of its data."""
     own = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     if " -D " in own:
         return own

@@ -1,4 +1,4 @@
-"""Holds of the sale's own merchant that end while buyers come: here, in the bank's books, and what became of them."""
+"""Holds of the sale's merchant that end while buyers come, here and in the bank's books, and their end."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from tests.bench.sale.stage import Stage
 from tests.chaos.world import World
 from tests.journeys.service import ROOT
 
-_BOOKS = ("bank_charge", "bank_call")  # a call names its charge
+_BOOKS = ("bank_charge", "bank_call")  # in this order, because a call refers to its charge
 _MERCHANT = "SELECT id::text FROM payments_merchant ORDER BY created_at DESC LIMIT 1"
 _HELD = "SELECT count(*)::int FROM checkout_checkout WHERE merchant_order_id = %s AND status = 'authorized'"
 _UNRELEASED = """
@@ -31,7 +31,7 @@ class Lags(NamedTuple):
 
 
 class Holding:
-    """So many holds of the merchant that the sale is of."""
+    """A number of holds of the sale's merchant."""
 
     def __init__(self, running: Stage, count: int) -> None:
         self.count = count
@@ -42,12 +42,12 @@ class Holding:
         _copy_books(self._world)
 
     def spread(self, *, ahead: float, within: float) -> None:
-        """Let the holds end one after the other, from `ahead` seconds from now on."""
+        """Spread the ends of the holds evenly over `within` seconds, beginning in `ahead` seconds."""
         start = self._world.rows("SELECT clock_timestamp()")[0][0] + timedelta(seconds=ahead)
         self._world.rows(holds.SPREAD, start, within, self.count, self._merchant, holds.ORDER)
 
     def held(self) -> int:
-        """Return how many are held still."""
+        """Return how many are still held."""
         return int(self._world.rows(_HELD, holds.ORDER)[0][0])
 
     def unreleased(self) -> int:
@@ -60,7 +60,10 @@ class Holding:
 
 
 def _copy_books(world: World) -> None:
-    """Let the bank know what was made where the stage's own database has the tables of a bank."""
+    """Copy the holds into the bank's own books.
+
+    They were made in the stage's own database, which also has a bank's tables.
+    """
     assert world.books is not None
     with (
         psycopg.connect(world.engines.database_url) as ours,

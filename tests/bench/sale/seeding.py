@@ -1,6 +1,6 @@
-"""Makes a merchant's open holds: `python -m tests.bench.sale.seeding <uuid> <count>`, in the stage's environment.
+"""Makes open holds of a merchant: `python -m tests.bench.sale.seeding <uuid> <count>`.
 
-Where the bank is another process, its books do not know of them yet.
+It runs in the stage's environment. If the bank is another process, its books do not have the holds yet.
 """
 
 import sys

@@ -1,6 +1,9 @@
-"""The shop of a sale, a process: it captures each order in its webhook. `python -m tests.bench.sale.shop <file>`.
+"""The shop of a sale, as a process: `python -m tests.bench.sale.shop <file>`.
 
-The file is JSON: base_url, token, secret, port and certificate. What it has seen is told at /seen.
+It captures orders in its webhook.
+
+The file is JSON: base_url, token, secret, port, certificate and key. GET /seen returns what the shop has
+seen.
 """
 
 import asyncio
@@ -16,12 +19,12 @@ from aiohttp import web
 
 from webhooks import signing
 
-PATIENCE = 20.0  # seconds for which it asks again
+PATIENCE = 20.0  # seconds for which it repeats a capture
 AGAIN = {409, 503, 504}  # an operation is open, too many wait, the outcome is unknown
 
 
 class Shop:
-    """Verifies, captures, answers; keeps when what happened."""
+    """Verifies, captures and answers each event, and keeps the times."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given

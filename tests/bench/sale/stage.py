@@ -1,4 +1,4 @@
-"""What a sale needs: the whole service as processes behind its proxy, a bank over HTTP, and the merchant's shop."""
+"""The stage of a sale: the whole service as processes behind its proxy, a bank over HTTP, and a shop."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ SELECT count(*)::int FROM (
 
 @dataclass(frozen=True)
 class Stage:
-    """The running service, and where the shop tells what it has seen."""
+    """The running service, and the address at which the shop returns what it has seen."""
 
     world: World
     service: Service
@@ -45,24 +45,24 @@ class Stage:
     shop_url: str
 
     def sale(self, first: int = 0) -> Sale:
-        """Return where buyers go, the first of whom has this number."""
+        """Return the addresses for buyers. The first buyer has this number."""
         return Sale(self.service.base_url, self.certificate, self.token, first)
 
     def captured_late(self) -> int:
-        """Return how many captures began after their hold's end."""
+        """Return how many captures began after the end of their hold."""
         return int(self.world.rows(_LATE)[0][0])
 
     def captured_twice(self) -> int:
-        """Return how many cards the bank has taken more than once."""
+        """Return how many cards the bank has charged more than once."""
         return int(self.world.rows(_TWICE, of_bank=True)[0][0])
 
 
 @contextlib.contextmanager
 def ready(folder: Path) -> Iterator[Stage]:
-    """Run everything until the block ends."""
+    """Run all parts until the block ends."""
     template.copy_to(folder)
     with (folder / template.CLUSTER / "postgresql.conf").open("a") as settings:
-        settings.write("track_commit_timestamp = on\n")  # how late a hold is voided is read from it
+        settings.write("track_commit_timestamp = on\n")  # for the lag of a void
     template.copy_to(folder / "bank")
     make_env.write(folder, "localhost")
     (http, https), (shop_port, _) = service.free_ports(), service.free_ports()
@@ -84,7 +84,7 @@ def ready(folder: Path) -> Iterator[Stage]:
         nginx = proxy.command(folder, folder / ".tls", web=variables["PORT"], http=http, https=https)
         stack.enter_context(_tied(nginx))
         polling.until((folder / "nginx.pid").exists, within=10, what="nginx")
-        os.environ["REQUESTS_CA_BUNDLE"] = certificate  # of this process's own calls
+        os.environ["REQUESTS_CA_BUNDLE"] = certificate  # for this process's own calls
         stack.callback(os.environ.pop, "REQUESTS_CA_BUNDLE")
         world.make_whole()
         helper = stack.enter_context(service.clerk(variables))

@@ -1,4 +1,4 @@
-"""Holds that end in the middle of a small sale: all are voided, told and released, and no buyer minds."""
+"""Holds that end during a small sale: all are voided, notified and released, and no buyer is affected."""
 
 import asyncio
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.bench.sale import buyers, stage
 from tests.bench.sale.holding import Holding
 from tests.journeys import polling
 
-HOLDS, ENDING, LATE = 60, 3.0, 5.0  # LATE: seconds; other tests run beside this one
+HOLDS, ENDING, LATE = 60, 3.0, 5.0  # LATE: seconds; other tests run at the same time
 COUNT, WITHIN = 20, 8.0
 
 

@@ -1,4 +1,4 @@
-"""A sale in small: nobody is refused, nothing is lost, late or taken twice."""
+"""A small sale: no buyer is refused, and no order is lost, late or charged twice."""
 
 import asyncio
 from pathlib import Path

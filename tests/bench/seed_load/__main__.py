@@ -1,5 +1,6 @@
-"""python -m tests.bench.seed_load [--checkouts 1000000] [--merchant UUID]: fills the database of DATABASE_URL, or of
-a `make run` in progress. Never production's.
+"""python -m tests.bench.seed_load [--checkouts 1000000] [--merchant UUID]: fills a database.
+
+The database is that of DATABASE_URL, or that of a `make run` in progress. Never use production's.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from config.local import environment
 
 
 def main() -> None:
-    """Read the arguments and load; what cannot be done is said and exits 1."""
+    """Read the arguments and load. If that is impossible, print why and exit with 1."""
     parser = argparse.ArgumentParser(prog="tests.bench.seed_load")
     parser.add_argument("--checkouts", type=int, default=1_000_000)
     parser.add_argument("--merchant", type=UUID, metavar="UUID", help="whose; without it, the oldest's")
@@ -21,7 +22,7 @@ def main() -> None:
     environment.adopt()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
-    from tests.bench.seed_load import loading  # its models want the apps to be there
+    from tests.bench.seed_load import loading  # imported here, because its models need loaded apps
 
     try:
         loading.load(asked.checkouts, merchants=[asked.merchant] if asked.merchant else (), say=print)

@@ -1,7 +1,8 @@
-"""Fills the database with checkouts that have come to rest, and all that belongs to them.
+"""Fills the database with checkouts in final states, and with all their rows.
 
-Their money is in the ledger but in no bank's books: they are there to be looked at. The guards sleep meanwhile,
-as it would take hours with them: that the rows keep what the guards hold is a test's and the proof's to say.
+Their money is in the ledger but in no bank's books, because the checkouts are only read. The guards (triggers
+and foreign keys) are off during the load, because it would take hours with them. A test and the proof show
+that the rows keep the rules of the guards.
 """
 
 import time
@@ -23,8 +24,9 @@ from tests.bench.seed_load import past_orders
 from webhooks.models import PARTITIONED
 from webhooks.outbox import API_VERSION
 
-CHUNK = 10_000  # checkouts a transaction
-# Younger than what reconciliation asks the provider about there is none: it has never heard of these.
+CHUNK = 10_000  # checkouts in a transaction
+# By default, all checkouts are older than those that reconciliation reads at the provider, which does not
+# know them.
 FIRST, LAST = timedelta(days=730), timedelta(days=3)
 _SETTINGS = (
     "SET LOCAL statement_timeout = 0",
@@ -36,7 +38,7 @@ _SETTINGS = (
 
 
 class CannotLoad(Exception):
-    """A sentence about what is missing, or in the way."""
+    """A sentence that says what is missing, or what prevents the load."""
 
 
 def load(
@@ -46,11 +48,11 @@ def load(
     between: tuple[datetime, datetime] | None = None,
     say: Callable[[str], object],
 ) -> None:
-    """Make so many checkouts of the merchants, the oldest one if none is named; tell how far it is.
+    """Make `wanted` checkouts of the merchants, or of the oldest one if none is named; report the progress.
 
-    The first of them gets half of the orders and its part of the rest. They are spread evenly over the last two years,
-    or between two times. Raises CannotLoad in production, for a merchant that there is not, for no checkouts, and where
-    the role may not let the guards sleep.
+    The first merchant gets half of the orders and its part of the rest. The orders are spread evenly over the
+    last two years, or between two times. Raises CannotLoad in production, for an unknown or missing merchant,
+    for no checkouts, and if the role may not switch off the guards.
     """
     if settings.ENVIRONMENT == "production":
         raise CannotLoad("These orders never happened: they do not belong into production.")
@@ -62,7 +64,8 @@ def load(
         "begin": begin,
         "step": (end - begin) / wanted,
         "latest": max(end, now - LAST),
-        "told_since": now - settings.WEBHOOK_RETENTION,  # older events and calls went with their partitions
+        # The partitions of older events and calls were dropped.
+        "told_since": now - settings.WEBHOOK_RETENTION,
         "calls_since": now - settings.API_CALL_RETENTION,
         "merchants": owners,
     }
@@ -79,7 +82,7 @@ def load(
 
 
 def _begin_sums_anew() -> None:
-    """Open the ledger's days that were closed: these orders are posted into them."""
+    """Reopen the closed days of the ledger, because these orders are posted into them."""
     with transaction.atomic():
         LedgerClosing.objects.all().delete()
         LedgerSum.objects.all().delete()
@@ -98,7 +101,7 @@ def _merchants(named: Sequence[UUID]) -> list[UUID]:
 
 
 def _load(told: dict[str, Any], wanted: int) -> Iterator[int]:
-    """Write chunk after chunk, each whole or not at all; yield how many checkouts there are so far."""
+    """Write chunk after chunk, each in one transaction; yield how many checkouts exist so far."""
     for first, end in pairwise([*range(0, wanted, CHUNK), wanted]):
         _write(told | {"first": first, "last": end - 1})
         yield end
@@ -118,7 +121,7 @@ def _write(told: dict[str, Any]) -> None:
             cursor.execute(statement, told | times)
             if statement.lstrip().startswith("CREATE TEMP TABLE"):
                 table = statement.split()[3]
-                cursor.execute(f"ANALYZE {table}")  # or each statement would plan for a few rows
+                cursor.execute(f"ANALYZE {table}")  # otherwise each statement is planned for a few rows
         cursor.execute(f"DROP TABLE {past_orders.TOLD}")
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")
 

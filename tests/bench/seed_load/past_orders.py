@@ -1,7 +1,7 @@
-"""The SQL that makes orders which have come to rest, with everything that belongs to them, a chunk at a time.
+"""The SQL that makes orders in final states with all their rows, a chunk at a time.
 
-PostgreSQL makes the rows where it keeps them: a row that travels from Python costs ten times as much. Ids are
-UUIDv7 of the row's own time, and every chunk is later than the one before, as in a table that has grown.
+PostgreSQL makes the rows itself: a row that is sent from Python costs ten times as much. Ids are UUIDv7 of
+the row's own time, and every chunk is later than the one before, as in a table that has grown.
 """
 
 FATES = {"captured": 60, "expired": 20, "voided": 12, "refunded": 8}  # of a hundred
@@ -13,7 +13,7 @@ GOODS = """(VALUES
     (4, 'Postage', 'shipping', 395, NULL)
 ) AS goods (number, name, category, price, custom_data)"""
 
-# A UUIDv7 made at that moment: what is made together lies together in every index.
+# A UUIDv7 of that moment, so that rows of one moment are close together in every index.
 _ID = """
 CREATE OR REPLACE FUNCTION pg_temp.id_of(at timestamptz) RETURNS uuid LANGUAGE sql VOLATILE AS $$
     SELECT encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
@@ -26,7 +26,8 @@ CREATE OR REPLACE FUNCTION pg_temp.span(low float, high float) RETURNS interval 
     SELECT (low + random() * (high - low)) * interval '1 s'
 $$
 """
-# Each order's moments; those that its fate does not have are null. The first of the merchants has half of all orders.
+# The moments of each order. A moment is null if the order's fate does not have it. The first merchant gets
+# half of all orders and its part of the rest.
 _MOMENTS = """
 CREATE TEMP TABLE moments AS
 WITH made AS MATERIALIZED (
@@ -163,7 +164,7 @@ SELECT pg_temp.id_of(moment), merchant_id, client_id, checkout_id, 'POST',
     'req_' || replace(gen_random_uuid()::text, '-', ''), answer, '', moment
 FROM moves WHERE path IS NOT NULL AND moment >= %(calls_since)s ORDER BY n, moment
 """
-# Each event was delivered at the first attempt, but for one in fifty, which failed once before.
+# Each event was delivered at the first attempt, except one in fifty, which failed once before.
 _TOLD = """
 CREATE TEMP TABLE told AS
 SELECT n, pg_temp.id_of(moment) AS id, merchant_id, subscription_id, checkout_id, reference,
@@ -199,7 +200,7 @@ SELECT overlay(id::text PLACING number::text FROM 36)::uuid, merchant_id, id, nu
 FROM told, generate_series(1, attempts) AS number WHERE subscription_id IS NOT NULL ORDER BY n, moment
 """
 FUNCTIONS = (_ID, _SPAN)
-TOLD = "moments, lines, orders, moves, told"  # a chunk's own tables
+TOLD = "moments, lines, orders, moves, told"  # a chunk's temporary tables
 CHUNK = (
     *(_MOMENTS, _LINES, _ORDERS, _CHECKOUTS, _BILLS, _PAYMENTS, _OPERATIONS, _MOVEMENTS, _POSTINGS, _REFUNDS),
     *(_MOVES, _CHANGES, _CALLS, _TOLD, _EVENTS, _DELIVERIES, _ATTEMPTS),

@@ -1,7 +1,8 @@
 """`make bench-webhooks`: what the webhooks promise, measured against real receivers (docs/scale.md).
 
-`python -m tests.bench.webhooks [pages] [latency] [backlog] [memory] [workers] [isolation]`, all without arguments.
-SCALE=0.05 makes every measurement smaller, to try it. Exits 1 when a bound is missed.
+`python -m tests.bench.webhooks [pages] [latency] [backlog] [memory] [workers] [isolation]` runs these
+sections, or all without arguments. SCALE=0.05 makes every measurement smaller, for a trial. Exits with 1 if a
+bound is missed.
 """
 
 import importlib
@@ -19,7 +20,7 @@ from tests.bench.webhooks import figures, stage
 from tests.bench.webhooks.figures import Figure
 
 ENDPOINTS = 100
-# The first one copies the database, which the others make large.
+# The first section copies the database, which the others make large.
 SECTIONS = {
     "pages": "pages",
     "latency": "latency",
@@ -31,7 +32,7 @@ SECTIONS = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure the sections that are named, print the table, and say by the exit code whether all is kept."""
+    """Measure the named sections and print the table. The exit code says whether all bounds are kept."""
     if unknown := set(arguments) - set(SECTIONS):
         sys.stderr.write(f"No such section: {', '.join(sorted(unknown))}. There are {', '.join(SECTIONS)}.\n")
         return 2
@@ -65,7 +66,7 @@ def _measure(chosen: Sequence[str], folder: Path, scale: float) -> list[Figure]:
 
 
 def _end(number: int, _: object) -> None:
-    sys.exit(128 + number)  # through every block, so that nothing is left
+    sys.exit(128 + number)  # leaves every block, so that no process is left
 
 
 if __name__ == "__main__":

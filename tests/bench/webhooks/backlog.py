@@ -1,4 +1,4 @@
-"""Merchants with subscriptions, and backlogs of theirs that are due all at once."""
+"""Merchants with subscriptions, and backlogs of deliveries that are all due at once."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -21,14 +21,14 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Pattern(NamedTuple):
-    """An event and its delivery as the product writes them."""
+    """An event and its delivery, as the product writes them."""
 
     event: Event
     delivery: Delivery
 
 
 def subscribe(addresses: Sequence[str], name: str = "Acme Tickets") -> list[Merchant]:
-    """A merchant for each address, subscribed to everything."""
+    """Return a merchant for each address, subscribed to all events."""
     merchants = [Merchant.objects.create(name=name) for _ in addresses]
     for merchant, url in zip(merchants, addresses, strict=True):
         factories.subscribe(merchant, url=url, event_types=["*"])
@@ -36,39 +36,39 @@ def subscribe(addresses: Sequence[str], name: str = "Acme Tickets") -> list[Merc
 
 
 def retire(merchants: Sequence[Merchant]) -> None:
-    """End their subscriptions: no retry of theirs disturbs what is measured next."""
+    """End the merchants' subscriptions, so that no retry disturbs the next measurement."""
     for merchant in merchants:
         subscriptions.end(merchant)
 
 
 def emit_once(merchants: Sequence[Merchant], event_type: EventType = EventType.VOIDED) -> None:
-    """One event for each merchant: it opens the connections."""
+    """Emit one event for each merchant, which opens the connections."""
     for merchant in merchants:
         with transaction.atomic():
             emitter.emit(merchant, event_type)
 
 
 def fill(merchants: Sequence[Merchant], count: int, types: Sequence[EventType] = (EventType.VOIDED,)) -> None:
-    """Let `count` deliveries, the merchants in turn, be due at the same moment, and wake the senders."""
+    """Make `count` deliveries, to the merchants in turn, due at the same moment, and wake the senders."""
     with transaction.atomic():
         patterns = [_pattern(merchant, event_type) for event_type in types for merchant in merchants]
         copies = (_copy(patterns[number % len(patterns)]) for number in range(count))
         while batch := list(islice(copies, BATCH)):
             Event.objects.bulk_create([pattern.event for pattern in batch])
             Delivery.objects.bulk_create([pattern.delivery for pattern in batch])
-        with connection.cursor() as cursor:  # as autovacuum would have, had they come one by one
+        with connection.cursor() as cursor:  # as autovacuum does if they come one by one
             cursor.execute("ANALYZE webhooks_event, webhooks_delivery")
         wakeup.after_commit(subscriptions.DELIVER_DUE)
 
 
 def await_end(worker: Worker, merchants: Sequence[Merchant], *, within: float = 60) -> None:
-    """Return when nothing of the merchants is pending any more: all is recorded."""
+    """Return when no delivery of the merchants is pending any more and all results are recorded."""
     pending = Delivery.objects.filter(merchant__in=merchants, status=Delivery.Status.PENDING)
     worker.until(lambda: not pending.exists(), within=within, what="the record of the last delivery")
 
 
 def _pattern(merchant: Merchant, event_type: EventType) -> Pattern:
-    """What the product writes for such an event, which itself is undone."""
+    """Return what the product writes for such an event. The event itself is rolled back."""
     with transaction.atomic():
         event = Event.objects.get(pk=emitter.emit(merchant, event_type))
         pattern = Pattern(event, event.deliveries.get())

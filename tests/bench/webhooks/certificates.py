@@ -1,4 +1,4 @@
-"""An authority of one run's own and its certificate for `localhost`."""
+"""A certificate authority for one run, and its certificate for `localhost`."""
 
 import datetime
 import ipaddress
@@ -14,14 +14,14 @@ PEM = serialization.Encoding.PEM
 
 
 class Certificates(NamedTuple):
-    """Files: what clients trust, and the receiver's key with its certificate."""
+    """The files: the authority that clients trust, and the receiver's key with its certificate."""
 
     authority: Path
     pair: Path
 
 
 def issue(folder: Path) -> Certificates:
-    """Write an authority and a certificate for localhost that is valid for a day."""
+    """Write an authority and a certificate for localhost, valid for a day."""
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _draft("Bench authority", "Bench authority", authority_key.public_key())
     authority = authority.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

@@ -1,4 +1,4 @@
-"""Emits events as verbs do, in a process of its own. `python -m tests.bench.webhooks.emitter`."""
+"""Emits events as verbs do, in a separate process: `python -m tests.bench.webhooks.emitter`."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ LEAD_SECONDS = 0.3
 
 @dataclass
 class Paced:
-    """An open loop: each event has its time, whether or not the earlier ones are through."""
+    """An open loop: each event has its time, even if earlier events are not finished."""
 
     merchants: list[Any]
     types: list[str]
@@ -50,10 +50,10 @@ class Paced:
         from django.db import transaction
 
         place = number % len(self.merchants)
-        turn = number // len(self.merchants) + number  # no merchant gets one type alone
+        turn = number // len(self.merchants) + number  # each merchant gets all types
         moments: list[int] = []
         with transaction.atomic():
-            # The first that runs after COMMIT, before anything wakes anybody.
+            # The first callback after COMMIT, before a worker is woken.
             transaction.on_commit(lambda: moments.append(time.time_ns()))
             event_id = emit(self.merchants[place], self.types[turn % len(self.types)])
         self.committed.append((event_id, moments[0], place))
@@ -79,7 +79,10 @@ def emit(merchant: Any, event_type: str) -> str:
 
 
 def paced(merchants: list[str], types: list[str], rate: float, count: int) -> dict[str, Any]:
-    """Emit `count` events at `rate` a second, the merchants in turn; when each was committed, and how late."""
+    """Emit `count` events at `rate` a second, to the merchants in turn.
+
+    Returns when each event was committed, and the largest delay of an event.
+    """
     from payments.models import Merchant
 
     known = Merchant.objects.in_bulk(merchants, field_name="pk")

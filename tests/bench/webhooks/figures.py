@@ -1,4 +1,4 @@
-"""What was measured, the bound it has to keep, and the table that shows both."""
+"""The measured figures, their bounds, and the table that shows both."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ MISSED = "MISSED"
 
 @dataclass(frozen=True)
 class Figure:
-    """A line of the table; `verdict` is "ok", "MISSED", or empty where nothing was promised."""
+    """A line of the table. `verdict` is "ok", "MISSED", or empty if there is no bound."""
 
     name: str
     measured: str
@@ -27,7 +27,7 @@ class Figure:
 
 
 def told(name: str, value: float, unit: str) -> Figure:
-    """A figure without a bound."""
+    """Return a figure without a bound."""
     return Figure(name, _shown(value, unit))
 
 
@@ -48,7 +48,10 @@ def against(
     bound: float | None = None,
     ratio: float | None = None,
 ) -> Figure:
-    """A figure as a multiple of its reference; `ratio` where it is not the quotient of the two shown."""
+    """Return a figure as a multiple of its reference.
+
+    `ratio` is given if it is not the quotient of the two.
+    """
     multiple = value / reference if ratio is None else ratio
     line = (name, _shown(value, unit))
     shown = (_shown(reference, unit), f"{multiple:.2f} ×")
@@ -58,7 +61,7 @@ def against(
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` (0 to 1) of all do not exceed."""
+    """Return the smallest value that at least `share` (0 to 1) of all values do not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
@@ -74,7 +77,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def progress(words: str) -> None:
-    """Say what is going on, beside the table."""
+    """Print the current step, separately from the table."""
     sys.stderr.write(f"  … {words}\n")
     sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""What one endpoint's trouble does to another, and what a recovered endpoint has to take."""
+"""How the trouble of one endpoint affects another, and how much a recovered endpoint must take."""
 
 import time
 from collections.abc import Iterator
@@ -15,13 +15,16 @@ SECONDS = 10
 RUNS = 5
 DUE = 5_000
 DOWN_SECONDS = 3.0
-BUSY_SECONDS = 1.0  # an answer of a receiver that has just recovered
-MINIMUM = 50  # of its requests in the first ten seconds: to send it nothing would be no protection
+BUSY_SECONDS = 1.0  # the time of an answer of a receiver that has just recovered
+MINIMUM = 50  # requests in the first ten seconds: to send it no requests at all would be no protection
 SECOND = 1_000_000_000
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Another's p99 ≤ 1.5 × beside a hanging endpoint; ≤ 10 in flight and ≤ 50 a second after a recovery."""
+    """Measure another endpoint's p99 next to a hanging one (≤ 1.5 ×), and the load after a recovery.
+
+    After a recovery, there are ≤ 10 requests in flight and ≤ 50 a second.
+    """
     alone, beside = [], []
     for run in range(1, RUNS + 1):
         alone.append(_flow(stage, is_one_hanging=False))
@@ -36,7 +39,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
-    """20 events a second to one endpoint, while 500 wait for one that hangs, or not."""
+    """Send 20 events a second to one endpoint, while 500 wait for a hanging one, or without those."""
     hanging, healthy = backlog.subscribe(stage.addresses([HANGING, HEALTHY]))
     stage.receiver.ask("behave", endpoint=HANGING, status=200, seconds=HANG_SECONDS)
     with stage.worker() as worker:
@@ -58,7 +61,7 @@ def _flow(stage: Stage, *, is_one_hanging: bool) -> pacing.Flow:
 
 
 def _recovery(stage: Stage) -> Iterator[Figure]:
-    """The worst of two recoveries: one whose receiver answers at once, one whose receiver takes a second."""
+    """Measure the worse of two recoveries: one receiver answers at once, the other after a second."""
     in_flight, in_a_second, in_all = [], [], []
     for seconds in (0.0, BUSY_SECONDS):
         figures.progress(f"isolation: an endpoint recovers with {DUE} due and answers after {seconds:g} s")
@@ -72,7 +75,7 @@ def _recovery(stage: Stage) -> Iterator[Figure]:
 
 
 def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
-    """Most requests at once and the arrivals, in the first 10 s after the recovery."""
+    """Return the most requests at once, and the arrivals, in the first 10 s after the recovery."""
     (merchant,) = backlog.subscribe(stage.addresses([RECOVERED]))
     stage.receiver.ask("behave", endpoint=RECOVERED, status=200, seconds=HANG_SECONDS)
     stage.receiver.ask("reset")
@@ -92,7 +95,7 @@ def _recovered(stage: Stage, seconds: float) -> tuple[int, list[int]]:
 
 
 def _max_in_a_second(moments: list[int]) -> int:
-    """The most arrivals in any window of one second, wherever it begins."""
+    """Return the most arrivals in any window of one second."""
     maximum, oldest = 0, 0
     for newest, at in enumerate(moments):
         while at - moments[oldest] >= SECOND:

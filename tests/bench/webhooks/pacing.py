@@ -1,4 +1,4 @@
-"""Events emitted by the clock, and how long each was under way."""
+"""Events that are emitted by the clock, and the delay of each."""
 
 import time
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ MIXED = (EventType.AUTHORIZED, EventType.VOIDED)
 
 @dataclass(frozen=True)
 class Flow:
-    """What became of the events of the merchants that were looked at."""
+    """The results for the events of the observed merchants."""
 
     delays: Sequence[float]  # ms from the commit to the first byte of the first attempt
     missing: int
-    latest: float  # ms that the emitter was behind its clock at worst
+    latest: float  # the most ms by which the emitter was behind its clock
 
     def percentile(self, share: float) -> float:
         return figures.percentile(self.delays, share)
 
 
 def flow(stage: Stage, merchants: Sequence[Merchant], *, rate: float, count: int, without: int = -1) -> Flow:
-    """Emit `count` events of mixed types, the merchants in turn; look at all merchants `without` one place."""
+    """Emit `count` events of mixed types, to the merchants in turn; observe all merchants but `without`."""
     told = stage.emitter.ask(
         "paced",
         merchants=[str(merchant.pk) for merchant in merchants],
@@ -41,7 +41,7 @@ def flow(stage: Stage, merchants: Sequence[Merchant], *, rate: float, count: int
 
 
 def _first_bytes(stage: Stage, events: set[str]) -> dict[str, int]:
-    """When each event first arrived, once all have or patience is over."""
+    """Return when each event first arrived. Waits until all have arrived, at most PATIENCE_SECONDS."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         arrived: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The deliveries list of a merchant with a long log against the same page of one with a short log."""
+"""The deliveries list of a merchant with a long log, compared with the same page for a short log."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ SHORT, LONG = 1_000, 1_000_000
 TIMES, WARM = 150, 10
 PATH = "webhooks/deliveries?limit=50"
 OLD, MIDDLE = LONG_AGO * 0.6, 0.5
-# Filters, and the share of the log (0 is its oldest entry) in which the page deep in it begins.
+# Filters, and where in the log the deep page begins, as a share (0 is the oldest entry).
 FILTERS = {
     "": MIDDLE,
     "&status=delivered": MIDDLE,
@@ -28,7 +28,7 @@ FILTERS = {
     f"&event_type={EventType.TEST.value}": OLD,
     f"&status=failed&event_type={EventType.VOIDED.value}": OLD,
 }
-# What the product itself writes, for the long logs to consist of: the answer's status and the events' types.
+# The product writes these rows, and the long logs repeat them: the answer's status, the events' types.
 WRITTEN = (
     (200, (EventType.AUTHORIZED, EventType.VOIDED)),
     (404, (EventType.VOIDED, EventType.TEST)),
@@ -36,9 +36,9 @@ WRITTEN = (
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """A page of a log of 1,000,000 within 1.2 × of the same page of a log of 1,000, in wall time."""
+    """Compare a page of a log of 1,000,000 with the same page of a log of 1,000: ≤ 1.2 × in wall time."""
     merchant = _write_patterns(stage)
-    connection.close()  # nobody may be in a database that is copied
+    connection.close()  # a database that has a connection cannot be copied
     with contextlib.ExitStack() as stack:
         readers = []
         for name, count in (("log_short", SHORT), ("log_long", stage.scaled(LONG, minimum=2 * SHORT))):
@@ -55,7 +55,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _write_patterns(stage: Stage) -> Merchant:
-    """Have the product itself deliver an event of each kind to a receiver that takes or refuses it."""
+    """Let the product deliver an event of each kind to a receiver that accepts or refuses it."""
     (merchant,) = backlog.subscribe(stage.addresses([0]), "Pages")
     with stage.worker() as worker:
         for status, kinds in WRITTEN:
@@ -76,7 +76,7 @@ def _await_log(worker: Worker, merchant: Merchant, status: int, count: int) -> N
 
 @contextlib.contextmanager
 def _reader(stage: Stage, name: str) -> Iterator[Clerk]:
-    """A reader on a copy of the database, which is dropped with the block."""
+    """Run a reader on a copy of the database, which is dropped after the block."""
     url = stage.variables["DATABASE_URL"]
     own = urlsplit(url).path.strip("/")
     with psycopg.connect(url.replace(f"/{own}?", "/postgres?"), autocommit=True) as server:
@@ -87,7 +87,7 @@ def _reader(stage: Stage, name: str) -> Iterator[Clerk]:
 
 
 def _compared(readers: Sequence[Clerk], name: str, paths: Sequence[str], times: int) -> Iterator[Figure]:
-    """Ask in turn, so that whatever else the machine does hits both."""
+    """Ask both readers in turn, so that other work on the machine affects both."""
     wall: list[list[float]] = [[], []]
     cpu: list[list[float]] = [[], []]
     for number in range(WARM + times):

@@ -1,4 +1,4 @@
-"""The processes of a bench: clerks that are asked by a line of JSON, and the worker that is measured."""
+"""The processes of a bench: clerks that answer lines of JSON, and the measured worker."""
 
 import bisect
 import contextlib
@@ -24,7 +24,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Clerk:
-    """A module of this package as a process: a line of JSON in, a line of JSON out."""
+    """A module of this package as a process. It reads and answers lines of JSON."""
 
     def __init__(self, module: str, variables: Mapping[str, str], log: Path, *arguments: str) -> None:
         self._log = log
@@ -41,7 +41,7 @@ class Clerk:
             )
 
     def ask(self, verb: str, **asked: Any) -> Any:
-        """Have the verb done and return what it answers."""
+        """Let the process run the verb, and return its answer."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([verb, asked]) + "\n")
         self._process.stdin.flush()
@@ -56,14 +56,14 @@ class Clerk:
 
 
 def serve(verbs: Mapping[str, Callable[..., Any]]) -> None:
-    """The other end of Clerk.ask: answer until the input ends."""
+    """Answer the questions of `Clerk.ask` until the input ends."""
     for line in sys.stdin:
         verb, asked = json.loads(line)
         print(json.dumps(verbs[verb](**asked)), flush=True)
 
 
 class Worker:
-    """The worker of `make run`: one process, its log in a file."""
+    """The worker of `make run`: one process, with its log in a file."""
 
     def __init__(self, command: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
         self._log = log
@@ -80,7 +80,10 @@ class Worker:
         self.until(lambda: b" ready." in log.read_bytes(), within=START_SECONDS, what="the worker's start")
 
     def until(self, is_so: Callable[[], bool], *, within: float, what: str) -> None:
-        """Return when it is so; raise with the end of the worker's log when it takes too long."""
+        """Return when the condition is true.
+
+        Raises RuntimeError with the end of the log if that takes too long.
+        """
         deadline = time.monotonic() + within
         while not is_so():
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -89,7 +92,7 @@ class Worker:
             time.sleep(0.05)
 
     def cpu_seconds(self) -> float:
-        """CPU time of all its threads so far, user and system, in seconds."""
+        """Return the CPU time of all its threads so far, user and system, in seconds."""
         stat = Path(f"/proc/{self._process.pid}/stat").read_text()
         fields = stat.rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
@@ -100,7 +103,7 @@ class Worker:
         return int(kilobytes) / 1024
 
     def stop(self) -> None:
-        """End it in good order, as a deploy does."""
+        """End it cleanly, as a deploy does."""
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(STOP_SECONDS)
@@ -128,7 +131,7 @@ class CpuTrace:
         self._thread.join()
 
     def between(self, start: int, end: int) -> float:
-        """CPU seconds from one moment (ns since the epoch) to another."""
+        """Return the CPU seconds from one moment (ns since the epoch) to another."""
         return self._at(end) - self._at(start)
 
     def _sample(self) -> None:

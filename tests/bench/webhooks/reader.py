@@ -1,6 +1,6 @@
-"""A log of deliveries in a database of its own, and its pages asked for in process.
+"""A log of deliveries in a separate database, and requests for its pages in this process.
 
-`python -m tests.bench.webhooks.reader`; asked by lines of JSON.
+`python -m tests.bench.webhooks.reader` answers lines of JSON.
 """
 
 import os
@@ -13,10 +13,10 @@ import django
 from tests.bench.webhooks import processes
 
 DAYS = 29
-LONG_AGO = 0.2  # the oldest share of the log: what failed and what was a test lies there alone
+LONG_AGO = 0.2  # the oldest share of the log: only it has failed attempts and tests
 PAGE = 50
 AT = "%(start)s::timestamptz + n * %(step)s::interval"
-# Each row is a copy of one that the product has written, with an id and a time of its own, oldest first.
+# Each row is a copy of one that the product has written, with its own id and time, oldest first.
 COPY = """
 INSERT INTO {table} ({columns})
 SELECT {expressions} FROM generate_series(1, %(count)s) n
@@ -38,7 +38,7 @@ class Reader:
         self._count = 0
 
     def fill(self, merchant: str, count: int) -> None:
-        """Write `count` attempts, each of an event of its own, over the last 29 days."""
+        """Write `count` attempts, each for its own event, over the last 29 days."""
         from payments.models import Merchant
         from tests.conftest import Api
 
@@ -47,7 +47,7 @@ class Reader:
         self._api = Api(Merchant.objects.get(pk=merchant))
 
     def cursor(self, share: float) -> str:
-        """The cursor of a page that begins at a share of the log, 0 being its oldest entry."""
+        """Return the cursor of a page that begins at a share of the log (0 is its oldest entry)."""
         from config.lib import cursor
         from webhooks.models import Attempt
 
@@ -59,7 +59,7 @@ class Reader:
         return quote(str(found))
 
     def get(self, path: str) -> dict[str, float]:
-        """Milliseconds of one request, which must answer a whole page."""
+        """Return the milliseconds of one request, which must return a full page."""
         wall, cpu = time.perf_counter_ns(), time.process_time_ns()
         answer = self._api.get(path)
         cpu, wall = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
@@ -88,7 +88,8 @@ def _fill(merchant: str, count: int, times: dict[str, Any]) -> None:
     parameters = {"count": count, "long_ago": int(count * LONG_AGO), **times}
     patterns = {name: _pattern(merchant, *kind) for name, kind in _kinds().items()}
     with connection.cursor() as cursor:
-        cursor.execute("SET session_replication_role = replica")  # the copies' references are known to hold
+        # The references of the copies are known to be valid.
+        cursor.execute("SET session_replication_role = replica")
         for place, model in enumerate((Event, Delivery, Attempt)):
             ids = {name: rows[place] for name, rows in patterns.items()}
             cursor.execute(_copy_of(model), parameters | ids)
@@ -108,7 +109,7 @@ def _kinds() -> dict[str, tuple[Any, int]]:
 
 
 def _pattern(merchant: str, event_type: Any, status: int) -> tuple[Any, Any, Any]:
-    """The ids of an event, its delivery and its attempt as the product has written them."""
+    """Return the ids of an event, its delivery and its attempt, as the product has written them."""
     from webhooks.models import Attempt
 
     rows = Attempt.objects.filter(merchant_id=merchant, http_status=status, delivery__event__type=event_type)
@@ -133,7 +134,7 @@ def _copy_of(model: Any) -> str:
 
 
 def _id(kind: str) -> str:
-    """SQL for a UUIDv7 of the row's time, the same wherever the row is named."""
+    """Return the SQL for a UUIDv7 of the row's time. It is the same in every table that names the row."""
     milliseconds = f"(extract(epoch FROM {AT}) * 1000)::bigint"
     rest = f"substr(md5(n::text || '{kind}'), 1, 15)"
     return f"(lpad(to_hex({milliseconds}), 12, '0') || '70008' || {rest})::uuid"
@@ -142,7 +143,7 @@ def _id(kind: str) -> str:
 if __name__ == "__main__":
     if hasattr(
         os, "sched_setaffinity"
-    ):  # the readers that are compared share a core: two may differ in speed
+    ):  # the compared readers share a core, because two cores can differ in speed
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()

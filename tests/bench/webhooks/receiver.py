@@ -1,7 +1,7 @@
-"""A receiver of webhooks: TLS and HTTP/1.1 with keep-alive, cheap enough to leave the cores to what is measured.
+"""A receiver of webhooks: TLS and HTTP/1.1 with keep-alive. It leaves most of the cores to the measured code.
 
-`python -m tests.bench.webhooks.receiver <key and certificate>`; asked by lines of JSON. Each endpoint has a port
-of its own, as each merchant has a host of its own.
+`python -m tests.bench.webhooks.receiver <key and certificate>` answers lines of JSON. Each endpoint has its
+own port, as each merchant has its own host.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ HEAD_END = b"\r\n\r\n"
 
 
 class Endpoint:
-    """One merchant's address: how it answers, and who waits for its answer."""
+    """One merchant's address: how it answers, and the connections that wait for its answer."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -31,14 +31,14 @@ class Endpoint:
         self.waiting: set[Connection] = set()
 
     def behave(self, status: int, seconds: float) -> None:
-        """Answer so from now on, and at once what waits for an answer."""
+        """Set the answer from now on, and send it at once to the connections that wait."""
         self.answer, self.seconds = _answer(status), seconds
         for connection in list(self.waiting):
             connection.answer()
 
 
 class Log:
-    """What has arrived: event, nanoseconds since the epoch at the first byte, number of the endpoint."""
+    """The arrivals: event, nanoseconds since the epoch at the first byte, number of the endpoint."""
 
     def __init__(self) -> None:
         self.arrivals: list[tuple[str, int, int]] = []
@@ -46,12 +46,12 @@ class Log:
         self.keep = 0
 
     def reset(self, keep: int) -> None:
-        """Begin anew; the first `keep` requests are kept whole."""
+        """Start again, and keep the first `keep` requests completely."""
         self.arrivals, self.kept, self.keep = [], [], keep
 
 
 class Connection(asyncio.Protocol):
-    """Requests one after the other."""
+    """A connection, with one request after the other."""
 
     def __init__(self, endpoint: Endpoint, log: Log) -> None:
         self._endpoint, self._log = endpoint, log
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
 
 
 class Receiver:
-    """All endpoints of this process, and what may be asked of it."""
+    """All endpoints of this process, and the verbs that it answers."""
 
     def __init__(self, pair: str) -> None:
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -113,7 +113,7 @@ class Receiver:
         self._endpoints: list[Endpoint] = []
 
     async def open(self, count: int) -> list[int]:
-        """Open so many endpoints more; the ports of all."""
+        """Open `count` more endpoints; return the ports of all."""
         for _ in range(count):
             endpoint = Endpoint(len(self._endpoints))
             server = await asyncio.get_running_loop().create_server(
@@ -169,5 +169,5 @@ def _answer(status: int) -> bytes:
 
 
 if __name__ == "__main__":
-    gc.disable()  # a pause of ours would count as a delay of theirs
+    gc.disable()  # a pause here would count as a delay of the measured code
     asyncio.run(main(sys.argv[1]))

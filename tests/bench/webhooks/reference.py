@@ -1,6 +1,6 @@
-"""The reference: a bare aiohttp loop that sends requests signed beforehand and stores nothing.
+"""The reference: a bare aiohttp loop that sends requests signed beforehand, and stores no results.
 
-`python -m tests.bench.webhooks.reference`; asked by lines of JSON. One session, keep-alive, TLS.
+`python -m tests.bench.webhooks.reference` answers lines of JSON. It uses one session, keep-alive and TLS.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import yarl
 
 from tests.bench.webhooks import processes
 
-OWN = ("host", "content-length")  # what aiohttp writes by itself
+OWN = ("host", "content-length")  # the headers that aiohttp writes automatically
 
 
 class Request(NamedTuple):
@@ -28,7 +28,8 @@ class Request(NamedTuple):
 class Run:
     """Sends `count` requests, `in_flight` at a time, and measures the middle 80 % of them.
 
-    `burst_seconds` lie between the beginnings of two times so many; 0: as fast as it goes.
+    `burst_seconds` is the time between the beginnings of two bursts of `in_flight` requests. With 0, it sends
+    as fast as possible.
     """
 
     def __init__(self, requests: list[Request], count: int, in_flight: int, burst_seconds: float) -> None:
@@ -40,7 +41,7 @@ class Run:
         self._marks: list[tuple[float, float]] = []
 
     async def measure(self) -> dict[str, float]:
-        """CPU and wall seconds of one request."""
+        """Return the CPU and wall seconds of one request."""
         connector = aiohttp.TCPConnector(limit=0, ssl=ssl.create_default_context())
         async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as session:
             numbers = iter(range(self._count))

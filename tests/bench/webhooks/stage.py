@@ -1,4 +1,4 @@
-"""What every measurement needs: engines that really write to the disk, a receiver, an emitter and workers."""
+"""The stage of every measurement: engines that write to the disk, a receiver, an emitter and workers."""
 
 import contextlib
 import os
@@ -11,14 +11,14 @@ from config.local import engines, environment, run
 from tests.bench.webhooks import certificates
 from tests.bench.webhooks.processes import ROOT, Clerk, Worker
 
-INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")  # and nothing of another run's
+INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")  # and no variable of another run
 UNLIMITED = "1000000/second"
 Arrival = tuple[str, int, int]  # event, nanoseconds since the epoch, endpoint
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a measurement happens; `scale` makes it smaller to try it."""
+    """The place of a measurement. `scale` makes it smaller, for a trial."""
 
     folder: Path
     variables: Mapping[str, str]
@@ -55,7 +55,7 @@ class Stage:
         return [(event, at, endpoint) for event, at, endpoint in self.receiver.ask("arrivals")]
 
     def await_arrivals(self, worker: Worker, count: int, *, within: float) -> None:
-        """Return when so many requests have arrived since the receiver's last reset."""
+        """Return when `count` requests have arrived since the receiver's last reset."""
         worker.until(
             lambda: self.receiver.ask("count") >= count,
             within=within,
@@ -65,7 +65,7 @@ class Stage:
 
 @contextlib.contextmanager
 def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
-    """Set everything up in the folder, migrated and empty, and take this process's environment there too."""
+    """Set up all parts in the folder, with a migrated, empty database, and this process's environment."""
     files = certificates.issue(folder)
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
     given = kept | {"SSL_CERT_FILE": str(files.authority), "LIMIT_READS": UNLIMITED}
@@ -74,7 +74,7 @@ def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
         plan = run.plan(folder, variables["PORT"])
         subprocess.run(plan.seed, env=variables, cwd=ROOT, check=True)
-        # No pool here: closing the connection leaves the database, which can be copied then.
+        # No pool here, because closing the connection must leave the database, so that it can be copied.
         os.environ.update(variables | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_POOL": "0"})
         receiver = Clerk("receiver", variables, folder / "receiver.log", str(files.pair))
         stack.callback(receiver.end)

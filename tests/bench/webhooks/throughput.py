@@ -1,8 +1,8 @@
-"""How fast a backlog drains and what a delivery costs, against a bare loop that sends the same bytes.
+"""How fast a backlog drains and what a delivery costs, compared with a bare loop that sends the same bytes.
 
-The bare loop sends them as fast as it can, which the bound is for, and also at the pace that ours had: a core that is
-never idle does the same work in two thirds of the time. There are so many endpoints that it is not their pace, 40 a
-second each once a burst is over, which holds ours up.
+The bare loop sends them as fast as it can, which is the case of the bound. It also sends them at the pace
+that the worker had, because a core that is never idle does the same work in two thirds of the time. There are
+so many endpoints that their pace (40 a second each, after a burst) does not limit the worker.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,20 +17,20 @@ from tests.bench.webhooks.stage import Stage
 ENDPOINTS = 100
 DELIVERIES = 20_000
 ROUNDS = 5
-IN_FLIGHT = 120  # of the reference: as many as a worker sends at a time of what is not urgent
+IN_FLIGHT = 120  # of the reference: as many as a worker sends at a time, without urgent ones
 KEPT = 2_000
 SLOWEST = 50  # deliveries a second below which we give up
 
 
 class Cost(NamedTuple):
-    """Seconds of one delivery."""
+    """The seconds of one delivery."""
 
     cpu: float
     wall: float
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """≥ 1,000 deliveries a second, by the clock and by the worker's CPU, which is ≤ 2.3 × the bare loop's."""
+    """Measure deliveries: ≥ 1,000 a second by the clock and by the worker's CPU, ≤ 2.3 × the loop's CPU."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     count = stage.scaled(DELIVERIES, minimum=20 * ENDPOINTS)
     ours: list[Cost] = []
@@ -60,7 +60,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _drain(stage: Stage, worker: Worker, merchants: Sequence[Merchant], count: int) -> Cost:
-    """Measure the middle 80 % of a backlog; connections are warm."""
+    """Measure the middle 80 % of a backlog, with warm connections."""
     stage.receiver.ask("reset")
     backlog.emit_once(merchants)
     stage.await_arrivals(worker, len(merchants), within=30)

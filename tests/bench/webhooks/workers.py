@@ -1,4 +1,4 @@
-"""How much more several worker processes send than one, when what they do is wait: no claim waits for another."""
+"""How much more several worker processes send than one, when they mostly wait: no claim waits for another."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from tests.bench.webhooks.stage import Stage
 
 ENDPOINTS = 100
 ANSWER_SECONDS = 1.0
-SECONDS = 15  # that a backlog lasts at the pace that the slots allow
-PER_WORKER = 120  # slots of what is not urgent
+SECONDS = 15  # how long a backlog lasts at the pace that the slots allow
+PER_WORKER = 120  # slots for deliveries that are not urgent
 WORKERS = 4
 
 
 def measure(stage: Stage) -> Iterator[Figure]:
-    """Four worker processes claim at least three times what one does."""
+    """Measure four worker processes: they claim at least three times as much as one."""
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     rates = {count: _rate(stage, merchants, count) for count in (1, WORKERS)}
     for count, rate in rates.items():
@@ -25,7 +25,7 @@ def measure(stage: Stage) -> Iterator[Figure]:
 
 
 def _rate(stage: Stage, merchants: Sequence[Merchant], workers: int) -> float:
-    """Return the deliveries a second of the middle of a backlog, at endpoints that take a second to answer."""
+    """Return the deliveries a second in the middle of a backlog, at endpoints that answer after a second."""
     count = stage.scaled(workers * PER_WORKER * SECONDS, minimum=workers * PER_WORKER * 3)
     figures.progress(f"workers: {count} deliveries, {workers} at work")
     stage.receiver.ask("calm")

@@ -1,4 +1,4 @@
-"""For a Python under faketime, which breaks sleeps until a moment of the monotonic clock: they last as they should."""
+"""Repairs sleeps in a Python under faketime, which breaks sleeps until a moment of the monotonic clock."""
 
 import select
 import time

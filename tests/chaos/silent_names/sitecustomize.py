@@ -1,4 +1,4 @@
-"""For a process whose name servers never answer: the one that SILENT_NAMES leads to, as host:port."""
+"""Gives a process a name server that never answers: the address in SILENT_NAMES, as host:port."""
 
 import os
 from typing import Any
@@ -10,7 +10,7 @@ _Resolver = aiodns.DNSResolver
 
 
 class SilentResolver(_Resolver):
-    """Asks that name server alone, and waits for it."""
+    """A resolver that asks only that name server, and waits for it."""
 
     def __init__(self, **options: Any) -> None:
         servers = {"nameservers": [HOST], "udp_port": int(PORT), "tcp_port": int(PORT)}

@@ -1,4 +1,7 @@
-"""Who pays by the helper API, in a process whose provider is Stripe: cards and answers go to the peer."""
+"""The payers of the helper API, in a process whose provider is Stripe.
+
+Their cards and answers go to the peer.
+"""
 
 import urllib.request
 from collections.abc import Callable
@@ -21,7 +24,10 @@ CARDS = {
 
 
 def connect(address: str) -> None:
-    """Let the helper API's payers of this process pay at the peer; whom their bank asks comes back to nowhere."""
+    """Let the payers of this process's helper API pay at the peer.
+
+    After a question from their bank, they return to an address that does not exist.
+    """
     client.ask = partial(_ask, Remote(address))
     paying.CardUse = partial(CardUse, return_url="https://pay.example/back")  # type: ignore[attr-defined,assignment]
 
@@ -42,11 +48,11 @@ def _answer(peer: Remote, key: UUID, is_confirmed: bool) -> None:
 
 
 def _advance(peer: Remote, payments: list[UUID], seconds: int) -> None:
-    """The peer settles refunds at once."""
+    """Have no effect, because the peer settles refunds at once."""
 
 
 def _tell(peer: Remote, payments: list[UUID]) -> list[Notification]:
-    """The peer tells by notifications alone."""
+    """Return no notifications, because the peer sends its own."""
     return []
 
 
@@ -59,7 +65,7 @@ _DOES: dict[str, Callable[..., Any]] = {
 
 
 class _NoRedirect(urllib.request.HTTPErrorProcessor):
-    """The payer's browser would be led back to the shop."""
+    """Returns redirects, which would lead a payer's browser back to the shop, as answers."""
 
     def http_response(self, request: Any, response: Any) -> Any:
         return response

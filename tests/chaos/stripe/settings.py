@@ -1,4 +1,4 @@
-"""The service's settings as in a local run, with Stripe for its provider: `STRIPE_API` is the peer."""
+"""The service's settings as in a local run, with Stripe as its provider. `STRIPE_API` is the peer."""
 
 import os
 

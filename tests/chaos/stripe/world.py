@@ -1,4 +1,4 @@
-"""The service as processes that take cards at Stripe's peer, which hangs, breaks off, fails and hears things twice."""
+"""The service as processes that use Stripe's peer, which hangs, breaks off, fails and gets calls twice."""
 
 import contextlib
 import threading
@@ -19,10 +19,10 @@ from tests.payments.stripe_peer.remote import Remote
 SECONDS_BETWEEN_MESSAGES = 0.3
 PATHS = EVERY | {
     "look_up": ("GET", "/v1/payment_intents/[^/]+|/v1/refunds.*")
-}  # not the lists that tests read
-HANGS, SLOW = 12.0, 9.0  # seconds, both more than any call waits
+}  # without the lists that tests read
+HANGS, SLOW = 12.0, 9.0  # seconds; both are longer than any call waits
 STATES = {"requires_capture": "held", "requires_action": "challenged", "succeeded": "captured"}
-# By verb: a plot that is sure to meet what goes wrong with it.
+# By verb: a plot that is sure to meet the verb's faults.
 PLOTS = {
     "register": "captured",
     "authorize": "captured",
@@ -53,9 +53,9 @@ class StripeWorld(World):
         self.peer = peer
 
     def charges(self, merchant_uuid: str) -> list[Charge]:
-        """Return what Stripe has of a merchant's payments; its states keep an intent from being captured twice.
+        """Return Stripe's records of a merchant's payments. Its states prevent a second capture of an intent.
 
-        The peer may be busy: a connection that it drops is tried again.
+        The peer can be busy. A connection that it drops is tried again.
         """
         listed = self.peer.client(repeats=3).v1.payment_intents.list(
             {"limit": 100, "expand": ["data.latest_charge"]}
@@ -69,11 +69,11 @@ class StripeWorld(World):
         return found
 
     def broken_keys(self) -> list[str]:
-        """Return the idempotency keys under which Stripe has stored an error of its own."""
+        """Return the idempotency keys under which Stripe has stored a server error."""
         return list(self.peer.switch("broken_keys"))
 
     def met(self) -> set[str]:
-        """Return the names of the faults that went wrong with a call."""
+        """Return the names of the faults that have affected a call."""
         verbs = {path: verb for verb, (_, path) in PATHS.items()}
         return {f"{verbs[row['path']]}: {row['mode']} {row['when']}" for row in self.peer.switch("met")}
 
@@ -96,13 +96,13 @@ FAULTS = {
     f"{verb}: {mode} {when}": Fault(_strike(verb, mode, when), plot)
     for verb, plot in PLOTS.items()
     for mode, when in MODES
-    if verb != "look_up" or when == "before" or mode == "slow"  # a read is never kept under a key
+    if verb != "look_up" or when == "before" or mode == "slow"  # a read is never stored under a key
 }
 
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[tuple[StripeWorld, Service]]:
-    """Run the world, and a clerk beside it, until the block ends."""
+    """Run the world, and a clerk for it, until the block ends."""
     template.copy_to(folder)
     port, shop_port = service.free_ports()
     points = folder / "points"
@@ -136,7 +136,7 @@ def running(folder: Path) -> Iterator[tuple[StripeWorld, Service]]:
 
 
 def _deliver(peer: Remote, is_over: threading.Event) -> None:
-    """Let Stripe send what it has to say; what the service does not take is sent again."""
+    """Let Stripe send its messages. It repeats those that the service does not accept."""
     while not is_over.wait(SECONDS_BETWEEN_MESSAGES):
         with contextlib.suppress(OSError):
             peer.switch("deliver")
