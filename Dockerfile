@@ -1,4 +1,4 @@
-# web, worker, beat and commands in one image: see docs/operate.md. Each RUN is a target of the Makefile.
+# One image for web, worker, beat and commands: see docs/operate.md. Each RUN is a target of the Makefile.
 FROM python:3.11.16-bookworm@sha256:b99029c95d3d37fb1e4e76d287f7984373dca77c665885986e31b2c95260c13c AS build
 WORKDIR /srv/checkout
 COPY Makefile requirements.lock ./

@@ -1,20 +1,20 @@
-# Needs python3 (3.11 or newer), make and a package index; everything else it gets itself.
+# Needs python3 (3.11 or newer), make and a package index. It installs everything else.
 
-# The system's own python3 where it is new enough and can make environments, else the first on the PATH. Distributions,
-# and our image, have one that was optimised by a profile, which those of version managers mostly are not: an order takes
-# a seventh more CPU by them. PYTHON=python3.13 for another.
+# The system's python3 if it is new enough and can make environments, else the first python3 on the PATH. The builds of
+# distributions and of our image are optimised with a profile. Those of version managers mostly are not: an order then
+# takes a seventh more CPU. Set PYTHON=python3.13 to use another one.
 PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
   && echo /usr/bin/python3 || echo python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-# make dies first when its terminal is closed or it is killed: what it runs must end with it.
+# If the terminal closes or make is killed, make ends first. The program that it runs must end with it.
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-# What the tests start besides Python: a command, and Debian's package of it.
+# The programs that the tests start, except Python: the command and its Debian package.
 TOOLS := $${CHROMIUM:-chromium-headless-shell}:chromium-headless-shell php:php-cli faketime:faketime node:nodejs npm:npm openssl:openssl
 MISSING = for tool in $(TOOLS); do \
   command -v "$${tool%:*}" >/dev/null 2>&1 || printf ' %s' "$${tool\#\#*:}"; done
-# What runs once more through PgBouncer in transaction mode: whatever moves money, tells of it, or waits for others.
+# Tests that run again through PgBouncer in transaction mode: of code that moves money, reports it, or waits for others.
 POOLED := tests/checkout tests/payments tests/webhooks tests/hosted_page tests/races \
   $(patsubst %,tests/journeys/test_%.py,first_order payments processes webhooks)
 FOREIGN := tests/webhooks/foreign
@@ -36,28 +36,28 @@ help: ## Show this list
 run: $(INSTALLED) ## Start the whole service on http://localhost:8000 (PORT, SHOP_PORT); Ctrl-C ends it
 	@$(TIED) $(BIN)/python -m config.local.run
 
-# Many processes start and read the same modules: they are compiled once, whatever the shell says.
+# Many processes load the same modules, so these are compiled once, even if the shell's variable says otherwise.
 test test-full chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
 test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus systemd-analyze:systemd envsubst:gettext-base
-test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run the long tests too
+test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run all tests, including the long ones
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
 
-chaos: $(INSTALLED) ## Break everything and see it mend itself (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
+chaos: $(INSTALLED) ## Cause faults in every part and check that the service recovers (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -k "not thirty_seeds" -s $(ARGS)
 
-model: $(INSTALLED) ## Check the model of money after the capture, and tell how each broken variant loses money (ARGS=large)
+model: $(INSTALLED) ## Check the model of money after the capture, and show how each broken variant loses money (ARGS=large)
 	@$(BIN)/python -m tests.model $(ARGS)
 
-mutants: $(INSTALLED) ## Change the money modules by a line each and see their tests fail; goes on where it stopped (ARGS="wants --at-most 50")
+mutants: $(INSTALLED) ## Change single lines of the money modules and check that their tests fail; continues where it stopped (ARGS="wants --at-most 50")
 	@$(BIN)/python -m tests.mutants $(ARGS)
 
 drill: export DRILL_SECONDS ?= 300
-drill: $(INSTALLED) ## Lose the database's machine under load, restore it and repair it (DRILL_SECONDS=60)
+drill: $(INSTALLED) ## Lose the database's machine under load, then restore and repair the database (DRILL_SECONDS=60)
 	@$(BIN)/python -m pytest -n 0 -s tests/journeys/test_drill.py $(ARGS)
 
 bench: TOOLS := nginx:nginx-light
@@ -67,13 +67,13 @@ bench: $(INSTALLED) packages ## Measure the API against a bare view (ARGS="reque
 bench-webhooks: $(INSTALLED) ## Measure the webhooks against TLS receivers (ARGS="latency backlog"; SCALE=0.05 to try it)
 	@$(BIN)/python -m tests.bench.webhooks $(ARGS)
 
-screenshots: $(INSTALLED) tools ## Picture every page and state, under .local/screenshots (ARGS="-k mate" for some)
+screenshots: $(INSTALLED) tools ## Take screenshots of every page and state, under .local/screenshots (ARGS="-k mate" for some)
 	@$(BIN)/python -m pytest tests/browser/test_gallery.py $(ARGS)
 
-messages: $(INSTALLED) ## Collect the words of the payer's pages, and compile their translations
+messages: $(INSTALLED) ## Collect the texts of payers' pages, and compile their translations
 	@$(BIN)/python -m tests.house.messages
 
-monitoring: $(INSTALLED) ## Make config/monitoring's alert rules and dashboard of their tables
+monitoring: $(INSTALLED) ## Generate the alert rules and the dashboard in config/monitoring from their tables
 	@$(BIN)/python -m config.monitoring
 
 runbook: $(INSTALLED) ## Write the tables of the discrepancy runbook in docs/operate.md from the table of kinds
@@ -82,22 +82,22 @@ runbook: $(INSTALLED) ## Write the tables of the discrepancy runbook in docs/ope
 rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
 	@$(BIN)/python -m tests.house.rules $(ARGS)
 
-# By the first python3 on the PATH: that of our image's second part is where its first part has it, and no other is.
-install: ## Install what production runs into .venv
+# Uses the first python3 on the PATH: only that one has the same path in both stages of our image.
+install: ## Install production's packages into .venv
 	@python3 -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r requirements.lock
 
 static: export ENVIRONMENT := sandbox
-static: ## Gather and compress the static files, with hashed names, and compile the modules
+static: ## Collect and compress the static files, with hashed names, and compile the modules
 	@$(BIN)/python manage.py collectstatic --no-input --clear --verbosity 0
 	@$(BIN)/python -m compileall -q checkout config hosted_page payments portal webhooks
 
-env: ## Write a new installation's variables, with keys of its own, and a first certificate (HOST=checkout.example)
+env: ## Write a new installation's variables, with new keys, and a first certificate (HOST=checkout.example)
 	@[ -n "$(HOST)" ] || { echo "Say where it will be: make env HOST=checkout.example" >&2; exit 1; }
 	@python3 config/deploy/make_env.py $(HOST)
 
 sbom: SBOM ?= sbom.json
-sbom: $(INSTALLED) ## Write sbom.json, which lists what production runs (CycloneDX)
+sbom: $(INSTALLED) ## Write sbom.json, the list of the packages that production runs (CycloneDX)
 	@$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
 	  --output-reproducible --output-format JSON --output-file $(SBOM)
 
@@ -114,8 +114,8 @@ check: export STRIPE_SECRET_KEY := sk_live_nobody
 check: export STRIPE_PUBLISHABLE_KEY := pk_live_nobody
 check: export STRIPE_WEBHOOK_SECRET := whsec_nobody
 check: export SMS_SENDER := adapter.of.production.Sender
-check: $(INSTALLED) $(LINTERS_INSTALLED) ## Format, lint, types, layers, rules against tests, migrations, production settings, the API's document
-	@! git grep -nE '^(<{7}|>{7}) ' # left over from a merge
+check: $(INSTALLED) $(LINTERS_INSTALLED) ## Check format, lint, types, layers, rules against tests, migrations, production settings, the API's document
+	@! git grep -nE '^(<{7}|>{7}) ' # conflict markers of a merge
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
@@ -126,7 +126,7 @@ check: $(INSTALLED) $(LINTERS_INSTALLED) ## Format, lint, types, layers, rules a
 	$(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/python -m tests.config.openapi.linters
 
-lock: ## Choose versions anew: requirements.lock is production's, requirements-dev.lock has what tests want beside
+lock: ## Choose new versions: requirements.lock is for production, requirements-dev.lock adds those for the tests
 	$(LOCK) --extra twilio --extra sns --output-file requirements.lock
 	$(LOCK) --all-extras --constraints requirements.lock --output-file requirements-dev.lock
 

@@ -1,4 +1,4 @@
-"""Refuses bodies that are too large, and uploads of files, before anything parses them."""
+"""Middlewares that refuse bodies that are too large, and file uploads, before any code parses them."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -12,18 +12,18 @@ from portal.oauth import client_requests
 TOO_LARGE = "This is more than we take here. Go back and send less."
 TOO_LARGE_LOGO = "This file is too large. Go back and use a PNG or JPEG of at most 256 KB."
 NO_FILES = "We take no files here. Go back and send the form alone."
-LARGEST_FORM = 32 * 1024  # bytes; reading a form costs far more than reading JSON, and none of ours is longer
+LARGEST_FORM = 32 * 1024  # bytes; parsing a form costs far more than parsing JSON, and our forms are shorter
 MAX_PARTS = 100
-# A logo's form, which its view has taken apart only for who is signed in; more than a logo may weigh, so that one that
-# is somewhat too large is refused in words on its page.
+# The form with a logo, which its view parses only for signed-in people. The limit is higher than the limit
+# for a logo, so that the page itself can explain that a logo is slightly too large.
 UPLOADS = {settings.LOGO_PATH: settings.LARGEST_UPLOAD}
 WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications")
 
 
 class BodyMiddleware(MiddlewareMixin):
-    """Answers 413 to a body that is too large, and closes the connection; answers 415 to files sent to a page.
+    """Middleware that answers 413 to a body that is too large, and 415 to files that are sent to a page.
 
-    Rule api.body_size.
+    With a 413, it also closes the connection. Rule api.body_size.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
@@ -31,7 +31,10 @@ class BodyMiddleware(MiddlewareMixin):
 
 
 class PayersBodyMiddleware(MiddlewareMixin):
-    """The same on the payer's pages, behind what knows their language; nothing before it has read a body."""
+    """The same middleware for payers' pages. It runs after the middleware that sets the language.
+
+    No middleware before this one reads a body.
+    """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         return _refusal(request) if request.path_info.startswith(PAYERS) else None
@@ -46,7 +49,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
 
 
 def _is_upload(request: HttpRequest) -> bool:
-    """Return whether a form has files, or more parts than any of ours has fields; seen before it is parsed."""
+    """Return whether a form has files, or more parts than any of our forms has fields. Does not parse it."""
     is_taken = request.path_info.startswith(CALLS) or request.path_info in UPLOADS
     if request.content_type != "multipart/form-data" or is_taken:
         return False
@@ -75,7 +78,7 @@ def _too_large(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, status: int, words: str) -> HttpResponse:
-    """Return a payer's page of that status, and for all others the words alone."""
+    """Return the payer's error page of that status, or only the words for other pages."""
     if request.path_info.startswith(PAYERS):
         return error_pages.unread(request, status)
     return HttpResponse(words, status=status, content_type="text/plain; charset=utf-8")

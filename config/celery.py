@@ -1,4 +1,4 @@
-"""Celery and its schedule: beat starts each pump every second, and a worker starts one itself after two silent ones.
+"""Celery and its schedule. Beat starts each pump every second. After two silent seconds, a worker starts it.
 
 Rules pump.beat, pump.redis.
 """
@@ -30,7 +30,7 @@ log = structlog.get_logger("config.celery")
 
 
 class OpenTask(Task):
-    """A task that does nothing while the database is closed, whoever starts it (rule restore.closed)."""
+    """A task that returns at once while the database is closed, for every caller (rule restore.closed)."""
 
     def __call__(self, *arguments: Any, **more: Any) -> Any:
         if opening.is_closed():
@@ -42,12 +42,13 @@ app = Celery("checkout", task_cls=OpenTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.include = ["config.probes"]
 app.autodiscover_tasks()
-# What a worker has taken and not begun is not put back: over a lost connection that fails, and would end the worker.
+# A worker does not put back tasks that it has taken and not begun. Over a lost connection, that would fail
+# and end the worker.
 Channel.do_restore = False
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
-# The pumps by the titles that operators see: all of them short, all harmless when started twice or by two beats.
+# The pumps, with the titles that operators see. All are short, and harmless if started twice or by two beats.
 PUMPS = {
     "checkout.tasks.expire_due": "Keep deadlines",
     FINISH_OPERATIONS: "Finish operations",
@@ -79,12 +80,12 @@ HOURLY = {
     "webhooks.tasks.delete_personal": "Delete personal data",
     "webhooks.tasks.delete_old_events": "Delete old events",
 }
-CALENDAR = {  # without a title: too long for an operator's request, commands do it
+CALENDAR = {  # tasks without a title take too long for an operator's request; commands run them
     "payments.tasks.mail_discrepancies": ("Mail discrepancies", crontab()),
     "checkout.tasks.end_links": ("End pay links", crontab()),
     "portal.tasks.count_hours": ("Count hours for the portal", crontab()),
     "portal.tasks.write_emails": ("Look for news to mail", crontab()),
-    "portal.tasks.run_trials": ("Run cases of checklists", 2.0),  # production has none
+    "portal.tasks.run_trials": ("Run cases of checklists", 2.0),  # production has no trials
     "hosted_page.tasks.tell_leads": ("Text what mates did to the leads", 5.0),
     "hosted_page.tasks.watch_sms_budgets": ("Count SMS messages", 10.0),
     "payments.tasks.close_days": ("Sum the ledger's days", crontab(minute="*/10")),
@@ -105,9 +106,9 @@ app.conf.beat_schedule = {
     },
 }
 
-SILENCE = 2.0  # seconds without a start of a pump until the ticker starts it
-RHYTHM = 1.0  # seconds until it starts it again, as long as the silence lasts
-GLANCE = 0.25  # seconds between two looks at which pumps were started
+SILENCE = 2.0  # seconds without a start of a pump, after which its ticker starts it
+RHYTHM = 1.0  # seconds between the ticker's starts, as long as the silence lasts
+GLANCE = 0.25  # seconds between the ticker's checks
 _heard: dict[str, float] = dict.fromkeys(PUMPS, 0.0)
 _is_ending = threading.Event()
 
@@ -121,13 +122,13 @@ TICKERS = Gauge(
 
 
 class Scheduler(PersistentScheduler):
-    """Beat's scheduler, which gives a sign of life at each of its turns."""
+    """Beat's scheduler, which gives a sign of life at each turn."""
 
     def tick(self, *arguments: Any, **more: Any) -> Any:
-        """Send what is due, as Celery's own does; return the seconds until more is.
+        """Send the tasks that are due, as Celery's scheduler does; return the seconds until more are due.
 
-        Raises SystemExit once a signal has closed its file: the one that the signal raised in the middle of a turn is
-        lost where Python or a library drops what is raised, in a finalizer say.
+        Raises SystemExit if a signal has closed the schedule's file. The signal raises SystemExit too.
+        If it comes during a turn, for example in a finalizer, Python or a library can drop that SystemExit.
         """
         liveness.watch()
         try:
@@ -143,7 +144,7 @@ app.conf.beat_scheduler = "config.celery:Scheduler"
 
 @signals.setup_logging.connect
 def _keep_our_logging(**_: Any) -> None:
-    """Log by settings.LOGGING: Celery leaves logging alone when this signal has a receiver."""
+    """Set up settings.LOGGING. Celery does not change logging if this signal has a receiver."""
     logging.config.dictConfig(settings.LOGGING)
 
 
@@ -161,16 +162,16 @@ def _hear(task: Any = None, **_: Any) -> None:
 
 @signals.celeryd_init.connect
 def _be_named(instance: Any = None, **_: Any) -> None:
-    """Give a worker a name that no other has, also on the same machine."""
+    """Give a worker a unique name, also among the workers of one machine."""
     instance.hostname = f"{os.getpid()}.{instance.hostname}"
 
 
 @signals.worker_init.connect
 @signals.beat_init.connect
 def _look_at_the_database(signal: Any = None, **_: Any) -> None:
-    """Log which version begins, and exit if the database is not the one that was meant.
+    """Log which version starts, and exit if the database is not the intended one.
 
-    Raises SystemExit: Celery ignores any other error here.
+    Raises SystemExit, because Celery ignores any other error here.
     """
     version.announce("worker" if signal is signals.worker_init else "beat")
     try:
@@ -181,7 +182,7 @@ def _look_at_the_database(signal: Any = None, **_: Any) -> None:
 
 @signals.worker_init.connect
 def _make_the_sender(**_: Any) -> None:
-    """Exit if SMS messages cannot be sent as the settings say. Raises SystemExit."""
+    """Exit if the SMS sender that the settings name cannot be created. Raises SystemExit."""
     try:
         senders.require()
     except ImproperlyConfigured as refused:
@@ -190,10 +191,11 @@ def _make_the_sender(**_: Any) -> None:
 
 @signals.worker_init.connect
 def _start_tickers(**_: Any) -> None:
-    """Start a thread for each pump, so that one that waits for something outside holds up no other.
+    """Start a thread for each pump, so that a pump that waits for an outside party does not delay the others.
 
-    The pump of operations gets as many as a worker has threads, which is more than it has slots at the provider: a
-    bank that is silent about one kind of operation holds up none of another.
+    The pump of operations gets as many threads as the worker has. These are more than the worker's slots at
+    the provider. If the bank is silent about one kind of operation, the other kinds are therefore not
+    delayed.
     """
     for name in PUMPS:
         for number in range(4 * settings.PUMP_SLOTS if name == FINISH_OPERATIONS else 1):
@@ -203,12 +205,12 @@ def _start_tickers(**_: Any) -> None:
 
 @signals.worker_shutting_down.connect
 def _end_tickers(**_: Any) -> None:
-    """Stop the tickers: a worker that is about to end begins nothing more."""
+    """Stop the tickers, so that a worker that is about to end starts no more pumps."""
     _is_ending.set()
 
 
 def _tick(name: str) -> None:
-    """Run the pump, straight from PostgreSQL, when neither beat nor a wake-up has started it lately."""
+    """Run the pump directly, without Redis, whenever neither beat nor a wake-up has started it recently."""
     while not _is_ending.wait(GLANCE):
         liveness.watch()
         now = time.monotonic()
@@ -228,7 +230,7 @@ def _show_tickers() -> None:
 def _run(name: str) -> None:
     try:
         app.tasks[name]()
-        app.tasks[DELIVER_DUE]()  # the pump may have emitted events, and their wake-up may reach nobody
+        app.tasks[DELIVER_DUE]()  # the pump can have emitted events whose wake-up was lost
     except Exception as error:
         log.error("pump failed", task=name, error=type(error).__name__, exc_info=True)
     finally:
@@ -237,6 +239,6 @@ def _run(name: str) -> None:
 
 @signals.worker_ready.connect
 def _freeze_what_is_loaded(**_: Any) -> None:
-    """Exempt half a million objects of code, which live as long as the process, from garbage collection."""
+    """Exempt loaded code from garbage collection: half a million objects that live as long as the process."""
     gc.collect()
     gc.freeze()

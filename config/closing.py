@@ -1,4 +1,4 @@
-"""What the world is told while the database is closed: come again. Rule restore.closed."""
+"""Responses while the database is closed: 503, to be tried again later. Rule restore.closed."""
 
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
@@ -8,14 +8,18 @@ from config import errors
 from config.lib.web import error_pages
 from payments import opening
 
-# What tells of orders, or changes them. Portal and admin stay: who repairs the database looks there.
+# Addresses that show or change orders. The portal and the admin stay open, because the repair needs them.
 CLOSED_CALLS = ("/api/merchant/", "/api/sandbox/")
 CLOSED_PAGES = ("/pay", "/provider/notifications")
 RETRY_SECONDS = 30
 
 
 class ClosedMiddleware(MiddlewareMixin):
-    """Answers 503 to calls: a restored database may call an order unpaid, or not know it, whose money was taken."""
+    """Middleware that answers 503 to API calls while the database is closed.
+
+    A restored database can be wrong about an order whose money was taken: the order is unpaid there, or
+    missing.
+    """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if not request.path_info.startswith(CLOSED_CALLS) or not _is_closed():
@@ -24,7 +28,7 @@ class ClosedMiddleware(MiddlewareMixin):
 
 
 class ClosedPageMiddleware(MiddlewareMixin):
-    """The same for pages: it stands behind what gives them their payer's language and their headers."""
+    """The same for pages. It runs after the middlewares that set the payer's language and the headers."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if not request.path_info.startswith(CLOSED_PAGES) or not _is_closed():
@@ -39,7 +43,10 @@ def _later(response: HttpResponse) -> HttpResponse:
 
 
 def _is_closed() -> bool:
-    """Return whether the service is closed, or no database says so: another one may answer the view a moment later."""
+    """Return whether the service is closed, or the database does not answer.
+
+    If the database does not answer now, a restored one might answer the view a moment later.
+    """
     try:
         return opening.is_closed()
     except Error:

@@ -1,4 +1,4 @@
-"""Typed readers of environment variables. A missing or malformed one stops the start with a sentence."""
+"""Typed readers of environment variables. A missing or malformed variable stops the start with a message."""
 
 import os
 import sys
@@ -42,15 +42,15 @@ def words(name: str, default: str = "") -> list[str]:
 
 
 def former_lookup_keys(former_secret_keys: list[str]) -> list[str]:
-    """Return LOOKUP_KEY_FALLBACKS, and the former SECRET_KEYs where SECRET_KEY is the LOOKUP_KEY too.
+    """Return LOOKUP_KEY_FALLBACKS, plus the former SECRET_KEYs if SECRET_KEY also serves as LOOKUP_KEY.
 
-    A SECRET_KEY that is replaced by the documented steps therefore never changes which rows are found.
+    If SECRET_KEY is replaced by the documented steps, the same rows are therefore still found.
     """
     return words("LOOKUP_KEY_FALLBACKS") + ([] if optional("LOOKUP_KEY") else former_secret_keys)
 
 
 def pairs(name: str) -> dict[str, str]:
-    """Return the comma-separated parts of a variable, `name:value` each, by their names."""
+    """Return the comma-separated `name:value` parts of a variable as a dict."""
     split = [part.partition(":") for part in words(name)]
     if not all(key and value for key, _, value in split) or len({key for key, _, _ in split}) < len(split):
         raise ImproperlyConfigured(f"{name} holds pairs such as name:value, comma-separated, each name once.")
@@ -58,7 +58,7 @@ def pairs(name: str) -> dict[str, str]:
 
 
 def by_name(address: str) -> str:
-    """Return an address with `localhost` for 127.0.0.1: no passkey belongs to an IP address."""
+    """Return an address with `localhost` in place of 127.0.0.1: passkeys do not work with IP addresses."""
     return address.replace("//127.0.0.1", "//localhost", 1)
 
 
@@ -91,7 +91,7 @@ def database(name: str) -> dict[str, Any]:
 
 
 def _process() -> str:
-    """Return this process's name in PostgreSQL's lists: checkout-web, checkout-worker, checkout-migrate …"""
+    """Return this process's name for PostgreSQL, such as checkout-web, checkout-worker, checkout-migrate."""
     if "gunicorn" in sys.argv[0]:
         return "checkout-web"
     commands = [word for word in sys.argv if word in {"worker", "beat"}] or sys.argv[1:2] or sys.argv

@@ -1,4 +1,4 @@
-"""The error table, and how everything that can go wrong becomes one of its rows (rules api.error, api.error_codes)."""
+"""The error table, and the mapping of exceptions to its rows (rules api.error, api.error_codes)."""
 
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from webhooks.checks import TooManyChecks
 
 
 class Error(NamedTuple):
-    """A row of the error table; `retry_after` is in seconds."""
+    """A row of the error table. `retry_after` is in seconds."""
 
     status: int
     message: str
@@ -88,7 +88,7 @@ ERRORS: dict[str, Error] = {
     "outcome_unknown": Error(504, "The card provider gave no answer in time. Ask again: it is safe.", 2),
 }
 
-# The exceptions of each row. The first class that fits counts.
+# The exceptions of each row. The first row with a matching class wins.
 CODES: dict[str, tuple[type[Exception], ...]] = {
     "checkout_not_found": (Checkout.DoesNotExist,),
     "not_capturable": (captures.NotCapturable,),
@@ -127,19 +127,22 @@ CODES: dict[str, tuple[type[Exception], ...]] = {
 
 
 def code_of(exc: Exception) -> str | None:
-    """Return the table's code for an exception, None for an unforeseen one."""
+    """Return the error code of an exception, or None if no row of the table fits."""
     if isinstance(exc, OperationalError):
         return "operation_in_progress" if locks.is_locked(exc) else "service_unavailable"
     return next((code for code, kinds in CODES.items() if isinstance(exc, kinds)), None)
 
 
 def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """Return the error response to an exception, None (a 500) for an unforeseen one. DRF's exception handler."""
+    """Return the error response for an exception, or None, which becomes a 500, if no row of the table fits.
+
+    This is DRF's exception handler.
+    """
     code = code_of(exc)
     if code is None:
         return None
     if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
-        code = "service_unavailable"  # no card operation of a checkout
+        code = "service_unavailable"  # without a checkout, no card operation holds the lock
     row, details = ERRORS[code], _details(exc) or _standing(exc, code, context)
     param = details[0].get("param") if details else None
     body = envelope(code, message=_message(exc, details), details=details, param=param)
@@ -153,7 +156,7 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
 def envelope(
     code: str, *, message: str = "", details: list[dict[str, Any]] | None = None, param: str | None = None
 ) -> dict[str, Any]:
-    """Return the error body, with the row's message unless another is given."""
+    """Return the error body. It has the message of the row, unless another one is given."""
     return {
         "error": {
             "code": code,
@@ -167,7 +170,7 @@ def envelope(
 
 
 def headers(code: str) -> dict[str, str]:
-    """Return the headers that go with a code (rule api.retry_after)."""
+    """Return the headers of an error code (rule api.retry_after)."""
     row = ERRORS[code]
     extra = dict[str, str]()
     if row.status == 401:
@@ -178,7 +181,10 @@ def headers(code: str) -> dict[str, str]:
 
 
 def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
-    """Return where a body stops being JSON, or which field is wrong first: a log may keep messages alone."""
+    """Return a more specific message than the table's, or "" if the table's is enough.
+
+    It says, for example, where JSON is invalid or which field is wrong first. A log might keep only messages.
+    """
     match exc:
         case strict_json.InvalidJson():
             return f"The body is not valid JSON: {exc}. Send one UTF-8 JSON object."
@@ -194,7 +200,7 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
 
 
 def _details(exc: Exception) -> list[dict[str, Any]]:
-    """Return what a developer needs to know of this refusal, where the refusal itself says it."""
+    """Return the details that the exception holds for a developer, or an empty list."""
     match exc:
         case creation.InvalidAmountArithmetic():
             difference = exc.actual - exc.expected
@@ -213,7 +219,7 @@ def _details(exc: Exception) -> list[dict[str, Any]]:
     return []
 
 
-# What a checkout's state refuses.
+# Codes of calls that the checkout's state refuses.
 BY_STATE = (
     *("not_capturable", "not_cancellable", "not_refundable", "not_payable", "share_not_open"),
     "operation_in_progress",
@@ -221,9 +227,10 @@ BY_STATE = (
 
 
 def _standing(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return how the checkout of a call that its state refuses stands, if it can be read (rule api.conflict).
+    """Return status and allowed actions of a checkout whose state refuses the call (rule api.conflict).
 
-    It is read for this, as a merchant would: what may be done depends on more than the state that has refused.
+    Read the checkout again, as the merchant would, because the allowed actions depend on more than the state
+    that refuses the call. Return an empty list for other codes, or if the checkout cannot be read.
     """
     if code not in BY_STATE or "checkout_uuid" not in context["kwargs"]:
         return []
@@ -235,13 +242,16 @@ def _standing(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[s
 
 
 def _disputed(exc: Exception) -> dict[str, Any]:
-    """Return the dispute that refuses a refund, if one does."""
+    """Return the dispute that prevents a refund, or an empty dict if there is none."""
     dispute = exc.dispute if isinstance(exc, refunds.NotRefundable) else None
     return {"dispute": presentation.dispute(dispute)} if dispute is not None else {}
 
 
 def flatten(detail: Any, param: str = "") -> list[dict[str, Any]]:
-    """Return a serializer's nested errors as a list of fields such as `items[2].currency` (rule api.all_fields)."""
+    """Return a serializer's nested errors as a flat list of fields, such as `items[2].currency`.
+
+    Rule api.all_fields.
+    """
     if isinstance(detail, dict):
         rows = ((_join(param, name), inner) for name, inner in detail.items())
     elif isinstance(detail, list) and any(isinstance(inner, dict | list) for inner in detail):
@@ -259,14 +269,14 @@ def _join(param: str, name: Any) -> str:
 
 
 class ApiErrorMiddleware(MiddlewareMixin):
-    """Replaces HTML errors at API addresses, which Django itself makes, by the error envelope.
+    """Middleware that replaces Django's own HTML errors at API addresses by the error envelope.
 
     Rule api.json_alone.
     """
 
     CODES = {
         400: "invalid_json",
-        403: "method_not_allowed",  # a POST without CSRF token to an address that is only read
+        403: "method_not_allowed",  # a POST without a CSRF token to a read-only address
         404: "not_found",
         405: "method_not_allowed",
         413: "payload_too_large",
@@ -285,7 +295,7 @@ class ApiErrorMiddleware(MiddlewareMixin):
 
 
 def _is_for_us(request: HttpRequest) -> bool:
-    """Return whether the host that a request names is ours."""
+    """Return whether a request names one of our hosts."""
     try:
         request.get_host()
     except DisallowedHost:
@@ -299,12 +309,15 @@ def _other_host() -> HttpResponse:
 
 
 def is_api(path: str) -> bool:
-    """Return whether programs call this address. The documentation's page is for people, its files are for programs."""
+    """Return whether programs call this address.
+
+    `/api/docs` is a page for people. The files below it are for programs.
+    """
     return f"{path}/".startswith(("/api/", "/oauth/", f"{metadata.PATH}/")) and path != "/api/docs"
 
 
 def json_answer(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:
-    """Return the error response to a code, outside of DRF; `wrong` is what is wrong, and with which `param`."""
+    """Return the error response for a code, outside of DRF. `wrong` has the `param` and the `message`."""
     body = envelope(code)
     if wrong is not None:
         message = f"{wrong['param']}: {wrong['message']}"

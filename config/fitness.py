@@ -1,4 +1,4 @@
-"""Whether the database is the one that was meant: version, time limits, guards, keys. No other is served from.
+"""Checks that the database is the intended one: version, time limits, triggers, keys. No other is used.
 
 Rule environment.database.
 """
@@ -14,7 +14,7 @@ from portal import canary
 
 log = structlog.get_logger("config.fitness")
 CLOSED = "The database was restored, and is closed until manage.py reconcile --repair has ended."
-# Triggers that refuse what no process of ours may do, or keep rows in step. A back-up of data alone has none.
+# Triggers that refuse forbidden changes or keep rows consistent. A data-only backup does not contain them.
 GUARDS = (
     *(
         "a_transaction_sums_to_zero",
@@ -34,9 +34,9 @@ OLDEST = 160000  # PostgreSQL 16.0, as server_version_num has it
 
 
 def require() -> None:
-    """Raise ImproperlyConfigured if the database does not fit, except in local; log that it is closed, if it is.
+    """Raise ImproperlyConfigured if the database does not fit, except in local. Log if it is closed.
 
-    One that does not answer may still be the right one: /readyz looks again.
+    A database that does not answer might still be the right one: /readyz checks again.
     """
     try:
         found = "" if settings.LOCAL else reason()
@@ -45,14 +45,14 @@ def require() -> None:
     except Error:
         return
     finally:
-        connection.close()  # a process that is forked from this one opens its own
+        connection.close()  # a forked process must open its own connection
         connection.close_pool()  # type: ignore[attr-defined]  # the stubs lack it
     if found:
         raise ImproperlyConfigured(f"ENVIRONMENT={settings.ENVIRONMENT}: {found}")
 
 
 def reason() -> str:
-    """Return a sentence why the database does not fit, "" if it does. Raises Error if it does not answer."""
+    """Return a sentence why the database does not fit, or "". Raises Error if it does not answer."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         version = int(cursor.fetchone()[0])
@@ -80,5 +80,5 @@ def _guards_missing() -> list[str]:
 
 
 def reason_closed() -> str:
-    """Return a sentence if the database is closed, "" if it is open. Raises Error if it does not answer."""
+    """Return a sentence if the database is closed, or "". Raises Error if it does not answer."""
     return CLOSED if opening.is_closed() else ""

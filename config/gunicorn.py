@@ -1,14 +1,15 @@
-"""How gunicorn serves: a process a core, with as many threads as docs/operate.md reckons for its slots.
+"""Gunicorn's configuration: one process per core, with the number of threads that its slots need.
 
-Its processes count for /metrics in files of METRICS_DIR, in memory and emptied at each start.
+docs/operate.md explains that number. The processes write their counts for /metrics to files in METRICS_DIR.
+This folder is in memory, and is emptied at each start.
 """
 
 import os
 from pathlib import Path
 from typing import Any
 
-if os.environ.get("METRICS_TOKEN"):  # before anything that counts is imported
-    counts = Path(os.environ.get("METRICS_DIR") or f"/dev/shm/checkout-{os.getuid()}")  # noqa: S108 - in memory
+if os.environ.get("METRICS_TOKEN"):  # must run before the import of any module with metrics
+    counts = Path(os.environ.get("METRICS_DIR") or f"/dev/shm/checkout-{os.getuid()}")  # noqa: S108 - in RAM
     counts.mkdir(mode=0o700, parents=True, exist_ok=True)
     for former in counts.glob("*.db"):
         former.unlink()
@@ -21,15 +22,15 @@ bind = "127.0.0.1:8000"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
 worker_class = "config.gunicorn_worker.Worker"
 threads = 3 * (settings.PROVIDER_SLOTS + settings.CAPTURE_SLOTS) + 40
-preload_app = True  # a process that died is back at once, since what it runs is loaded already
+preload_app = True  # the replacement of a dead process starts at once, because its code is loaded already
 keepalive = 30
 graceful_timeout = 20
-worker_tmp_dir = "/dev/shm"  # noqa: S108 - its sign of life is in memory, also where nothing else may be written
+worker_tmp_dir = "/dev/shm"  # noqa: S108 - for the heartbeat file; works with a read-only disk too
 control_socket_disable = True
 
 
 def post_fork(_arbiter: Any, _worker: Any) -> None:
-    """Begin to measure and to tell in a new process, and to watch the replica."""
+    """Start measuring, reporting and watching the replica in a new process."""
     from config import telemetry
     from config.lib.database import lag
 
@@ -38,7 +39,7 @@ def post_fork(_arbiter: Any, _worker: Any) -> None:
 
 
 def child_exit(_arbiter: Any, worker: Any) -> None:
-    """Forget what a process that has ended last said of itself; what it has counted stays."""
+    """Remove the live gauges of a process that has ended. Its counters stay."""
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         from prometheus_client import multiprocess
 

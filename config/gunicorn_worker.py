@@ -1,4 +1,4 @@
-"""The gunicorn worker class of the web processes: a slow peer holds up nobody but itself."""
+"""The gunicorn worker class of the web processes: a slow peer delays only itself."""
 
 import contextlib
 from concurrent.futures import Future
@@ -10,24 +10,27 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from config.lib.web import bodies, malformed, request_id
 
-# No caller's doing, though gunicorn counts them among what is no HTTP.
+# Faults of the service, although gunicorn counts them as invalid HTTP from the caller.
 OURS = (errors.ConfigurationProblem, errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)
 
 
 class Worker(ThreadWorker):
-    """Gunicorn's threads, with a bound on their waits for a request's head and for a peer to hang up."""
+    """Gunicorn's threaded worker, with limits on its waits for a request's head and for a peer to hang up."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._watch = bodies.Watch()
 
     def handle(self, conn: Any) -> Any:
-        """Bound the wait for the rest of a request's head, which gunicorn would make as long as the peer likes."""
+        """Limit the wait for the rest of a request's head. Gunicorn would wait as long as the peer likes."""
         with self._watch.over(conn.sock):
             return super().handle(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
-        """Answer what is no HTTP, or broke, in our words: gunicorn repeats what was sent, a secret too, and logs it."""
+        """Answer invalid HTTP, and internal errors, in our own words.
+
+        Gunicorn would repeat and log what was sent, which can be a secret.
+        """
         number = request_id.new()
         if isinstance(exc, errors.ParseException) and not isinstance(exc, OURS):
             self.log.warning("no_http kind=%s request_id=%s", type(exc).__name__, number)
@@ -40,7 +43,10 @@ class Worker(ThreadWorker):
             write_nonblock(client, answer)
 
     def finish_request(self, conn: Any, fs: "Future[Any]") -> None:
-        """End a request without gunicorn's wait for the peer to hang up, in the thread that accepts all others."""
+        """End a request without waiting for the peer to hang up.
+
+        Gunicorn would wait in the thread that accepts all other connections.
+        """
         is_kept = not fs.cancelled() and fs.exception() is None and fs.result()
         if not is_kept:
             bodies.end_reading(conn.sock)

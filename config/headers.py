@@ -1,4 +1,4 @@
-"""What every response says of caches, devices and referrers, and forms that send `Origin: null`."""
+"""Response headers about caches, devices and referrers, and support for forms that send `Origin: null`."""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
@@ -27,10 +27,14 @@ PAYERS = "/pay"
 
 
 class HeadersMiddleware(MiddlewareMixin):
-    """Lets no cache keep an answer whose view has not allowed it (rule api.no_store), and no page use a device.
+    """Middleware that sets the headers of every response.
 
-    Payments are for us and for the origins that ask for cards, on payers' pages. A page whose address is a secret sends
-    no referrer, not even to our own pages. An answer to what is deprecated says so (rule docs.deprecation).
+    - No cache may store a response, unless its view allows it (rule api.no_store).
+    - No page may use a device.
+    - Our own origin has the permission `payment`. On payers' pages, the provider's origins that ask for cards
+      have it too.
+    - A page whose address is a secret sends no referrer, not even to our own pages.
+    - The response to a deprecated call says so (rule docs.deprecation).
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -50,10 +54,10 @@ def _policy(path: str) -> str:
 
 
 class NullOriginMiddleware(MiddlewareMixin):
-    """Takes `Origin: null`, which forms of pages without a referrer send, for ours: the CSRF token alone decides.
+    """Middleware that replaces `Origin: null` by our own origin, so that only the CSRF token decides.
 
-    Under https nobody but us can set the token's cookie (`__Host-`), and another site's form does not send it
-    (SameSite).
+    Forms on pages without a referrer send `Origin: null`. Under https, only our host can set the token's
+    cookie (`__Host-`), and the form of another site does not send it (SameSite).
     """
 
     def process_request(self, request: HttpRequest) -> None:

@@ -1,6 +1,8 @@
-"""The probes /livez (alive) and /readyz (can serve), and /metrics: of web processes, and of workers and beat too.
+"""The probes /livez (alive) and /readyz (can serve), and /metrics, for web processes, workers and beat.
 
-Redis is not asked: nothing that matters is there. Rules environment.probes, environment.metrics.
+The probes do not check Redis, because it holds no important data.
+
+Rules environment.probes, environment.metrics.
 """
 
 from http import HTTPStatus
@@ -15,7 +17,7 @@ from config.lib.process import liveness
 
 
 class HealthMiddleware(MiddlewareMixin):
-    """Answers before the host and https are checked: probes come by IP address."""
+    """Middleware that answers probes before host and https are checked, because probes use the IP address."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if request.path_info not in PATHS:
@@ -28,7 +30,7 @@ PATHS = ("/livez", "/readyz", "/metrics")
 
 
 def answer(path: str, authorization: str) -> tuple[HTTPStatus, bytes]:
-    """Return the status and the text for one of PATHS, or 404; `authorization` is the request's header."""
+    """Return the status and the body for one of PATHS, or a 404. `authorization` is the request's header."""
     match path:
         case "/livez":
             reason = ", ".join(liveness.standing_still())
@@ -46,7 +48,10 @@ def _state(reason: str, else_: str) -> tuple[HTTPStatus, bytes]:
 
 
 def _reason_not_ready() -> str:
-    """Return "" while the database answers and, outside local, is the one that was meant; else what is wrong."""
+    """Return why this process cannot serve, or "" if it can.
+
+    The database must answer and be open and, outside local, be the intended one.
+    """
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

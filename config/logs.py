@@ -1,4 +1,4 @@
-"""Log lines: JSON, with what is bound to the request, and nothing secret (rules environment.logs, secret.logs)."""
+"""Log lines: JSON, with the request's bound values, without secrets (rules environment.logs, secret.logs)."""
 
 from collections.abc import MutableMapping
 from enum import Enum
@@ -16,18 +16,21 @@ _SHARED: list[Any] = [
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
-# Loggers of libraries, without handlers of their own, which would bypass `redact`.
+# Loggers of libraries. Their own handlers are removed, because these would bypass `redact`.
 OTHERS_LOGGERS = ("django", "django.server", "gunicorn.access", "gunicorn.error")
 _LOGGERS: dict[str, Any] = {
     **{name: {"handlers": [], "propagate": True} for name in OTHERS_LOGGERS},
     **{f"celery.{part}": {"level": "WARNING"} for part in ("app.trace", "worker.strategy", "beat")},
     "django.request": {"level": "ERROR"},
-    "fido2": {"level": "WARNING"},  # it names the passkeys
+    "fido2": {"level": "WARNING"},  # its other messages name passkeys
 }
 
 
 def begin(*, in_words: bool) -> dict[str, Any]:
-    """Let structlog write through logging, and return settings.LOGGING; with `in_words` lines are for people's eyes."""
+    """Make structlog write through logging, and return settings.LOGGING.
+
+    With `in_words`, lines are not JSON but easy to read for people.
+    """
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -63,5 +66,5 @@ def _lines(in_words: bool) -> dict[str, Any]:
 
 
 def _plain(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Write a member of an enumeration as its value: `succeeded`, not `<Verdict.SUCCEEDED: 'succeeded'>`."""
+    """Replace each enumeration member by its value: `succeeded`, not `<Verdict.SUCCEEDED: 'succeeded'>`."""
     return {name: said.value if isinstance(said, Enum) else said for name, said in line.items()}

@@ -1,4 +1,4 @@
-"""The merchant API's HTTP: who calls, strict JSON in, `data` out."""
+"""HTTP for the merchant API: authentication, limits, strict JSON in, `data` out."""
 
 import re
 from typing import Any
@@ -22,7 +22,7 @@ from payments.cause import Caller, caller_of
 from payments.models import Merchant
 from portal import keys
 
-MERCHANT_FACTOR = 2  # all clients of a merchant together have so many times the limits of one
+MERCHANT_FACTOR = 2  # the limit of all clients of a merchant together, in multiples of one client's limit
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,512})")
 
 
@@ -35,7 +35,7 @@ class InvalidToken(Exception):
 
 
 class ClientSecretSent(InvalidToken):
-    """A client secret was sent as the token."""
+    """The caller sent a client secret as the token."""
 
 
 class InsufficientScope(Exception):
@@ -47,7 +47,10 @@ class InsufficientScope(Exception):
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Looks up the token in the Authorization header by its hash, in one uncached statement (rule token.needed)."""
+    """Authentication by bearer token (rule token.needed).
+
+    One uncached statement looks the token of the Authorization header up by its hash.
+    """
 
     def authenticate(self, request: Request) -> tuple[Caller, Caller]:
         header = request.headers.get("Authorization", "")
@@ -82,7 +85,10 @@ WHERE token.token_checksum = %s AND token.expires > statement_timestamp() AND cl
 
 
 def _caller(token: str) -> Caller:
-    """Return a token's caller, by SQL, since the ORM would build the query for each call. Raises InvalidToken."""
+    """Return the caller of a token. Raises InvalidToken.
+
+    The statement is plain SQL, because the ORM would build the query again for each call.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_CALLER, [crypto.digest(token)])
         row = cursor.fetchone()
@@ -102,13 +108,13 @@ WHERE id = (SELECT id FROM portal_apiclient WHERE id = %s FOR UPDATE SKIP LOCKED
 
 
 def _note_use(client_uuid: UUID) -> None:
-    """Write that a key was used just now, unless its row is locked, so that nobody waits for anybody."""
+    """Record that a key was used now, unless its row is locked: no call may wait for another one."""
     with connection.cursor() as cursor:
         cursor.execute(_USED, [client_uuid])
 
 
 class HasScope(BasePermission):
-    """Requires the scope that the view names for the method (rule token.scope_needed)."""
+    """Permission that requires the scope that the view names for the method (rule token.scope_needed)."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         scope = getattr(view, "scopes", {}).get(methods.asked(request))
@@ -118,7 +124,7 @@ class HasScope(BasePermission):
 
 
 class ClientLimits(BaseThrottle):
-    """Counts the calls of each API client, and those of all clients of its merchant, in buckets.
+    """Rate limits, in buckets, for each API client and for all clients of a merchant together.
 
     The first capture of a hold, and any capture at its end, always pass.
 
@@ -136,7 +142,9 @@ class ClientLimits(BaseThrottle):
 
 
 class StrictJSONParser(BaseParser):
-    """Takes one JSON value, without what parsers disagree on: duplicate keys, NaN, BOM, lone surrogates.
+    """Parser of one JSON value, which refuses what parsers disagree on.
+
+    This is: duplicate keys, NaN, a BOM, lone surrogates.
 
     Rules api.body, api.strict_json.
     """
@@ -147,11 +155,11 @@ class StrictJSONParser(BaseParser):
         request: Request = parser_context["request"]
         if request.headers.get("Content-Encoding", "identity") != "identity":
             raise UnsupportedMediaType(str(request.headers["Content-Encoding"]))
-        return strict_json.parse(request.body)  # unlike the stream, refused when it is too large
+        return strict_json.parse(request.body)  # `body` refuses a body that is too large, the stream does not
 
 
 class DataRenderer(BaseRenderer):
-    """Writes the envelope that views and the error table have built as JSON (rule api.data)."""
+    """Renderer that writes the envelope of views and of the error table as JSON (rule api.data)."""
 
     media_type = "application/json"
     format = "json"
@@ -164,7 +172,7 @@ class DataRenderer(BaseRenderer):
 
 
 class AlwaysJSON(DefaultContentNegotiation):
-    """Answers with JSON, whatever Accept says (rule api.json_alone)."""
+    """Content negotiation that always chooses JSON and ignores Accept (rule api.json_alone)."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
         return renderers[0], renderers[0].media_type

@@ -1,6 +1,8 @@
-"""What /metrics tells, in Prometheus' format: what this installation's processes count, and its figures.
+"""The content of /metrics, in Prometheus' format: the processes' own metrics, and figures from the database.
 
-Each count stands beside what it counts; here is what has no better place. Rule environment.metrics.
+Most metrics are defined next to the code that they measure. This module has the others.
+
+Rule environment.metrics.
 """
 
 import hmac
@@ -26,13 +28,13 @@ POOL_WAITING = Gauge("checkout_pool_waiting", "Threads that wait for one", multi
 
 
 def is_allowed(authorization: str) -> bool:
-    """Return whether this Authorization header may read the metrics: without METRICS_TOKEN none may."""
+    """Return whether this Authorization header may read the metrics. Without METRICS_TOKEN, no header may."""
     expected = f"Bearer {settings.METRICS_TOKEN}"
     return bool(settings.METRICS_TOKEN) and hmac.compare_digest(authorization.encode(), expected.encode())
 
 
 def text() -> bytes:
-    """Return the metrics of all processes that share this one's folder, and the database's figures."""
+    """Return the metrics of all processes that share this process's folder, and the database's figures."""
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
         registry = CollectorRegistry()
@@ -41,14 +43,14 @@ def text() -> bytes:
 
 
 class _Known:
-    """The database's figures as this process last read them, so that nobody who asks waits for the database."""
+    """The database's figures as this process last read them, so that no request waits for the database."""
 
     found: Sequence[figures.Figure] = ()
     answers = False
 
 
 def begin() -> None:
-    """Measure in this process from now on."""
+    """Start measuring in this process."""
     sampling.begin()
     if settings.METRICS_TOKEN:
         threading.Thread(target=_follow, name="figures", daemon=True).start()
@@ -72,7 +74,7 @@ def look() -> None:
 
 
 class _Figures(Collector):
-    """Hands the version and the database's figures to Prometheus' library."""
+    """Collector that gives the version and the database's figures to Prometheus' library."""
 
     def collect(self) -> Iterator[Metric]:
         version = GaugeMetricFamily("checkout_version", "1, with the version that runs", labels=["version"])

@@ -1,4 +1,4 @@
-"""The port at which workers and beat answer /livez, /readyz and /metrics, as web processes do at theirs.
+"""The port where workers and beat answer /livez, /readyz and /metrics, as web processes do at their own port.
 
 Rules environment.probes, environment.metrics.
 """
@@ -16,11 +16,11 @@ from django.db import close_old_connections
 from config import health, metrics, telemetry
 
 log = structlog.get_logger("probes")
-SECONDS = 5.0  # that a peer has for its request, and for taking the answer
+SECONDS = 5.0  # time limit for a peer to send its request, and to receive the answer
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request, in a thread of its own."""
+    """Handler of one request, which runs in its own thread."""
 
     timeout = SECONDS
 
@@ -37,19 +37,22 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Log nothing: probes come every few seconds."""
+        """Skip the access log, because probes come every few seconds."""
 
 
 @signals.worker_init.connect
 @signals.beat_init.connect
 def begin(signal: Any = None, **_: Any) -> None:
-    """Begin to measure, to tell and to answer."""
+    """Start measuring, reporting and answering probes in this process."""
     telemetry.begin("worker" if signal is signals.worker_init else "beat")
     serve()
 
 
 def serve() -> ThreadingHTTPServer | None:
-    """Answer at PROBE_PORT from now on, unless it is 0; a port that is taken costs the probes alone."""
+    """Start answering probes at PROBE_PORT, and return the server. Return None without one.
+
+    The port 0 means no probes. If the port is in use, the process runs without probes.
+    """
     if not settings.PROBE_PORT:
         return None
     try:

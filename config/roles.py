@@ -1,6 +1,6 @@
-"""The two roles of the database: `migrate` works as the tables' owner, and the service as one that may change no rule.
+"""The two database roles: `migrate` works as the tables' owner, and the service cannot change the rules.
 
-The owner's triggers bind the service: it cannot switch them off, nor empty a table. Rule environment.roles.
+The owner's triggers bind the service: it can neither disable them nor empty a table. Rule environment.roles.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from django.db import connections
 from django.db.utils import ProgrammingError
 from psycopg import sql
 
-# What nothing does to a table, as its triggers say: rows that stay may still change.
+# The verbs that triggers forbid on each table. A table that forbids DELETE can still allow UPDATE.
 _FORBIDDEN = """
 SELECT DISTINCT verb, tgrelid::regclass::text FROM pg_trigger, (VALUES ('DELETE', 8), ('UPDATE', 16)) verbs(verb, bit)
 WHERE tgfoid = 'append_only'::regproc AND tgtype & bit <> 0
@@ -30,23 +30,23 @@ _REVOKED = {
     "UPDATE": "REVOKE UPDATE ON {table} FROM {role}",
 }
 _ALLOWED = (
-    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # encrypted anew: the trigger lets nothing else change
-    "GRANT DELETE ON portal_checkoutnote TO {role}",  # of people who are erased
+    "GRANT UPDATE (email) ON hosted_page_optin TO {role}",  # for re-encryption; a trigger refuses all else
+    "GRANT DELETE ON portal_checkoutnote TO {role}",  # for the erasure of a person
     "GRANT EXECUTE ON FUNCTION erase_opt_ins(uuid[], text) TO {role}",
     "GRANT EXECUTE ON FUNCTION digest_opt_in_again(uuid, text, text) TO {role}",
     "GRANT EXECUTE ON FUNCTION make_partition(name, date, date) TO {role}",
     "GRANT EXECUTE ON FUNCTION drop_partition(name, timestamptz) TO {role}",
 )
-# Only outside production there is anything to let time pass by.
+# Only environments other than production can simulate that time passes.
 _ALLOWED_IN_SANDBOX = ("GRANT EXECUTE ON FUNCTION advance_history(uuid, integer) TO {role}",)
-# An address that names no port or password of the owner means none, and not the service's: that one may be a pooler's.
+# If the owner's address has no host, port or password, the service's are not used: they can be a pooler's.
 _NOT_SHARED = {"HOST": "", "PORT": "", "PASSWORD": ""}
 _ROLE = "CREATE ROLE {role} LOGIN PASSWORD {password}"
 
 
 @contextmanager
 def as_owner(connection: Any) -> Iterator[bool]:
-    """Connect as the owner until the block ends, if DATABASE_OWNER_URL names one; yield whether it does."""
+    """Connect as the owner until the block ends, if DATABASE_OWNER_URL is set; yield whether it is."""
     if not settings.DATABASE_OWNER:
         yield False
         return
@@ -62,9 +62,10 @@ def as_owner(connection: Any) -> Iterator[bool]:
 
 
 def grant(alias: str) -> None:
-    """Let the service's role do what it must, and no more, on all tables that there are; make it where there is none.
+    """Grant the service's role exactly what it needs on all existing tables.
 
-    Call it as the owner. Raises CommandError where the owner may not make roles.
+    Create the role if it is missing. Call it as the owner. Raises CommandError if the owner may not create
+    roles.
     """
     service = settings.DATABASES[alias]
     role, password = str(service["USER"]), str(service.get("PASSWORD", ""))

@@ -1,4 +1,4 @@
-"""All settings, in one order: environment, apps, request, database, people, API, Celery, mail, logs."""
+"""All settings, in this order: environment, apps, request, database, people, API, Celery, mail, logs."""
 
 import re
 from datetime import timedelta
@@ -19,7 +19,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 class Environment(NamedTuple):
-    """What an environment allows (rule environment.table)."""
+    """The features that an environment allows (rule environment.table)."""
 
     sandbox: bool  # sandbox bank, test cards, SMS code shown on the page, helper API
     loopback: bool  # http and loopback for webhook and return URLs, credentials printed
@@ -60,14 +60,14 @@ FAIL_POINTS = env.optional("FAIL_POINTS")  # a folder in which tests arm config.
 if FAIL_POINTS and not LOCAL:
     _refuse("FAIL_POINTS is for tests on one machine.")
 
-WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # webhooks may go to this machine, by http too
+WEBHOOK_LOOPBACK = env.boolean("WEBHOOK_LOOPBACK", LOCAL)  # webhooks may go to this machine, also over http
 if WEBHOOK_LOOPBACK and not LOCAL:
     _refuse("WEBHOOK_LOOPBACK is for local alone: webhooks go to public addresses.")
 
 SECRET_KEY = env.text("SECRET_KEY")
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS")  # former keys, whose signatures are still accepted
-LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # of the digests by which rows are found
-LOOKUP_KEY_FALLBACKS = env.former_lookup_keys(SECRET_KEY_FALLBACKS)  # under which rows are still looked up
+LOOKUP_KEY = env.text("LOOKUP_KEY", SECRET_KEY)  # key of the digests by which rows are found
+LOOKUP_KEY_FALLBACKS = env.former_lookup_keys(SECRET_KEY_FALLBACKS)  # former keys that still find rows
 FIELD_KEYS = env.words("FIELD_KEYS")
 if not FIELD_KEYS:
     raise ImproperlyConfigured("Set FIELD_KEYS to one or more Fernet keys, comma-separated, newest first.")
@@ -75,23 +75,23 @@ if not LOCAL and len(SECRET_KEY) < 50:
     _refuse("SECRET_KEY must be 50 random characters or more.")
 if not LOCAL and not all(env.is_fernet_key(key) for key in FIELD_KEYS):
     _refuse("FIELD_KEYS must be Fernet keys, comma-separated: 32 random bytes each, in URL-safe base64.")
-PORTAL_URL = env.by_name(BASE_URL)  # where people log in, and the one address where passkeys work
+PORTAL_URL = env.by_name(BASE_URL)  # where people log in; passkeys work only at this address
 CHECKOUT_PAGE_URL = env.text("CHECKOUT_PAGE_URL", f"{BASE_URL}/pay")
 if not LOCAL and not re.fullmatch(r"https://[^/?#]+/pay", CHECKOUT_PAGE_URL):
     _refuse("CHECKOUT_PAGE_URL must be an https address whose path is /pay.")
 ALLOWED_HOSTS = [str(urlsplit(url).hostname) for url in (BASE_URL, CHECKOUT_PAGE_URL)]
 ALLOWED_HOSTS += env.words("ALLOWED_HOSTS")
-SHOP_PORT = env.integer("SHOP_PORT", 0) if LOCAL else 0  # where `make run` has its demo shop
+SHOP_PORT = env.integer("SHOP_PORT", 0) if LOCAL else 0  # port of the demo shop of `make run`
 if LOCAL:
     ALLOWED_HOSTS += ["127.0.0.1", "localhost"]
 
 HOLD = timedelta(minutes=2)  # rule pay.held
 UNPAID_CHECKOUT_LIFETIME = timedelta(minutes=env.integer("UNPAID_CHECKOUT_MINUTES", 60))
 PAY_LINK_LIFETIME = timedelta(days=14)
-SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # none: all
+SMS_COUNTRIES = [country.upper() for country in env.words("SMS_COUNTRIES")]  # empty: all countries
 if set(SMS_COUNTRIES) - phonenumbers.SUPPORTED_REGIONS:
     _refuse("SMS_COUNTRIES holds countries' two letters, such as GB, comma-separated.")
-SMS_SENDER_IDS = env.pairs("SMS_SENDER_IDS")  # what is shown as the sender, by the number's country
+SMS_SENDER_IDS = env.pairs("SMS_SENDER_IDS")  # the sender that a message shows, by the number's country
 if set(SMS_SENDER_IDS) - phonenumbers.SUPPORTED_REGIONS:
     _refuse(
         "SMS_SENDER_IDS holds countries' two letters with a sender each, such as GB:Checkout,US:+15550100."
@@ -119,7 +119,7 @@ STRIPE_WEBHOOK_SECRETS: list[str] = []
 if PROVIDER == STRIPE_PROVIDER:
     STRIPE_SECRET_KEY = env.text("STRIPE_SECRET_KEY")
     STRIPE_PUBLISHABLE_KEY = env.text("STRIPE_PUBLISHABLE_KEY")
-    STRIPE_WEBHOOK_SECRETS = env.words("STRIPE_WEBHOOK_SECRET")  # during a change of secrets the old one too
+    STRIPE_WEBHOOK_SECRETS = env.words("STRIPE_WEBHOOK_SECRET")  # during a rotation, also the old secret
     if not re.fullmatch(r"[sr]k_live_\w+", STRIPE_SECRET_KEY, re.ASCII):
         _refuse(
             "STRIPE_SECRET_KEY is a live key, which begins with sk_live_ or rk_live_: a test key takes no money."
@@ -133,35 +133,35 @@ if PROVIDER == STRIPE_PROVIDER:
 STRIPE_IS_LIVE = "_live_" in STRIPE_SECRET_KEY
 STRIPE_API = env.text("STRIPE_API", "https://api.stripe.com")
 STRIPE_SCRIPT = env.text("STRIPE_SCRIPT", "https://js.stripe.com/endive/stripe.js")
-SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker gives to the carrier at a time
-SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages a day that led to no payment
+SMS_SLOTS = env.integer("SMS_SLOTS", 8)  # SMS messages that a worker sends to the carrier at the same time
+SMS_MERCHANT_BUDGET = env.integer("SMS_MERCHANT_BUDGET", 5_000)  # SMS messages per day that led to no payment
 SMS_TOTAL_BUDGET = env.integer("SMS_TOTAL_BUDGET", 50_000)
-SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages a day to 10,000 neighbouring numbers
-# How much later a mate's share goes back to the lead's card: the mate's may yet be disputed (rule reimburse.delay).
+SMS_RANGE_BUDGET = env.integer("SMS_RANGE_BUDGET", 500)  # SMS messages per day to 10,000 adjacent numbers
+# Delay before a mate's share goes back to the lead's card: the mate can dispute it (rule reimburse.delay).
 REIMBURSEMENT_DELAY = timedelta(hours=env.integer("REIMBURSEMENT_HOURS", 0 if SANDBOX else 24))
 SANDBOX_REFUND_SECONDS = env.integer("SANDBOX_REFUND_SECONDS", 2)
 SANDBOX_KEY_SECONDS = env.integer("SANDBOX_KEY_SECONDS", 86_400)
-# Slots at the provider: a web process's for payers and for captures, a worker's for each of three kinds of operations.
-PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)
-CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)
-PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)
-PASSWORD_SLOTS = env.integer("PASSWORD_SLOTS", 1)  # passwords that a process hashes at a time
+# How many threads of a process may wait for the provider at the same time.
+PROVIDER_SLOTS = env.integer("PROVIDER_SLOTS", 24)  # in a web process, for payers
+CAPTURE_SLOTS = env.integer("CAPTURE_SLOTS", 16)  # in a web process, for captures
+PUMP_SLOTS = env.integer("PUMP_SLOTS", 4)  # in a worker, for each of three kinds of operations
+PASSWORD_SLOTS = env.integer("PASSWORD_SLOTS", 1)  # passwords that a process hashes at the same time
 WEBHOOK_SLOTS = env.integer("WEBHOOK_SLOTS", 200)
 API_CALL_RETENTION = timedelta(days=env.integer("API_CALL_RETENTION_DAYS", 90))
 WEBHOOK_RETENTION = timedelta(days=env.integer("WEBHOOK_RETENTION_DAYS", 30))
 if min(API_CALL_RETENTION, WEBHOOK_RETENTION) < partitions.YOUNGEST:
     _days = "API_CALL_RETENTION_DAYS and WEBHOOK_RETENTION_DAYS"
     _refuse(f"{_days} must be at least 7: nothing younger can be dropped.")
-PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after their last order
-ERASURES_FILE = env.optional("ERASURES_FILE")  # outside the database: who was erased
-DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # another word after each restored snapshot
-METRICS_TOKEN = env.optional("METRICS_TOKEN")  # who knows it may read /metrics
+PERSON_RETENTION = timedelta(days=env.integer("PERSON_RETENTION_DAYS", 760))  # after a person's last order
+ERASURES_FILE = env.optional("ERASURES_FILE")  # a file outside the database that lists erased people
+DATABASE_RESTORED = env.optional("DATABASE_RESTORED")  # operators change it after each restored snapshot
+METRICS_TOKEN = env.optional("METRICS_TOKEN")  # the bearer token for /metrics
 if METRICS_TOKEN and not LOCAL and len(METRICS_TOKEN) < 20:
     _refuse("METRICS_TOKEN must be 20 random characters or more.")
-SENTRY_DSN = env.optional("SENTRY_DSN")  # where errors are told
-TRACES = bool(env.optional("OTEL_EXPORTER_OTLP_ENDPOINT"))  # whose library reads the rest itself
+SENTRY_DSN = env.optional("SENTRY_DSN")  # where errors are reported
+TRACES = bool(env.optional("OTEL_EXPORTER_OTLP_ENDPOINT"))  # OpenTelemetry's library reads the rest itself
 PROBE_HOST = env.text("PROBE_HOST", "127.0.0.1")
-PROBE_PORT = env.integer("PROBE_PORT", 0)  # at which a worker or beat answers probes; 0: at none
+PROBE_PORT = env.integer("PROBE_PORT", 0)  # where a worker or beat answers probes; 0: no port
 
 # --- Apps ------------------------------------------------------------------------------------------------
 
@@ -249,9 +249,9 @@ TEMPLATES: list[dict[str, Any]] = [
         },
     },
 ]
-FILE_UPLOAD_HANDLERS: list[str] = []  # nobody uploads files, but a logo where its view says so
+FILE_UPLOAD_HANDLERS: list[str] = []  # no uploads; the view of a merchant's logo sets its own handler
 LOGO_PATH, LARGEST_UPLOAD = "/portal/settings/save", 512 * 1024
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with boxes to tick has a hundred
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 250  # the longest list with checkboxes has a hundred
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024  # rule api.body_size
 CONTENT_SECURITY_POLICY = {  # rule secret.csp
     "DIRECTIVES": {
@@ -268,7 +268,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 CSRF_COOKIE_HTTPONLY = True
-# Browsers take a cookie with this prefix from this host alone, over https alone.
+# Browsers accept a cookie with this prefix only from this host and only over https.
 COOKIE_PREFIX = "" if LOCAL else "__Host-"
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid", f"{COOKIE_PREFIX}csrftoken"
 X_FRAME_OPTIONS = "DENY"
@@ -283,22 +283,22 @@ STORAGES = {"staticfiles": {"BACKEND": _PLAIN if LOCAL else "config.lib.web.stat
 # --- Database --------------------------------------------------------------------------------------------
 
 _DATABASE = env.database("DATABASE_URL")
-_POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: one connection at a time, made when needed
+_POOL_SIZE = env.integer("DATABASE_POOL", 16)  # 0: no pool, each thread opens a connection when it needs one
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else False
-# PostgreSQL plans a statement once a connection, from its fifth time on: half its CPU. Not behind a pooler that gives
-# each transaction another connection and does not know prepared statements.
+# If on, PostgreSQL plans a statement once per connection, from the fifth use on, which halves its CPU. It
+# must be off behind a pooler that changes connections between transactions and lacks prepared statements.
 _IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
 DATABASES = {
     "default": {
         **_DATABASE,
-        "ENGINE": "config.lib.database.pooled",  # a connection that died in the pool fails no request
-        "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer gives each statement another server
+        "ENGINE": "config.lib.database.pooled",  # a connection that died in the pool does not fail a request
+        "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer can give each statement another server connection
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }
 }
 _REPLICA = env.database("DATABASE_REPLICA_URL") if env.optional("DATABASE_REPLICA_URL") else {}
-if _REPLICA:  # rules replica.*: read by who says so, through config.lib.database.replica
+if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica reads there
     DATABASES["replica"] = {
         **_REPLICA,
         "ENGINE": "django.db.backends.postgresql",
@@ -310,12 +310,12 @@ if _REPLICA:  # rules replica.*: read by who says so, through config.lib.databas
                 "min_size": 1,
                 "max_size": _POOL_SIZE or 1,
                 "timeout": bounded.ANSWER_SECONDS,
-                "reconnect_timeout": 5,  # then whoever wants one next tries anew
+                "reconnect_timeout": 5,  # after that, the next request for a connection tries again
                 "connection_class": bounded.BoundedConnection,
             },
         },
     }
-# Whom `migrate` works as, where the service's own role owns nothing.
+# The role of `migrate`, if the service's own role does not own the tables.
 DATABASE_OWNER = env.database("DATABASE_OWNER_URL") if env.optional("DATABASE_OWNER_URL") else {}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "cache"}}
@@ -341,7 +341,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "portal.accounts.passwords.PreviousPasswordsValidator"},
 ]
 PASSWORD_HASHERS = ["portal.accounts.password_slots.PasswordHasher", "portal.keys.ClientSecretHasher"]
-PASSWORD_RESET_TIMEOUT = 3600  # seconds for which a mailed link to a new password works
+PASSWORD_RESET_TIMEOUT = 3600  # seconds for which an emailed password-reset link works
 ACCOUNT_ADAPTER = "portal.accounts.login.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
@@ -349,7 +349,7 @@ ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Sandbox] " if SANDBOX else ""
-ACCOUNT_RATE_LIMITS = False  # portal.accounts.login_limits counts instead: no flushed cache forgets a guess
+ACCOUNT_RATE_LIMITS = False  # portal.accounts.login_limits counts instead, in rows that survive a cache flush
 ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "django.contrib.auth.tokens.PasswordResetTokenGenerator"
 ACCOUNT_LOGIN_BY_CODE_ENABLED = True
 ACCOUNT_LOGIN_BY_CODE_FORMAT = {"numeric": True, "length": 8, "dashed": False}
@@ -362,7 +362,7 @@ ACCOUNT_FORMS = {
     "confirm_login_code": "portal.accounts.login_forms.ConfirmLoginCodeForm",
     "change_password": "portal.accounts.login_forms.ChangePasswordForm",
 }
-ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a proof of identity counts
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300  # seconds for which a reauthentication is valid
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 LOGIN_URL = "account_login"
@@ -371,11 +371,11 @@ SESSION_ENGINE = "portal.accounts.session_store"
 SESSION_SERIALIZER = "config.lib.crypto.SessionSerializer"
 SESSION_COOKIE_AGE, SESSION_LONGEST = 15 * 60, 12 * 3600  # seconds of an idle session, and of any session
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
-SECOND_FACTOR_REQUIRED = env.boolean("SECOND_FACTOR_REQUIRED", not LOCAL)  # of every person
+SECOND_FACTOR_REQUIRED = env.boolean("SECOND_FACTOR_REQUIRED", not LOCAL)  # for every person
 if not LOCAL and not SECOND_FACTOR_REQUIRED:
     _refuse("SECOND_FACTOR_REQUIRED can only be false in local. Remove it from the environment.")
 MFA_ADAPTER = "portal.accounts.login.MfaAdapter"
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join by a mailed link, which proves their address
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # people join by an emailed link, which proves their address
 MFA_FORMS = {
     "authenticate": "portal.accounts.login_forms.SecondFactorForm",
     "reauthenticate": "portal.accounts.login_forms.SecondFactorAgainForm",
@@ -383,20 +383,20 @@ MFA_FORMS = {
 }
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
-MFA_WEBAUTHN_USER_VERIFICATION = "required"  # which makes a passkey two factors
+MFA_WEBAUTHN_USER_VERIFICATION = "required"  # so that a passkey counts as two factors
 MFA_RATE_LIMITS = False  # portal.accounts.login_limits counts instead, as for passwords
 MFA_TOTP_ISSUER = "Merchant Checkout" + (" (test)" if SANDBOX else "")
-MFA_TOTP_TOLERANCE = 1  # half minutes by which a phone's clock may be wrong
-LIVE_PORTAL_URL = env.optional("LIVE_PORTAL_URL")  # where the other environment's portal is
+MFA_TOTP_TOLERANCE = 1  # steps of half a minute by which a phone's clock can be wrong
+LIVE_PORTAL_URL = env.optional("LIVE_PORTAL_URL")  # address of the other environment's portal
 SANDBOX_PORTAL_URL = env.optional("SANDBOX_PORTAL_URL")
 
 # --- API -------------------------------------------------------------------------------------------------
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "portal.ApiClient"
-KEYS_RECORDED_BY = "portal.audit.record_of_key"  # writes what a key changes that the owners should know of
-OPERATORS_RECORDED_BY = "portal.operator_changes.record_settings"  # writes which settings an operator changed
+KEYS_RECORDED_BY = "portal.audit.record_of_key"  # records changes by an API key that owners should know about
+OPERATORS_RECORDED_BY = "portal.operator_changes.record_settings"  # records an operator's changes of settings
 KEYS_APPROVED_BY = (
-    "portal.keys.may_approve_endpoint"  # whether personal data may go to an endpoint that a key sets
+    "portal.keys.may_approve_endpoint"  # decides if personal data may go to an endpoint that a key sets
 )
 SCOPES = {
     "checkouts:read": "Read and list checkouts",
@@ -406,7 +406,7 @@ SCOPES = {
     "webhooks:write": "Change the webhook subscription and rotate its secret",
     "customers:read": "See who opted in: name, number, e-mail",
 }
-PERSONAL_SCOPES = {"customers:read"}  # a key has them only if an owner has ticked them
+PERSONAL_SCOPES = {"customers:read"}  # a key gets them only if an owner selects them
 OAUTH2_PROVIDER = {
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
     "SCOPES": SCOPES,
@@ -430,10 +430,10 @@ LIMITS = {  # rules limit.buckets, limit.test_events, token.failures
     "reads": env.text("LIMIT_READS", "100/second"),
     "creates": env.text("LIMIT_CREATES", "50/second"),
     "verbs": env.text("LIMIT_VERBS", "100/second"),  # capture and cancel
-    "url_checks": env.text("LIMIT_URL_CHECKS", "30/minute"),  # of a merchant's webhook address
-    "test_events": "60/hour",  # of a merchant: each is a POST to wherever its endpoint leads
-    "csp_reports": "30/minute",  # of a network: each is a request of a browser, with up to 20 reports
-    "refusals_listed": "10/minute",  # of a key with one code, in the portal's log of requests
+    "url_checks": env.text("LIMIT_URL_CHECKS", "30/minute"),  # checks of a merchant's webhook address
+    "test_events": "60/hour",  # per merchant: each one is a POST to the merchant's endpoint
+    "csp_reports": "30/minute",  # per network: each one is a browser's request with up to 20 reports
+    "refusals_listed": "10/minute",  # per key and error code, in the portal's log of requests
     "token_failures": env.text("LIMIT_TOKEN_FAILURES", "20/minute"),
 }
 REST_FRAMEWORK = {
@@ -471,8 +471,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     **CELERY_TASK_PUBLISH_RETRY_POLICY,
 }
 CELERY_TASK_IGNORE_RESULT = True
-# Tasks are wake-ups: the rows that they see to are found again anyhow. So Redis keeps nothing of those that a worker
-# has taken; acknowledged late, one that runs while Redis goes away would end its worker.
+# Tasks are only wake-ups: a later run finds the same rows. Redis therefore keeps no copy of a task that a
+# worker has taken. With late acknowledgement, a worker would end if Redis went away while a task runs.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"
@@ -484,7 +484,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # --- Mail ------------------------------------------------------------------------------------------------
 
 EMAIL_BACKEND = f"django.core.mail.backends.{'filebased' if LOCAL else 'smtp'}.EmailBackend"
-EMAIL_FILE_PATH = BASE_DIR / ".local" / "mail"  # in local mails are files: none reaches anybody's inbox
+EMAIL_FILE_PATH = BASE_DIR / ".local" / "mail"  # in local, emails are files and reach no inbox
 EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
 EMAIL_PORT = env.integer("EMAIL_PORT", 587)
 EMAIL_HOST_USER = env.optional("EMAIL_HOST_USER")

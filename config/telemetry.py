@@ -1,4 +1,4 @@
-"""What a process sends to the operator's own systems, where these are set: errors to Sentry, traces to OpenTelemetry.
+"""Reports to the operator's own systems, if these are configured: errors to Sentry, traces to OpenTelemetry.
 
 Rules environment.errors, environment.traces.
 """
@@ -16,7 +16,7 @@ from config.version import VERSION
 
 
 def begin(part: str) -> None:
-    """Measure and report from now on in this process; `part` of the service names it."""
+    """Start measuring and reporting in this process. `part` names the process, for example "web"."""
     metrics.begin()
     if settings.TRACES:
         tracing.begin(part, VERSION)
@@ -25,7 +25,7 @@ def begin(part: str) -> None:
 
 
 def _tell_errors(part: str) -> None:
-    """Send errors of the log to Sentry, without request, variables and secrets."""
+    """Send logged errors to Sentry, without the request, local variables and secrets."""
     import sentry_sdk
     from sentry_sdk.integrations.logging import LoggingIntegration
 
@@ -46,12 +46,12 @@ def _tell_errors(part: str) -> None:
 
 
 def _cleaned(event: Any, hint: dict[str, Any]) -> Any:
-    """Return Sentry's event about a log line, message and fields separated, with secrets blanked in both."""
+    """Return Sentry's event for a log line, with message and fields separated and secrets blanked in both."""
     import sentry_sdk
     from sentry_sdk.utils import event_from_exception
 
     line = getattr(hint.get("log_record"), "msg", None)
-    if isinstance(line, dict):  # as structlog passes it
+    if isinstance(line, dict):  # structlog passes a log line as a dict
         facts = {key: fact for key, fact in line.items() if key not in ("event", "exc_info")}
         event |= {"logentry": {"message": str(line.get("event"))}, "extra": facts}
         options = sentry_sdk.get_client().options

@@ -1,4 +1,4 @@
-"""All URLs, and how the API reads a uuid in one, which is part of its contract."""
+"""All URLs, and how the API parses a UUID in a URL, which is part of its contract."""
 
 import re
 from uuid import UUID
@@ -23,7 +23,10 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class ApiUuid:
-    """Any segment; one that is no uuid becomes the nil uuid, which nothing has, so that existence never leaks."""
+    """Path converter for any segment. An invalid UUID becomes the nil UUID, which no row has.
+
+    A malformed id is therefore answered like an unknown one, and existence never leaks.
+    """
 
     regex = "[^/]+"
 
@@ -37,7 +40,7 @@ class ApiUuid:
 register_converter(ApiUuid, "api_uuid")
 
 
-@csrf_exempt  # a stranger's POST gets the same answer as a GET
+@csrf_exempt  # a POST without a CSRF token gets the same answer as a GET
 def api_not_found(request: HttpRequest) -> HttpResponse:
     return errors.json_answer("not_found")
 
@@ -50,7 +53,8 @@ merchant_api = [
 
 urlpatterns = [
     path("", front.front, name="front"),
-    path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),  # beside JSON
+    # Browsers ask for this address when they show JSON.
+    path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),
     path(".well-known/security.txt", security_txt.security_txt, name="security_txt"),
     path("security", security_txt.policy, name="security_policy"),
     path("oauth/token", token.token, name="oauth_token"),

@@ -20,6 +20,6 @@ application = CountedBodies(
 version.announce("web")
 fitness.require()
 senders.require()
-list(get_resolver().url_patterns)  # imports the views, which the first buyer of a process would wait for
+list(get_resolver().url_patterns)  # imports the views now: a process's first payer must not wait for it
 gc.collect()
-gc.freeze()  # what is loaded lives as long as the process: the collector need not walk it again
+gc.freeze()  # loaded code lives as long as the process, so the collector can skip it

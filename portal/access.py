@@ -1,4 +1,7 @@
-"""Access to the portal: who may enter, for which merchant they act, and what their role allows (rule portal.roles)."""
+"""Access to the portal: who may enter, for which merchant they act, and what their role allows.
+
+Rule portal.roles.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +34,7 @@ MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
 BUILDERS = MANAGERS | {Role.DEVELOPER}
 HELPERS = MANAGERS | {Role.SUPPORT}
 
-# What each action needs. A page asks for its action by name.
+# The roles that may do each action. A page asks for its action by name.
 MAY: dict[str, frozenset[Role]] = {
     "view": EVERYBODY,
     "export": EVERYBODY - {Role.VIEWER},
@@ -90,7 +93,7 @@ def recheck(membership: Membership, action: str) -> None:
 
 
 class _Guard(NamedTuple):
-    """What a view requires of a request, beyond a person who is signed in: the arguments of `requires`."""
+    """The requirements of a view in addition to a signed-in person: the arguments of `requires`."""
 
     action: str
     sensitive: bool
@@ -101,7 +104,10 @@ class _Guard(NamedTuple):
     def response(
         self, request: HttpRequest, membership: Membership, ids: dict[str, Any]
     ) -> HttpResponseBase | None:
-        """Return what is answered in the place of the view, None if the view answers. Raises as `requires` says."""
+        """Return the response that replaces the view's, None if the view answers.
+
+        Raises as `requires` says.
+        """
         if not may(membership, self.action):
             raise NotAllowed(membership, self.action)
         if wants_second_factor(membership):
@@ -124,13 +130,13 @@ def requires(
     reads_form: Callable[[HttpRequest], None] = lambda request: None,
     chooses_merchant: bool = False,
 ) -> Callable[[View[Params]], Guarded]:
-    """Decorate a view for people who are signed in and may do the action; it is given their membership.
+    """Decorate a view for people who are signed in and may do the action; the view gets their membership.
 
-    A `sensitive` POST requires proof of identity from the last five minutes: the person is asked for it, then the
-    POST goes on. `form_of` names the page of a form whose address only takes POST: a GET there, such as after a
-    login, is redirected to that page. `reads_form` is called before the form is first read. A form that was opened
-    for another merchant is refused, unless the view `chooses_merchant`. Raises NotAllowed, OtherMerchant. Rules
-    portal.roles, portal.stale_forms.
+    A `sensitive` POST requires proof of identity from the last five minutes. The person is asked for it, and
+    then the POST continues. `form_of` names the page of a form whose address only takes POST. A GET there,
+    such as after a login, is redirected to that page. `reads_form` is called before the form is first read. A
+    form that was opened for another merchant is refused, unless the view `chooses_merchant`. Raises
+    NotAllowed, OtherMerchant. Rules portal.roles, portal.stale_forms.
     """
     guard = _Guard(action, sensitive, form_of, reads_form, chooses_merchant)
 
@@ -153,7 +159,8 @@ def requires(
 def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool:
     """Return whether the page that sends the request was opened for another merchant than the chosen one.
 
-    Our forms always name theirs. A form that names none can only be meant for the merchant of a person who has one.
+    Our forms always name their merchant. A form without one is accepted only from a person with a single
+    merchant.
     """
     opened_for = request.headers.get(OPENED_FOR_HEADER, "")
     if request.method == "POST":
@@ -164,16 +171,17 @@ def _is_for_other_merchant(request: HttpRequest, membership: Membership) -> bool
 
 
 def _refuse_other_merchant(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Have htmx load the whole page again, for the chosen merchant. Raises OtherMerchant for any other request."""
+    """Make htmx load the whole page again for the chosen merchant; raise OtherMerchant for other requests."""
     if getattr(request, "htmx", None):
         return HttpResponseClientRefresh()
     raise OtherMerchant(membership)
 
 
 def _acting(request: HttpRequest, ids: dict[str, Any]) -> Membership:
-    """Return the membership that the person acts by; the request's log lines name its merchant, and the checkout.
+    """Return the membership by which the person acts.
 
-    Raises PermissionDenied for a person without one.
+    The request's log lines then name its merchant and the checkout. Raises PermissionDenied for a person
+    without a membership.
     """
     membership = current(request)
     if membership is None:
@@ -184,7 +192,10 @@ def _acting(request: HttpRequest, ids: dict[str, Any]) -> Membership:
 
 
 def _logged_in(view: Guarded) -> Guarded:
-    """Wrap Django's login_required: after the session's end, an htmx request takes the whole page to the login."""
+    """Wrap Django's login_required.
+
+    After the session's end, an htmx request takes the whole page to the login.
+    """
     asking: Guarded = login_required(view)
 
     @wraps(view)
@@ -198,13 +209,13 @@ def _logged_in(view: Guarded) -> Guarded:
 
 
 def to_login(htmx: HtmxDetails, *, otherwise: str) -> HttpResponseBase:
-    """Take the whole page to the login, and then back to itself, or `otherwise` if it is no page of ours."""
+    """Take the whole page to the login, and then back to itself, or to `otherwise` if it is not our page."""
     there = urlencode({"next": _page_around(htmx) or otherwise})
     return HttpResponseClientRedirect(f"{reverse('account_login')}?{there}")
 
 
 def _page_around(htmx: HtmxDetails) -> str | None:
-    """Return the path of the page that asks for a part, None if the header names no page of ours."""
+    """Return the path of the page that asks for a part; None if the header does not name our page."""
     if not (htmx.current_url or "").isascii():
         return None
     try:
@@ -223,7 +234,10 @@ def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
 
 
 def current(request: HttpRequest) -> Membership | None:
-    """Return the membership that the person acts by: the chosen merchant's, else their first; None without any."""
+    """Return the membership by which the person acts: the chosen merchant's, else their first.
+
+    It is None for a person without a membership.
+    """
     mine = (
         Membership.objects.filter(user=request.user.pk)
         .select_related("merchant", "user")
@@ -235,7 +249,7 @@ def current(request: HttpRequest) -> Membership | None:
 
 @contextmanager
 def or_404() -> Iterator[None]:
-    """Raise Http404 where the block finds no such row of the merchant's."""
+    """Raise Http404 if the block does not find the row of the merchant."""
     try:
         yield
     except ObjectDoesNotExist:
@@ -248,7 +262,10 @@ def wants_second_factor(membership: Membership) -> bool:
 
 
 def is_fresh(request: HttpRequest) -> bool:
-    """Return whether the person has proven their identity in the last five minutes, operators by second factor."""
+    """Return whether the person has proven their identity in the last five minutes.
+
+    Operators prove it by second factor.
+    """
     records: list[dict[str, Any]] = get_authentication_records(request, request.user)
     if proves_by_code(request.user):
         records = [record for record in records if record["method"] == "mfa"]
@@ -257,7 +274,7 @@ def is_fresh(request: HttpRequest) -> bool:
 
 
 def proves_by_code(person: Any) -> bool:
-    """Return whether only a second factor counts as proof: true of operators who have one."""
+    """Return whether only a second factor counts as proof, which is true for operators who have one."""
     return bool(person.is_staff and is_mfa_enabled(person))
 
 

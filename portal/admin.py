@@ -1,4 +1,7 @@
-"""The portal's models in the admin: people and their rights (rule operator.rights), keys, tokens, mails, logs."""
+"""The portal's models in the admin: people and their rights, keys, tokens, mails, logs.
+
+Rule operator.rights.
+"""
 
 from typing import Any
 
@@ -55,7 +58,7 @@ class PermissionsAdmin(OperatorAdmin):
 
 @admin.register(Group)
 class GroupAdmin(PermissionsAdmin):
-    """Rights that operators share. Only superusers change them: who can, can give anybody any right."""
+    """Rights that operators share. Only superusers change them, because a group can give any right."""
 
     is_small = True
     list_display = ("name",)
@@ -121,7 +124,7 @@ class PreviousPasswordAdmin(ReadOnlyAdmin):
 
 @admin.register(Membership)
 class MembershipAdmin(OperatorAdmin):
-    """The roles of people at merchants. Only superusers change them: a role is access to a merchant's money."""
+    """The roles of people at merchants. Only superusers change them: a role gives access to money."""
 
     is_small = True
     list_display = ("__str__", "user", "merchant", "role", "created_at")
@@ -149,7 +152,7 @@ class MembershipAdmin(OperatorAdmin):
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyAdmin):
-    """Shows nothing of the token: anybody who has the link can take the role."""
+    """Hides the token, because anyone with the link can take the role."""
 
     is_small = True
     list_display = ("email", "merchant", "role", "invited_by", "created_at", "expires_at", "ended_at")
@@ -167,7 +170,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
 @admin.register(CheckoutNote)
 class CheckoutNoteAdmin(ReadOnlyAdmin):
-    """Shows who noted something on which order, not what: that is between the merchant's people."""
+    """Shows who wrote a note on which order. The text is private to the merchant's people."""
 
     unindexed = ("merchant", "user")
     list_display = ("id", "merchant", "user", "checkout_uuid", "created_at")
@@ -177,7 +180,7 @@ class CheckoutNoteAdmin(ReadOnlyAdmin):
 
 @admin.register(Trial)
 class TrialAdmin(ReadOnlyAdmin):
-    """Shows which cases of the checklist were run, and what came of them."""
+    """Shows which cases of the checklist were run, and their outcomes."""
 
     unindexed = ("merchant", "user")
     list_display = ("id", "merchant", "case", "has_passed", "created_at", "ended_at")
@@ -186,7 +189,7 @@ class TrialAdmin(ReadOnlyAdmin):
 
 @admin.register(OutboundEmail)
 class OutboundEmailAdmin(ReadOnlyAdmin):
-    """Shows what a mail is about, not what it says: that is between us and its readers."""
+    """Shows the kind of a mail. The text is private to us and its readers."""
 
     list_display = ("id", "merchant", "kind", "tries", "created_at", "next_try_at", "sent_at")
     search_fields = ("id",)
@@ -208,7 +211,7 @@ class DeliveryHourAdmin(ReadOnlyAdmin):
 
 @admin.register(LastWrite)
 class LastWriteAdmin(ReadOnlyAdmin):
-    """Up to where a replica must have come before a merchant's people read it."""
+    """The position that a replica must have reached before a merchant's people read on it."""
 
     list_display = ("whose", "position")
     references = {"whose": "payments.merchant"}
@@ -223,7 +226,7 @@ class CanaryAdmin(ReadOnlyAdmin):
 
 @admin.register(LogEntry)
 class LogEntryAdmin(ReadOnlyAdmin):
-    """What operators did here."""
+    """The acts of operators in the admin."""
 
     list_display = ("action_time", "user", "object_repr", "content_type", "change_message")
     search_fields = ("object_id",)
@@ -260,7 +263,7 @@ class AuthenticatorAdmin(ReadOnlyAdmin):
     secret = ("data",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Let operators delete it for somebody who has lost both phone and recovery codes."""
+        """Let operators delete it for a person who has lost both phone and recovery codes."""
         may = admin.ModelAdmin.has_delete_permission(self, request, obj)
         return may and may_touch(request, obj.user if obj else None)
 

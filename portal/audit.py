@@ -15,7 +15,7 @@ from portal import last_writes
 from portal.mail import outbox
 from portal.models import AuditEntry, Membership, User
 
-# The actions that are mailed to the owners too, and how each reads.
+# The actions that are also mailed to the owners, and the text of each.
 SENSITIVE = {
     "subscription_saved": "Changed the webhook endpoint",
     "endpoint_approved": "Approved the webhook endpoint for personal data",
@@ -40,7 +40,7 @@ SENSITIVE = {
     "logo_changed": "Changed the logo that customers see",
     "logo_removed": "Removed the logo that customers see",
 }
-# Each action, and how it reads.
+# All actions, and the text of each.
 ACTIONS: dict[str, str] = {
     **SENSITIVE,
     "refund": "Refunded a checkout",
@@ -67,8 +67,8 @@ ACTIONS: dict[str, str] = {
     "account_disabled": "Account disabled after 90 days without a login",
     "account_enabled": "Enabled their unused account again",
 }
-# Settings by which customers know whom they pay, or that say where they are sent, in the words of the mail to the
-# owners. Rule portal.sensitive_settings.
+# Settings by which customers know whom they pay, or that say where they are sent, in the words of the mail to
+# the owners. Rule portal.sensitive_settings.
 SENSITIVE_SETTINGS = {
     "name": "the name that customers see",
     "shop_url": "the shop’s address",
@@ -81,9 +81,10 @@ SENSITIVE_SETTINGS = {
 
 
 def record(request: HttpRequest | None, membership: Membership, action: str, **facts: Any) -> AuditEntry:
-    """Write what somebody did, and queue a mail to the owners if it is sensitive.
+    """Write what a person did, and queue a mail to the owners if it is sensitive.
 
-    A task has no request. Call it in the transaction of what was done. `facts` holds ids and names, never a secret.
+    A task has no request. Call this in the transaction of the change. `facts` holds ids and names, never a
+    secret.
     """
     return _write(request, AuditEntry(merchant=membership.merchant, user=membership.user), action, facts)
 
@@ -95,7 +96,7 @@ def record_of_key(request: HttpRequest, caller: Caller, action: str, **facts: An
 
 
 def record_of_operator(request: Any, merchant: Merchant, action: str, **facts: Any) -> AuditEntry:
-    """Write what an operator did to a merchant in the admin, as `record` does for a person of the merchant."""
+    """Write what an operator did to a merchant in the admin, as `record` does for the merchant's people."""
     entry = AuditEntry(merchant=merchant, user=request.user, is_operators=True)
     return _write(request, entry, action, facts)
 
@@ -114,7 +115,7 @@ def _write(request: HttpRequest | None, entry: AuditEntry, action: str, facts: d
 
 
 def _sensitive(action: str, facts: dict[str, Any]) -> str:
-    """Return what the owners are told of an action, "" if nothing."""
+    """Return the text of the owners' mail about an action, "" if it is not mailed."""
     if action == "settings_changed":
         changed = [SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS]
         return f"Changed {', '.join(changed)}" if changed else ""

@@ -24,7 +24,7 @@ SETTINGS = {
 
 
 def told(entry: AuditEntry) -> str:
-    """Return what an entry of the log was about, "" if its action says it all."""
+    """Return the facts of an entry of the log in words, "" if its action says everything."""
     words = _WORDS.get(entry.action)
     return words(entry.facts) if words and entry.facts else ""
 

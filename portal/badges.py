@@ -13,7 +13,7 @@ from webhooks.models import PERSONAL, Attempt, Delivery
 
 
 class Badge(NamedTuple):
-    """A badge's colour (`tone`), icon and words, and a note beside it."""
+    """A badge's colour (`tone`), icon and words, and a note next to it."""
 
     tone: str
     icon: str
@@ -39,7 +39,7 @@ REFUND: dict[str, Badge] = {
     Refund.Status.SETTLED: Badge("done", "check", "Settled"),
     Refund.Status.FAILED: Badge("stop", "alert", "Failed"),
 }
-REFUND_FAILED = Badge("stop", "alert", "Refund failed")  # beside an order's own
+REFUND_FAILED = Badge("stop", "alert", "Refund failed")  # next to an order's own badge
 DISPUTE: dict[str, Badge] = {
     Dispute.Status.OPEN: Badge("held", "clock", "Open"),
     Dispute.Status.WON: Badge("done", "check", "Won"),

@@ -1,4 +1,4 @@
-"""The canary: whether FIELD_KEYS and LOOKUP_KEY are those that the database was written with."""
+"""The canary: whether FIELD_KEYS and LOOKUP_KEY are the keys with which the database was written."""
 
 from cryptography.fernet import InvalidToken
 from django.apps import apps
@@ -26,5 +26,5 @@ def reason() -> str:
 
 
 def plant_again() -> None:
-    """Write the digest under LOOKUP_KEY: from then on, no process starts that does not have this key."""
+    """Write the digest under LOOKUP_KEY; after that, a process without this key does not start."""
     apps.get_model("portal", "Canary")._default_manager.update(digest=crypto.keyed_digest(WORD, WORD))

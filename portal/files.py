@@ -28,7 +28,7 @@ class _Echo:
 
 @dataclass(frozen=True)
 class Source:
-    """What a file is made of: rows, the newest by `key` first, and what turns some of them into lines."""
+    """The content of a file: rows, newest by `key` first, and a function that turns rows into lines."""
 
     rows: QuerySet[Any]
     lines: Callable[[list[Any]], Iterable[Sequence[Any]]]
@@ -38,9 +38,10 @@ class Source:
 def answer(
     membership: Membership, name: str, heading: Sequence[str], source: Source
 ) -> StreamingHttpResponse:
-    """Return a CSV file of that name, written while it is read.
+    """Return a CSV file with this name, which is written while its rows are read.
 
-    Each part is read on a replica, if that has what the merchant's people had changed before they asked.
+    Each part is read on a replica, if the replica has the changes that the merchant's people made before the
+    request.
     """
     begin = "\ufeff" + written([heading])  # so that spreadsheets read it as UTF-8
     parts = _parts(source, since=last_writes.position(membership.merchant_id))
@@ -50,13 +51,13 @@ def answer(
 
 
 def written(rows: Iterable[Sequence[Any]]) -> str:
-    """Return lines of a file."""
+    """Return rows as lines of a file."""
     writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)  # some spreadsheets divide at a semicolon too
     return "".join(writer.writerow([cell(value) for value in row]) for row in rows)
 
 
 def _parts(source: Source, *, since: int) -> Iterator[str]:
-    """Yield a thousand rows' lines at a time, by keyset: no long transaction, no growing offset."""
+    """Yield the lines of a thousand rows at a time, by keyset: no long transaction, no growing offset."""
     key, ordered = source.key, source.rows.order_by(f"-{source.key}", "-pk")
     rows = ordered
 
@@ -74,7 +75,7 @@ def _parts(source: Source, *, since: int) -> Iterator[str]:
 
 
 def cell(value: Any) -> Any:
-    """Return a value as a cell's: text that a spreadsheet would run as a formula is quoted."""
+    """Return a value as a cell; text that a spreadsheet would run as a formula is quoted."""
     if value is None:
         return ""
     if (

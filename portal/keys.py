@@ -1,4 +1,7 @@
-"""Merchants' API keys: create, rotate, revoke. The service generates each secret, shows it once and stores its hash."""
+"""Merchants' API keys: create, rotate, revoke.
+
+The service generates each secret, shows it once and stores its hash.
+"""
 
 import secrets
 from collections.abc import Collection
@@ -150,7 +153,10 @@ def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
 
 
 def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
-    """End a key and all its tokens at once. Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed."""
+    """End a key and all its tokens at once.
+
+    Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
+    """
     with transaction.atomic():
         client = _locked(by, client_uuid)
         client.revoked_at = clock.now()
@@ -161,7 +167,7 @@ def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
 
 
 def held_by(merchant: Merchant, person: User) -> list[ApiClient]:
-    """Return the merchant's live keys of which the person was given a secret that still works, the oldest first."""
+    """Return the merchant's live keys of which the person knows a secret that works, the oldest first."""
     of_person = Q(holder=person) | Q(previous_holder=person)  # a stopped secret has no holder
     return list(ApiClient.objects.filter(of_person, merchant=merchant, revoked_at=None).order_by("created"))
 
@@ -169,7 +175,8 @@ def held_by(merchant: Merchant, person: User) -> list[ApiClient]:
 def may_approve_endpoint(caller: Caller) -> bool:
     """Return whether an endpoint that this key sets may receive personal data without an owner's approval.
 
-    It may if each person who was given a live secret of the key is an owner or an admin now. Rule endpoint.approved.
+    It may if each person who was given a live secret of the key is now an owner or an admin. Rule
+    endpoint.approved.
     """
     client = ApiClient.objects.get(pk=caller.client_uuid)
     holders = {client.holder_id} | ({client.previous_holder_id} if client.previous_secret else set())
@@ -180,7 +187,10 @@ def may_approve_endpoint(caller: Caller) -> bool:
 
 
 def _locked(by: Membership, client_uuid: UUID) -> ApiClient:
-    """Lock and return a live key that the person may manage. Raises DoesNotExist, ScopeNotAllowed, NotAllowed."""
+    """Lock and return a live key that the person may manage.
+
+    Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
+    """
     rows = ApiClient.objects.select_for_update(no_key=True)
     client: ApiClient = rows.get(pk=client_uuid, merchant=by.merchant_id, revoked_at=None)
     _check_scopes(by, client.scopes.split())
@@ -188,7 +198,7 @@ def _locked(by: Membership, client_uuid: UUID) -> ApiClient:
 
 
 def _check_scopes(by: Membership, scopes: Collection[str]) -> None:
-    """Raise if the role that the person has at this moment does not include the change, or one of the scopes."""
+    """Raise if the person's current role does not include the change, or one of the scopes."""
     access.recheck(by, "change_keys")
     if not grantable(by.role).issuperset(scopes):
         raise ScopeNotAllowed(scopes)

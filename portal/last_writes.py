@@ -1,7 +1,8 @@
-"""What people have just changed: a replica serves them only once it has that too (rule replica.own_writes).
+"""People's latest changes: a replica serves these people only once it has their changes.
 
-After each change of a merchant's people or keys that the audit log has, and of an operator, the position of the
-database's log is noted: by the merchant's id, or for all operators together. A position is exact, where a time is not.
+Rule replica.own_writes. The service notes the position of the database's log after each change of a
+merchant's people or keys that is in the audit log, and after each change of an operator. The position is
+stored under the merchant's id, or under one id for all operators. A position is exact, and a time is not.
 """
 
 from collections.abc import Callable
@@ -19,16 +20,16 @@ Read = TypeVar("Read")
 OPERATORS = UUID(int=0)
 # A position that the log has not reached is of another server, whose database was restored here.
 _HERE = "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
-# Of two at once the later one waits, and is further along then.
+# If two run at once, the later one waits, and its position is further along.
 _NOTE = f"""
 INSERT INTO portal_lastwrite (whose, position) VALUES (%s, {_HERE})
 ON CONFLICT (whose) DO UPDATE SET position = {_HERE}
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - made only of our own constants
 _READ = f"SELECT position FROM portal_lastwrite WHERE whose = %s AND position <= {_HERE}"  # noqa: S608 - ours
 
 
 def note(whose: UUID) -> None:
-    """Note, once what is being written is committed, that whoever is meant has changed something."""
+    """Note that this merchant's people, or the operators, have changed something, once it is committed."""
     if lag.ALIAS in connections.settings:
         transaction.on_commit(partial(_note, whose))
 
@@ -39,12 +40,12 @@ def _note(whose: UUID) -> None:
 
 
 def read(call: Callable[[], Read], whose: UUID) -> Read:
-    """Call the function on the replica, if that has all that was noted here; see config.lib.database.replica."""
+    """Call the function on the replica, if it has all changes noted here; see config.lib.database.replica."""
     return replica.read(call, since=partial(position, whose))
 
 
 def shown(view: "partial[HttpResponseBase]", request: HttpRequest, whose: UUID) -> HttpResponseBase:
-    """Return a view's response, read like that and rendered if it is marked and looked at; else the view's own."""
+    """Return a view's response, read on the replica and rendered if the view and the method allow that."""
     if replica.may_read(view.func, request.method):
         return read(lambda: _rendered(view()), whose)
     return view()
@@ -55,7 +56,7 @@ def _rendered(response: HttpResponseBase) -> HttpResponseBase:
 
 
 def position(whose: UUID) -> int:
-    """Return where the log was when the last change had been committed, 0 where none was noted or no replica is."""
+    """Return the log's position after the last committed change; 0 without such a change or a replica."""
     if lag.ALIAS not in connections.settings:
         return 0
     with connection.cursor() as cursor:

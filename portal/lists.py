@@ -1,4 +1,4 @@
-"""Lists that people filter and leaf through: what was asked for, and a page of it in the portal's frame."""
+"""Lists with filters and pages: the values of the filters, and a page of rows in the portal's frame."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ from portal import pages
 from portal.models import Membership
 
 PER_PAGE = 50
-# What nobody reads whole: the id of an order, and of a request that brought none.
+# Ids that no person reads completely: an order's id, and the id that we gave a request.
 _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 
 
@@ -27,8 +27,8 @@ _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 class Listing:
     """A filtered list, the newest by `key` first.
 
-    `name` names its menu entry and its templates; `shown` turns a page's rows into what the template needs; `in_steps`
-    is for `cursor.page`.
+    `name` is the name of its menu entry and its templates. `shown` turns a page's rows into the template's
+    context. `in_steps` is for `cursor.page`.
     """
 
     name: str
@@ -40,17 +40,17 @@ class Listing:
 
 
 def asked(form: forms.Form) -> dict[str, Any]:
-    """Return what the filters ask for; nothing where none were sent, or one of them cannot be read."""
+    """Return the values of the filters; empty if no filters were sent or one is invalid."""
     return form.cleaned_data if form.is_bound and form.is_valid() else {}
 
 
 def cut(text: str) -> str:
-    """Return a path or an id with what nobody reads whole cut in its middle."""
+    """Return a path or an id with its long ids cut in the middle."""
     return _LONG.sub(lambda found: f"{found[0][:4]}…{found[0][-4:]}", text)
 
 
 def show(request: HttpRequest, membership: Membership, listing: Listing) -> HttpResponse:
-    """Show a page of a list; a cursor that is none of ours leads to the first one."""
+    """Show a page of a list; an invalid cursor leads to the first page."""
     name = listing.name
     try:
         context = _page(request, membership, listing)
@@ -81,7 +81,7 @@ def _page(request: HttpRequest, membership: Membership, listing: Listing) -> dic
 
 
 def _is_of_today(moments: Iterable[datetime], membership: Membership) -> bool:
-    """Return whether all of them are of the merchant's present day, so that a time alone says when each was."""
+    """Return whether all moments are of the merchant's current day, so that no date needs to be shown."""
     zone = ZoneInfo(membership.merchant.time_zone)
     today = timezone.localdate(timezone=zone)
     return all(timezone.localdate(moment, zone) == today for moment in moments)

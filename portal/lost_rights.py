@@ -1,4 +1,4 @@
-"""The API keys that a person still knows after losing a right: the merchant's owners get a list by mail."""
+"""Mails to owners about the API keys that a person still knows after losing a right."""
 
 from uuid import uuid4
 

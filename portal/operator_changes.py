@@ -1,4 +1,4 @@
-"""What operators change of a merchant and its people: recorded in the merchant's audit log and mailed.
+"""Operators' changes to a merchant and its people: recorded in the merchant's audit log and mailed.
 
 Rule operator.recorded.
 """

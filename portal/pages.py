@@ -48,9 +48,9 @@ def show(
     here: str = "",
     waiting: Waiting | None = None,
 ) -> HttpResponse:
-    """Return a page of the portal, its times in the merchant's zone. `here` is its place in the menu.
+    """Return a page of the portal with times in the merchant's time zone.
 
-    A page that shows `errors` of a form is a 422.
+    `here` is its place in the menu. A page that shows `errors` of a form has status 422.
     """
     around = around_page(membership, here, waiting or Waiting(membership.merchant)) | context
     status = 422 if around.get("errors") else 200
@@ -59,7 +59,10 @@ def show(
 
 
 def place_of(path: str) -> str:
-    """Return the name of the menu's page at the path or above it, "" where there is none; nothing is below home."""
+    """Return the name of the menu's page at the path or above it, or "" if there is none.
+
+    No page is below home.
+    """
     places = {reverse(name): name for group in MENU for name, _, _ in group}
     home = reverse("portal_home")
     above = (name for place, name in places.items() if place != home and path.startswith(f"{place}/"))
@@ -78,7 +81,7 @@ def is_asked_for(request: HttpRequest, part: str) -> bool:
 
 
 class Question(NamedTuple):
-    """What is asked before something that matters: the page's heading, the question, what follows, and the button."""
+    """A question before an important act: the page's heading, the question, the consequences, the button."""
 
     heading: str
     title: str
@@ -87,14 +90,17 @@ class Question(NamedTuple):
 
 
 def ask(request: HttpRequest, membership: Membership, question: Question, *, here: str) -> HttpResponse:
-    """Return a question about this address, in place where a page asks for that, else as a page."""
+    """Return a question about this address: a part if the page asks for a part, otherwise a page."""
     template = "portal/_question.html" if is_asked_for(request, "question") else "portal/question.html"
     context = {"question": question, "address": request.get_full_path(), "back": reverse(here)}
     return show(request, membership, template, context, here=here)
 
 
 def hand_over(request: HttpRequest, membership: Membership, name: str, secret: str) -> None:
-    """Store a secret of the merchant in the session. The next page of that name shows it once, after a redirect."""
+    """Store a secret of the merchant in the session.
+
+    The next page of that name shows it once, after a redirect.
+    """
     request.session[_shown_once(membership, name)] = crypto.encrypt(secret)
 
 
@@ -105,17 +111,20 @@ def handed_over(request: HttpRequest, membership: Membership, name: str) -> str:
 
 
 def _shown_once(membership: Membership, name: str) -> str:
-    """Return the session key of a secret: it names the merchant, so that no other merchant's page shows it."""
+    """Return the session key of a secret.
+
+    It names the merchant: no other merchant's page shows the secret.
+    """
     return f"shown_once_{name}_{membership.merchant_id}"
 
 
 def refuse(request: HttpRequest, sentence: str) -> None:
-    """Have the next page say why something was not done, and in which request."""
+    """Make the next page say why an act was refused, and in which request."""
     messages.error(request, sentence, extra_tags=request_id.current())
 
 
 def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str, Any]:
-    """Return the frame's context: merchant, menu with counts of what waits, and what the person may do."""
+    """Return the frame's context: merchant, menu with counts of waiting items, and the person's rights."""
     counts = waiting.counts()
     return {
         "merchant": membership.merchant,

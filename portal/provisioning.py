@@ -12,7 +12,7 @@ from portal.models import Membership, Role, User
 
 
 class EmailTaken(Exception):
-    """Somebody signs in with this e-mail already."""
+    """A person signs in with this e-mail already."""
 
 
 class NewMerchant(NamedTuple):

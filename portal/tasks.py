@@ -16,7 +16,7 @@ from portal.trials import running
 
 EMAILS_KEPT = timedelta(days=90)
 
-# Tasks that are a function of another module as it stands.
+# Tasks that are a function of another module, unchanged.
 send_emails = shared_task(outbox.send_due, name="portal.tasks.send_emails")
 run_trials = shared_task(running.run_due, name=running.RUN_TRIALS)
 delete_login_attempts = shared_task(login_limits.delete_old, name="portal.tasks.delete_login_attempts")
@@ -44,7 +44,7 @@ def write_emails() -> None:
 
 @shared_task
 def delete_old_emails() -> None:
-    """Delete mails and invitations older than 90 days, unless the mail is still due or the invitation open."""
+    """Delete mails and invitations older than 90 days, except mails that are due and open invitations."""
     before = clock.now() - EMAILS_KEPT
     batches.delete(OutboundEmail.objects.filter(pk__lt=clock.first_id(before), next_try_at=None))
     batches.delete(Invitation.objects.filter(pk__lt=clock.first_id(before), expires_at__lt=clock.now()))
@@ -52,6 +52,6 @@ def delete_old_emails() -> None:
 
 @shared_task
 def delete_notes() -> None:
-    """Delete the notes on orders whose person was erased: what they say of somebody goes with them."""
+    """Delete the notes on orders whose person was erased, because a note can be about that person."""
     erased = Checkout.objects.filter(led_by__customer__erased_at__isnull=False)
     batches.delete(CheckoutNote.objects.filter(checkout_uuid__in=erased.values("pk")))

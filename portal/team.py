@@ -1,4 +1,4 @@
-"""The merchant's team: invited by mail, given a role, removed. The last owner stays (rule portal.last_owner)."""
+"""A merchant's team: invite by mail, change roles, remove. The last owner stays (rule portal.last_owner)."""
 
 import secrets
 from datetime import timedelta
@@ -16,8 +16,8 @@ from portal.models import Invitation, Membership, Role, User
 
 LIFETIME = timedelta(days=7)
 MAX_OPEN = 50
-A_DAY = quota.Limit(50, timedelta(days=1))  # a merchant's invitations, also those taken back: each was a mail
-TO_ONE = quota.Limit(3, timedelta(days=1))  # of them, to one address
+A_DAY = quota.Limit(50, timedelta(days=1))  # a merchant's invitations, also withdrawn ones: each was a mail
+TO_ONE = quota.Limit(3, timedelta(days=1))  # a merchant's invitations to one address
 INVITED = "This person is invited already. Take the invitation back to send a new one."
 
 
@@ -48,7 +48,7 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
 
 
 def _check_open(merchant: Merchant, email: str) -> None:
-    """End what is too old, then raise TeamRefused for who is in the team or invited, or if enough are invited."""
+    """End expired invitations; raise TeamRefused for a member, an invited person, or too many invitations."""
     open_ones = Invitation.objects.filter(merchant=merchant, ended_at=None)
     open_ones.filter(expires_at__lte=clock.now()).update(ended_at=clock.now())
     if Membership.objects.filter(merchant=merchant, user__email__iexact=email).exists():
@@ -60,7 +60,7 @@ def _check_open(merchant: Merchant, email: str) -> None:
 
 
 def _check_sent(merchant: Merchant, email: str) -> None:
-    """Raise TeamRefused if enough mails have gone out within a day; the merchant's lock has others wait.
+    """Raise TeamRefused if enough mails were sent within a day; the merchant's lock makes other calls wait.
 
     Rule limit.invitations.
     """
@@ -94,7 +94,7 @@ def accept(token: str, user: User) -> Membership:
 
 
 def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
-    """End an invitation that nobody has accepted. Raises Invitation.DoesNotExist."""
+    """End an invitation that was not accepted. Raises Invitation.DoesNotExist."""
     with transaction.atomic():
         rows = Invitation.objects.select_for_update()
         invitation = rows.get(pk=invitation_uuid, merchant=merchant, ended_at=None)
@@ -104,7 +104,7 @@ def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
 
 
 def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
-    """Change a person's role, ending invitations that it may not send.
+    """Change a person's role, and end the invitations that the new role may not send.
 
     Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
@@ -120,7 +120,7 @@ def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
 
 
 def remove(by: Membership, membership_uuid: UUID) -> Membership:
-    """Remove a person, maybe oneself, and end their open invitations.
+    """Remove a person, possibly oneself, and end the person's open invitations.
 
     Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
@@ -136,7 +136,7 @@ def remove(by: Membership, membership_uuid: UUID) -> Membership:
 
 
 def _locked(merchant: Merchant) -> Merchant:
-    """Lock the merchant, so that of two owners who remove each other at once one stays."""
+    """Lock the merchant, so that one of two owners who remove each other at once stays."""
     return Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
 
 

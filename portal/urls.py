@@ -1,4 +1,7 @@
-"""The portal's URLs. tests/portal/matrix.py says who may open each, and fails for one that it does not name."""
+"""The portal's URLs.
+
+tests/portal/matrix.py says who may open each, and fails for a URL that it does not name.
+"""
 
 from allauth.account import views as account
 from allauth.mfa.base import views as mfa
@@ -85,8 +88,9 @@ portal = [
     path("/security", security.shown, name="portal_security"),
 ]
 
-# The pages of allauth that are used, under the names it looks for: nobody signs up or manages an e-mail here.
-_set_password = RedirectView.as_view(pattern_name="account_reset_password")  # a first one comes by a reset
+# The pages of allauth that are used, under the names that allauth looks for. People do not sign up or manage
+# e-mails here.
+_set_password = RedirectView.as_view(pattern_name="account_reset_password")  # a reset sets the first password
 accounts = [
     path("login/", account.login, name="account_login"),
     path("login/", account.login, name="account_signup"),  # only reversed, for a mail whose words are ours

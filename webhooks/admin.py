@@ -1,4 +1,4 @@
-"""The models of webhooks in the admin, and its actions that send deliveries again."""
+"""The admin pages of the webhook models, and the actions that send deliveries again."""
 
 from collections import defaultdict
 from datetime import timedelta
@@ -27,7 +27,7 @@ class ResendingAdmin(ReadOnlyAdmin):
         return request.user.has_perm("webhooks.change_delivery")
 
     def tell(self, request: HttpRequest, merchant: Merchant, resent: resending.Resent | None) -> None:
-        """Say what became of an action."""
+        """Show the result of an action."""
         if resent is None:
             self.message_user(request, f"{merchant} has no subscription to send to.", messages.ERROR)
             return
@@ -83,7 +83,7 @@ class SigningSecretAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    """Shows the bytes that are sent, except for personal events."""
+    """Shows the bytes that are sent, except those of personal events."""
 
     list_display = (
         "type",

@@ -1,4 +1,7 @@
-"""The check of a webhook address that a merchant names: bounded, since it asks that merchant's name servers."""
+"""The check of a webhook URL that a merchant names.
+
+It is limited, because it asks that merchant's name servers.
+"""
 
 from typing import NewType
 
@@ -10,7 +13,7 @@ from payments.models import Merchant
 from webhooks import targets
 
 CheckedUrl = NewType("CheckedUrl", str)
-PLACES = OneEach(2)  # of a process; a merchant has at most one
+PLACES = OneEach(2)  # per process; a merchant has at most one
 
 
 class TooManyChecks(Exception):
@@ -20,9 +23,9 @@ class TooManyChecks(Exception):
 
 
 def checked(merchant: Merchant, url: str) -> CheckedUrl:
-    """Check for up to three seconds that a URL leads to the internet; return it as it may be stored.
+    """Check for up to three seconds that a URL leads to the internet; return it in the form to store.
 
-    Not to be called in a transaction. Raises targets.TargetRefused, TooManyChecks, bulkhead.Busy.
+    Do not call it in a transaction. Raises targets.TargetRefused, TooManyChecks, bulkhead.Busy.
     """
     normal = targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
     if not targets.asks_names(normal):

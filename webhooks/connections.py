@@ -1,7 +1,8 @@
-"""What the bytes of a receiver may do to us: bounds on aiohttp's connection, which has none of these of its own.
+"""Bounds on what a receiver's bytes can do to us, which aiohttp's connection does not have.
 
-aiohttp loses an answer's status when nonsense follows its head in one packet, reads interim answers without an end,
-takes what lies on a kept connection for the next answer, and keeps a connection for ever that is used often.
+aiohttp loses an answer's status if invalid bytes follow its head in one packet. It reads interim answers
+without an end. It takes bytes that wait on a kept connection for the next answer. It keeps a connection for
+ever if it is used often.
 """
 
 import asyncio
@@ -15,25 +16,25 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-ANSWER_BYTES = 16 * 1024  # interim answers, head and body, as they come: chunk sizes and trailers too
-STALE_SECONDS = 0.5  # a receiver's close that crosses our request arrives sooner
-# From its beginning (rule target.each_connection), and without a request.
+ANSWER_BYTES = 16 * 1024  # interim answers, head and body as they arrive, with chunk sizes and trailers
+STALE_SECONDS = 0.5  # if a receiver's close crosses our request, it arrives within this time
+# The longest life of a connection (rule target.each_connection), and the longest time without a request.
 KEPT_SECONDS, IDLE_SECONDS = 59.0, 30.0
 MAX_OPEN = 4096
 BLANK_LINE = re.compile(rb"[^\r\n]\r?\n\r?\n")
-LONGEST_OVERLAP = 4  # of a blank line that comes in two packets
+LONGEST_OVERLAP = 4  # bytes of a blank line that arrives in two packets
 
 
 class HeadTooLong(aiohttp.ClientError):
-    """16 KiB came, and no complete head of a final answer."""
+    """16 KiB arrived, but no complete head of a final answer."""
 
 
 class KeptConnectionLost(aiohttp.ServerDisconnectedError):
-    """A kept connection ended as it was used again, without an answer or with a 408 to nobody's request."""
+    """A kept connection ended when it was used again: without an answer, or with a 408 for no request."""
 
 
 class Connection(ResponseHandler):
-    """Reads one answer to a request: once the head of the final one is complete it counts, whatever follows it."""
+    """Reads one answer to a request; once the head of the final answer is complete, the answer counts."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, opened: set["Connection"], max_open: int) -> None:
         super().__init__(loop)
@@ -46,7 +47,7 @@ class Connection(ResponseHandler):
 
     @property
     def should_close(self) -> bool:
-        """Whether it takes no further request: also while part of the last one is unsent, or too many are open."""
+        """Whether it takes no further request, also if a request is partly unsent or too many are open."""
         is_writing = self.transport is not None and bool(self.transport.get_write_buffer_size())
         return super().should_close or is_writing or len(self._opened) > self._max_open
 
@@ -64,12 +65,13 @@ class Connection(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         while data and self.is_connected():
-            # What nobody asked for is never taken for the next answer.
+            # Bytes that no request asked for are never taken for the next answer.
             if self._is_idle() or not self._bytes_left:
                 self._cut(HeadTooLong())
                 return
-            # The parser gets heads alone: it would forget them over an error in what follows. And the last byte
-            # alone: it would not tell that the answer had ended before.
+            # The parser gets a head separately, because an error in what follows would make it lose the head.
+            # It also gets the last byte separately. Otherwise we could not see that the answer ended before
+            # that byte.
             end = self._end_of_head(data) if self._awaits_head else max(1, len(data) - 1)
             part, data = data[: min(end, self._bytes_left)], data[min(end, self._bytes_left) :]
             self._bytes_left -= len(part)
@@ -78,7 +80,7 @@ class Connection(ResponseHandler):
                 self._cut(self._exception)
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """Take a head that the parser has read: of an interim answer, of the answer, or of one too many."""
+        """Handle a head that the parser has read: of an interim, the final or an unexpected answer."""
         head, _ = data
         if not self._awaits_head or (head.code == 408 and head.should_close and self._is_stale()):
             self._cut(KeptConnectionLost())
@@ -89,7 +91,10 @@ class Connection(ResponseHandler):
         super().feed_data(data, size)
 
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
-        """End without an answer; a kept connection that ends before an answer's first byte had ended before."""
+        """End without an answer.
+
+        A kept connection that ends before the first byte had already ended before.
+        """
         is_untouched = self._awaits_head and self._bytes_left == ANSWER_BYTES
         super().set_exception(KeptConnectionLost() if is_untouched and self._is_stale() else exc, *cause)
 
@@ -101,10 +106,10 @@ class Connection(ResponseHandler):
 
     def close(self) -> None:
         self._opened.discard(self)
-        self.abort()  # no receiver is waited for, in TLS either
+        self.abort()  # without waiting for the receiver, in TLS either
 
     def _retire(self) -> None:
-        self.force_close()  # after the answer that it is used for
+        self.force_close()  # after the answer that is in progress
         if self._is_idle():
             self.abort()
 
@@ -112,7 +117,7 @@ class Connection(ResponseHandler):
         return not self._awaits_head and (self._payload is None or self._payload.is_eof())
 
     def _is_stale(self) -> bool:
-        """Return whether an end that comes now is no answer to the request: the kept connection had ended before."""
+        """Return whether an end at this moment shows that the kept connection ended before the request."""
         return self._requests > 1 and self._loop.time() - self._asked_at < STALE_SECONDS
 
     def _end_of_head(self, data: bytes) -> int:
@@ -124,7 +129,10 @@ class Connection(ResponseHandler):
         return end
 
     def _cut(self, error: BaseException) -> None:
-        """Read no more: what has come of the answer counts, and without its head the error does."""
+        """Stop reading.
+
+        If the head is complete, the answer counts as far as it has arrived. Otherwise the error counts.
+        """
         if self._awaits_head:
             self.set_exception(error)
         self._end_body()
@@ -132,7 +140,7 @@ class Connection(ResponseHandler):
             self.transport.abort()
 
     def _end_body(self) -> None:
-        """End a body that is cut or broken with what has come of it."""
+        """If a body was cut or broken, end it with the part that has arrived."""
         self.force_close()
         payload, self._payload = self._payload, None
         if payload is not None and not payload.is_eof():
@@ -140,16 +148,17 @@ class Connection(ResponseHandler):
 
 
 class Connector(aiohttp.TCPConnector):
-    """Makes connections of the kind above, as many as are wanted; it asks for a name at each of them."""
+    """Makes connections of the class above, without a limit, and resolves the name for each of them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(limit=0, use_dns_cache=False, **options)
         opened: set[Connection] = set()
-        # It is called as the class is: with the loop bound, and what else aiohttp gives.
+        # aiohttp calls the factory like the class, with its own arguments. Only the first ones are bound
+        # here.
         self._factory = functools.partial(Connection, self._loop, opened, max_open())  # type: ignore[assignment]
 
 
 def max_open() -> int:
-    """Return how many connections may be open and still be kept: half of the files that this process may open."""
+    """Return how many connections can be open and still be kept, at most half of the process's file limit."""
     maximum, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_OPEN if maximum == resource.RLIM_INFINITY else min(MAX_OPEN, maximum // 2)

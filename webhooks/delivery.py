@@ -1,7 +1,7 @@
-"""The queue of deliveries in PostgreSQL: claim what is due, record what came of it (rules delivery.*).
+"""The queue of deliveries in PostgreSQL: claim due deliveries, record the results (rules delivery.*).
 
-What an answer means, and when the next attempt starts, `retries.py` says. Plain SQL in batches. Nothing here waits for
-a receiver, and no transaction is open while one is waited for.
+`retries.py` decides what an answer means and when the next attempt starts. The statements are plain SQL in
+batches. This module never waits for a receiver, and no transaction is open during such a wait.
 """
 
 import contextlib
@@ -27,10 +27,10 @@ log = structlog.get_logger("webhooks.delivery")
 
 LEASE_SECONDS = 30
 PER_ENDPOINT, PER_ENDPOINT_URGENT = 10, 20  # attempts in flight
-HUNG_IN_A_ROW = 2  # attempts after which an endpoint is one that hangs, until it answers again
+HUNG_IN_A_ROW = 2  # attempts after which an endpoint counts as hanging, until it answers again
 PER_HUNG, PER_HUNG_URGENT = 1, 5  # attempts in flight at an endpoint that hangs
-# Starts at an endpoint, apart from `checkout.authorized` and tests: 10 at once, then one every 25 ms, so never
-# more than 50 in any second.
+# Starts at an endpoint, without `checkout.authorized` and tests: 10 at once, then one every 25 ms. A second
+# therefore never has more than 50.
 BURST, PACE_SECONDS = 10, 0.025
 WORKER_LOST = health.WORKER_LOST
 LOST_IN_WORDS = "our sender was cut off; the request may have arrived"
@@ -40,9 +40,10 @@ CLAIMING = 0x636C6D  # the advisory locks of claims, one for each endpoint: "clm
 
 
 class Claimed(NamedTuple):
-    """A delivery leased to this worker, with all that its POST needs. The lease's token is the attempt's id.
+    """A delivery leased to this worker, with everything that its POST needs.
 
-    `body` is as it is kept (models.plain), the secrets are encrypted, newest first. Ids are text, as they are sent.
+    The lease token is the attempt's id. `body` is as it is stored (models.plain). The secrets are encrypted,
+    newest first. Ids are text, as they are sent.
     """
 
     delivery_id: str
@@ -64,14 +65,14 @@ _EVENT_ID = Claimed._fields.index("event_id")
 
 
 class Claims(list[Claimed]):
-    """What was leased; with `is_shared` another process was claiming at an endpoint where something is due."""
+    """The leased deliveries. `is_shared` says that another process was claiming where something is due."""
 
     is_shared = False
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one claimed attempt; `http_status` and `duration_ms` are None if they are not known."""
+    """The result of one claimed attempt; `http_status` and `duration_ms` are None if they are not known."""
 
     delivery_id: str
     lease_token: str
@@ -87,9 +88,9 @@ class _Leased(NamedTuple):
     delivery_id: str
     lease_token: str
     subscription_id: str
-    attempts: int  # by its schedule: those that a person asked for do not count
+    attempts: int  # of its schedule; those that a person asked for do not count
     is_resent: bool
-    was_delivered: bool  # before a person asked for it again
+    was_delivered: bool  # before a person sent it again
     returns_at: datetime | None
     started_at: datetime
     now: datetime
@@ -98,12 +99,12 @@ class _Leased(NamedTuple):
     valid_until: datetime | None
     is_superseded: bool
     is_unsubscribed: bool
-    is_elsewhere: bool  # the subscription has been saved since it started: its address may be another one
+    is_elsewhere: bool  # the subscription was saved after the attempt's start: its address might have changed
     is_approved: bool  # the address, for personal data
 
 
 class _Finished(NamedTuple):
-    """A delivery's state after an attempt, and when that attempt ended."""
+    """A delivery's state after an attempt, and the time when that attempt ended."""
 
     leased: _Leased
     result: Result
@@ -129,10 +130,10 @@ _BOUNDS: dict[str, Any] = {
 def claim(*, slots: int, general_slots: int) -> Claims:
     """Lease up to `slots` due deliveries for 30 s, at most `general_slots` of them not urgent.
 
-    Opens an attempt for each. No endpoint gets more than 10 in flight (20 with urgent ones), nor more than 50
-    starts a second of what is not urgent; one that hangs gets fewer. Endpoints with the fewest in flight come
-    first, and those where another process is claiming at this moment are left to it. None is sent from a database that
-    was restored and not repaired.
+    Opens an attempt for each. An endpoint has at most 10 in flight (20 with urgent ones). It gets at most 50
+    starts a second of deliveries that are not urgent. An endpoint that hangs gets fewer. Endpoints with the
+    fewest in flight come first. An endpoint at which another process is claiming is left to that process. If
+    the database was restored and is not repaired, no delivery is claimed.
     """
     claims = Claims()
     if opening.is_closed():
@@ -148,7 +149,7 @@ def claim(*, slots: int, general_slots: int) -> Claims:
 
 
 def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claimed]:
-    """Yield what was claimed with what its events know: the last fields of a Claimed."""
+    """Yield the claimed deliveries with the data of their events, which are the last fields of a Claimed."""
     if not rows:
         return
     cursor.execute(statements.BODIES, {"events": [row[_EVENT_ID] for row in rows]})
@@ -160,7 +161,7 @@ def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claim
 def record(results: Sequence[Result]) -> None:
     """Finish the attempts and reschedule, end or park their deliveries, in one transaction.
 
-    A result counts only while its lease token is still the delivery's own: after that the attempt has been
+    A result counts only while its lease token is still that of the delivery. After that, the attempt has been
     closed as `worker_lost`.
     """
     if not results:
@@ -178,14 +179,15 @@ def record(results: Sequence[Result]) -> None:
             cursor.execute(statements.FINISH, {"rows": rows, "attempts": attempts})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
-        # Last, so that a claim waits for an endpoint's row for no longer than the commit takes.
+        # Last, so that a claim waits for an endpoint's row only as long as the commit takes.
         health.note([_seen(row) for row in finished if _tells_of_endpoint(row)])
 
 
 def record_apart(results: Sequence[Result]) -> int:
-    """Record each result by itself, if need be without the receiver's words; return how many were recorded.
+    """Record each result separately, if necessary without the receiver's text; return how many were recorded.
 
-    One that cannot be recorded costs no other. Raises OperationalError or InterfaceError if the database fails.
+    A result that cannot be recorded does not stop the others. Raises OperationalError or InterfaceError if
+    the database fails.
     """
     return sum(_is_recorded(result) or _is_recorded(replace(result, excerpt="")) for result in results)
 
@@ -204,9 +206,9 @@ def _is_recorded(result: Result) -> bool:
 
 @contextlib.contextmanager
 def _cursor() -> Iterator[Any]:
-    """Yield a cursor that reads timestamps by psycopg's own code, and ids as text.
+    """Yield a cursor that reads timestamps with psycopg's own code, and ids as text.
 
-    Django's timestamps cost as much as the rest of a row, and an id is made an object of only to be text again.
+    Django's timestamps cost as much as the rest of a row. Ids would become objects only to become text again.
     """
     with connection.cursor() as cursor:
         cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
@@ -220,7 +222,7 @@ def in_words(error_message: str | None) -> str | None:
 
 
 def close_lost() -> int:
-    """Close the attempts whose worker has let its lease run out, and count them as made; return how many there were."""
+    """Close the attempts whose lease has run out, and count them as made; return how many there were."""
     with _cursor() as cursor:
         cursor.execute(statements.LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()
@@ -235,10 +237,10 @@ def close_lost() -> int:
 
 
 def end_pointless() -> int:
-    """End due deliveries that must not be sent any more; return how many there were.
+    """End due deliveries that must no longer be sent; return how many there were.
 
-    Their event is superseded, their window is over, or their subscription has ended. As `claim` it does nothing in a
-    database that was restored and not repaired.
+    Their event is superseded, their window is over, or their subscription has ended. Like `claim`, this does
+    not change a database that was restored and is not repaired.
     """
     if opening.is_closed():
         return 0
@@ -274,7 +276,7 @@ def _next_attempt_at(leased: _Leased, result: Result, ended_at: datetime) -> dat
     )
     if not leased.is_resent:
         return retries.next_attempt_at(attempted)
-    # An attempt that a person asked for schedules nothing of its own.
+    # An attempt that a person asked for schedules no other attempt.
     return retries.resumes_at(leased.returns_at, attempted) if leased.returns_at else None
 
 
@@ -292,13 +294,13 @@ def _row(one: _Finished) -> dict[str, Any]:
         "http_status": result.http_status,
         "error_message": result.error_message,
         "duration_ms": result.duration_ms,
-        # Receivers echo: what came back from a personal event may be personal.
+        # Receivers echo, so the answer to a personal event can contain personal data.
         "excerpt": "" if leased.event_type in PERSONAL else result.excerpt,
     }
 
 
 def _tells_of_endpoint(row: _Finished) -> bool:
-    """Return whether the endpoint has behaved so, and not our own side or the address that it had before."""
+    """Return whether the result is about this endpoint, not about our own side or its previous address."""
     return row.result.error_message not in health.NOT_ITS_OWN and not row.leased.is_elsewhere
 
 

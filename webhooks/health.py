@@ -1,4 +1,4 @@
-"""The health of the endpoint behind a subscription: noted with each batch of results, read by portal and admin."""
+"""The health of a subscription's endpoint: saved with each batch of results, shown in portal and admin."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,9 +16,9 @@ from webhooks import retries, statements
 from webhooks.models import Delivery, Endpoint, Subscription
 
 LOOKS_BACK = timedelta(hours=24)
-LATEST = 1000  # attempts, and parked deliveries, that are counted
+LATEST = 1000  # attempts and parked deliveries that are counted at most
 HUNG_MS = 5000
-# Failures that say nothing about an endpoint.
+# Failures that are not the endpoint's.
 WORKER_LOST = "worker_lost"
 REFUSED_BY_SANDBOX = "HTTP 500, made by the sandbox"
 DROPPED_BY_SANDBOX = "the sandbox dropped the answer"
@@ -26,7 +26,7 @@ NOT_ITS_OWN = (WORKER_LOST, REFUSED_BY_SANDBOX, DROPPED_BY_SANDBOX)
 
 
 class Seen(NamedTuple):
-    """What one attempt tells about its endpoint."""
+    """The facts of one attempt that matter for the health of its endpoint."""
 
     subscription_id: str
     ended_at: datetime
@@ -45,11 +45,12 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Health:
-    """An endpoint's health: its latest attempts of 24 hours, what waits for it, and what was parked in that time.
+    """An endpoint's health: its attempts of 24 hours, its waiting deliveries, and those parked in that time.
 
-    What somebody has closed is not counted (rule resend.closed). At most 1,000 attempts and 1,000 parked deliveries are
-    counted. `success_rate` is from 0 to 1; it and the durations are None without an attempt. `working_since` is when
-    the first attempt after the last failure was delivered, None where the latest attempts have no failure.
+    Deliveries that a person has closed are not counted (rule resend.closed). The latest 1,000 attempts, and
+    at most 1,000 parked deliveries, are counted. `success_rate` is from 0 to 1. Without an attempt, it and
+    the durations are None. `working_since` is when the first attempt after the last failure was delivered. It
+    is None if the latest attempts have no failure.
     """
 
     attempts: int
@@ -66,7 +67,7 @@ class Health:
 
 
 def note(seen: Iterable[Seen]) -> None:
-    """Save what a batch of recorded attempts tells about their endpoints."""
+    """Save what a batch of recorded attempts shows about their endpoints."""
     by_endpoint: dict[str, list[Seen]] = defaultdict(list)
     for attempt in seen:
         by_endpoint[attempt.subscription_id].append(attempt)
@@ -78,7 +79,7 @@ def note(seen: Iterable[Seen]) -> None:
 
 
 def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
-    """Return the row for statements.NOTE_BEHAVIOUR of one endpoint's attempts."""
+    """Return one endpoint's row for statements.NOTE_BEHAVIOUR from its attempts."""
     in_order = sorted(attempts, key=attrgetter("ended_at"))
     success = max((attempt.ended_at for attempt in in_order if attempt.is_success), default=None)
     failures = [attempt for attempt in in_order if not attempt.is_success]
@@ -96,7 +97,7 @@ def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
 
 
 def read(subscription: Subscription) -> Health:
-    """Return the endpoint's health now. Costs the same however long the log is."""
+    """Return the endpoint's current health, at the same cost no matter how long the log is."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
     asked: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
     with connection.cursor() as cursor:
@@ -121,7 +122,10 @@ def read(subscription: Subscription) -> Health:
 
 
 def oldest_due(now: datetime, *, is_urgent: bool) -> datetime | None:
-    """Return since when the oldest due delivery has waited, None if none is due; one index look-up per endpoint."""
+    """Return when the oldest due delivery became due; None if none is due.
+
+    This needs one index look-up per endpoint.
+    """
     first = Delivery.objects.filter(
         subscription=OuterRef("pk"), status=Delivery.Status.PENDING, lease_token=None, is_urgent=is_urgent
     ).order_by("next_attempt_at")
@@ -137,7 +141,10 @@ def _parked(subscription: Subscription, since: datetime) -> int:
 
 
 def _oldest_due_at(subscription: Subscription, now: datetime) -> datetime | None:
-    """Return when the oldest due delivery was due, by one index look-up for urgent ones and one for the others."""
+    """Return when the oldest due delivery became due.
+
+    This needs one index look-up for urgent deliveries and one for the others.
+    """
     waiting = Delivery.objects.filter(subscription=subscription, status=Delivery.Status.PENDING)
     due = waiting.filter(lease_token=None, next_attempt_at__lte=now).order_by("next_attempt_at")
     times = due.values_list("next_attempt_at", flat=True)

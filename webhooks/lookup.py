@@ -1,6 +1,7 @@
-"""Events, deliveries and attempts found by what they are about, in the partitions of their time alone.
+"""Finds events, deliveries and attempts by the objects that they are about, within their partitions.
 
-Each takes ids, not a query: PostgreSQL leaves out the other partitions only when it plans with the ids themselves.
+Each function takes ids, not a query. PostgreSQL leaves out the other partitions only if it plans with the ids
+themselves.
 """
 
 from collections.abc import Collection
@@ -16,13 +17,13 @@ from webhooks.models import Attempt, Delivery, Event, EventType
 
 
 class OfType(Value):
-    """A type of event to filter by, which stands in the text of the statement.
+    """A type of event to filter by, which is written into the text of the statement.
 
-    A plan that is kept for any type does not take the indexes that only seldom types are in.
+    A plan that PostgreSQL keeps for any type does not use the indexes that contain only rare types.
     """
 
     def __init__(self, event_type: str) -> None:
-        """Raise ValueError if it is no type of ours."""
+        """Raise ValueError if the type is unknown."""
         super().__init__(EventType(event_type).value)
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[str | int, ...]]:
@@ -30,7 +31,7 @@ class OfType(Value):
 
 
 def events_about(*checkout_uuids: UUID) -> QuerySet[Event]:
-    """Return the events of these checkouts; none is older than its checkout."""
+    """Return the events of these checkouts; no event is older than its checkout."""
     told = partitions.told_of(*checkout_uuids)
     return Event.objects.filter(checkout_uuid__in=checkout_uuids, pk__range=told)
 
@@ -43,7 +44,7 @@ def deliveries_of(event_uuids: Collection[UUID]) -> QuerySet[Delivery]:
 
 
 def statuses_of(event_uuids: Collection[UUID]) -> dict[UUID, str]:
-    """Return the status of the delivery of each of these events that has one."""
+    """Map each of these events that has a delivery to the status of the delivery."""
     if not event_uuids:
         return {}
     with connection.cursor() as cursor:
@@ -51,7 +52,8 @@ def statuses_of(event_uuids: Collection[UUID]) -> dict[UUID, str]:
         return dict(cursor.fetchall())
 
 
-# Plain SQL: the ORM would build a text anew for each number of events, which costs more than all that is read.
+# Plain SQL: for each number of events, the ORM would build another statement, which costs more than the
+# reading.
 _STATUSES = "SELECT event_id, status FROM webhooks_delivery WHERE event_id = ANY(%s) AND id BETWEEN %s AND %s"
 
 
@@ -68,7 +70,10 @@ def attempts_under(delivery_uuids: Collection[UUID]) -> QuerySet[Attempt]:
 
 
 def ended_as(*, is_delivered: bool) -> Q:
-    """Return the condition of attempts that ended so. One that failed says why, by which an index finds it."""
+    """Return the filter for delivered or for failed attempts.
+
+    A failed attempt has an error message, by which an index finds it.
+    """
     return Q(is_delivered=True) if is_delivered else Q(is_delivered=False, error_message__isnull=False)
 
 

@@ -1,8 +1,8 @@
-"""The sender of a worker process: asyncio in a thread of its own, fed from the queue of deliveries.
+"""The sender of a worker process: asyncio in a separate thread, which sends the due deliveries of the queue.
 
-Two tasks run side by side: one claims as many due rows as there are free slots, the other records what has
-ended. So the batches grow by themselves under load, and a slow claim delays no recording. All that matters is
-in PostgreSQL: no delivery is lost when this process is killed.
+Two tasks run concurrently. One claims as many due rows as there are free slots. The other records the
+attempts that have ended. The batches therefore grow automatically under load, and a slow claim delays no
+recording. All state that matters is in PostgreSQL, so no delivery is lost when this process is killed.
 """
 
 import asyncio
@@ -26,19 +26,20 @@ from webhooks.models import plain
 
 log = structlog.get_logger("webhooks.loop")
 
-LOOK_SECONDS = 1.0  # between two looks at the queue without a wake-up
-GATHER_SECONDS = 0.05  # for which an answer waits for others, to be recorded with them
-GATHER_SHARE = 0.5  # of the slots: so many answers wait for no more
+LOOK_SECONDS = 1.0  # between two looks at the queue if no wake-up comes
+GATHER_SECONDS = 0.05  # an answer waits this long for others, to be recorded with them
+GATHER_SHARE = 0.5  # of the slots: once this many answers wait, they are recorded
 BRISK_SECONDS = (
-    0.05  # between two looks after a claim: an endpoint's pace, or another's claim, may have left rows
+    0.05  # between two looks after a claim: a pace limit or another process's claim might have left rows
 )
 PAUSE_SECONDS = 0.5  # after a turn that failed
 SWEEP_SECONDS = 1.0
 START_SECONDS = 5.0
-STOP_GRACE_SECONDS = 4.0  # to record what was cut off
-URGENT_SHARE = 0.4  # of the slots, which take urgent deliveries only
-# Seconds before each try to record; from the third on each result by itself, in case one of them is the cause.
-# While PostgreSQL is away, each try waits 5 s for a connection: together nearly as long as a lease.
+STOP_GRACE_SECONDS = 4.0  # to record the attempts that were cut off
+URGENT_SHARE = 0.4  # of the slots, which take only urgent deliveries
+# Seconds before each try to record. From the third try on, each result is recorded separately, in case one of
+# them is the cause. While PostgreSQL is away, each try waits 5 s for a connection. All tries together then
+# take nearly as long as a lease.
 RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
 TRIES_TOGETHER = 2
 
@@ -63,7 +64,7 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="webhooks-sender", daemon=True)
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
-        self._woken: asyncio.Event  # more may be due, or a slot is free
+        self._woken: asyncio.Event  # more deliveries might be due, or a slot is free
         self._ended: asyncio.Event  # there is something to record
         self._pool: transport.Pool
         self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
@@ -81,12 +82,15 @@ class Sender:
         return self._thread.is_alive() and not self._is_stopping
 
     def wake(self) -> None:
-        """Have the sender look at the queue now. May be called from any thread, as often as you like."""
+        """Make the sender look at the queue now. Any thread can call this, as often as it likes."""
         with contextlib.suppress(RuntimeError):  # it has stopped: another process will look
             self._loop.call_soon_threadsafe(self._woken.set)
 
     def stop(self, drain_seconds: float) -> None:
-        """Claim no more; return when all attempts are recorded. Those under way after `drain_seconds` are cut off."""
+        """Stop claiming, and return when all attempts are recorded.
+
+        The attempts that are still in flight after `drain_seconds` are cut off.
+        """
         self._is_stopping = True
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._record_soon)
@@ -125,7 +129,7 @@ class Sender:
         liveness.unwatch()
 
     async def _survives(self, turn: Callable[[], Awaitable[None]]) -> bool:
-        """Take a turn; if it fails, pause and return False: PostgreSQL may be away for a while."""
+        """Run a turn; if it fails, pause and return False, because PostgreSQL might be away for a while."""
         try:
             await turn()
         except Exception as error:
@@ -153,7 +157,8 @@ class Sender:
 
     async def _claim(self) -> None:
         sending = [claimed for task, claimed in self._sending.items() if not task.done()]
-        # Ended attempts take room until they are recorded, no more than the slots: else their leases would run out.
+        # Ended attempts count until they are recorded. All attempts together are at most twice the slots.
+        # With more, their leases would run out before they are recorded.
         free = min(self._slots - len(sending), 2 * self._slots - len(self._sending))
         if self._is_stopping or not free:
             return
@@ -168,7 +173,7 @@ class Sender:
         if claimed_now or claimed_now.is_shared:
             self._claimed_at = time.monotonic()
         if len(claimed_now) == free:
-            self._woken.set()  # more may be due
+            self._woken.set()  # more might be due
 
     def _attempt_ended(self, _: object) -> None:
         self._unrecorded += 1
@@ -186,9 +191,9 @@ class Sender:
 
     async def _send(self, claimed: delivery.Claimed, deadline: float) -> transport.Answer:
         left = deadline - time.monotonic()
-        if left <= 0:  # the claim took that long: nobody would hear the answer
+        if left <= 0:  # the claim took the whole time, so no answer could arrive before the deadline
             return transport.Answer(None, "the request could not be sent", "", 0)
-        if not claimed.body:  # deleted at the very moment that it was resent
+        if not claimed.body:  # it was deleted at the moment when a person sent it again
             return transport.Answer(None, "its personal data has been deleted", "", 0)
         try:
             body = plain(claimed.event_type, claimed.body)
@@ -246,7 +251,7 @@ def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
 
 
 def _facts(claimed: delivery.Claimed) -> dict[str, object]:
-    """What every line about an attempt says."""
+    """Return the fields of every log line about an attempt."""
     return {
         "delivery": claimed.delivery_id,
         "event_id": claimed.event_id,
@@ -258,7 +263,7 @@ def _facts(claimed: delivery.Claimed) -> dict[str, object]:
 
 
 def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:
-    try:  # the connection is kept: taken from the pool for each call, it would be tested each time
+    try:  # the thread keeps its connection: the pool would test it each time that it is taken
         return call(*arguments)
     except Exception:
         _drop_broken_connections()
@@ -266,7 +271,7 @@ def _with_connection(call: Callable[..., Returned], arguments: Sequence[object])
 
 
 def _drop_broken_connections() -> None:
-    """Have the pool test all its connections: after a restart of PostgreSQL every one of them is dead."""
+    """Make the pool test all its connections, because a restart of PostgreSQL breaks every one of them."""
     connection.close()
     pool = getattr(connection, "pool", None)
     if pool is not None:
@@ -278,7 +283,7 @@ def _close_connection() -> None:
 
 
 def record_surely(results: Sequence[delivery.Result]) -> None:
-    """Record results, in several tries if need be: a result that is lost is a POST that is repeated."""
+    """Record results, in several tries if necessary, because a lost result means a repeated POST."""
     for result in results:
         failpoint.reach("webhook_answered", result.delivery_id)
     for tries, pause in enumerate(RECORD_PAUSES):

@@ -1,4 +1,4 @@
-"""The outbox: events and their deliveries are written in the transaction of the change that they tell."""
+"""The outbox: events and their deliveries, written in the transaction of the change that they report."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ from webhooks.models import PERSONAL, URGENT, Attempt, Delivery, Event, EventTyp
 from webhooks.subscriptions import DELIVER_DUE
 
 API_VERSION = "2026-06"
-SANDBOX = "sandbox"  # who asks for an attempt that the sandbox makes itself
+SANDBOX = "sandbox"  # the actor of an attempt that the sandbox itself makes
 _are_taken: ContextVar[bool] = ContextVar("are_taken", default=False)
 
 
@@ -53,7 +53,7 @@ def emit(
 
 
 def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequence[Event]:
-    """Write events of a type with the bytes that will be sent, and a delivery for each that its merchant wants.
+    """Write events of a type with the bytes that will be sent, and a delivery for each that is subscribed to.
 
     Wakes the senders on commit. Rules event.envelope, event.outbox.
     """
@@ -96,7 +96,7 @@ def envelope(event_id: UUID, event_type: str, at: datetime, payload: dict[str, A
 
 
 class _Listener(NamedTuple):
-    """What an event asks of a merchant's subscription."""
+    """The facts of a merchant's subscription that an event needs."""
 
     merchant_id: UUID
     subscription_id: UUID
@@ -105,12 +105,12 @@ class _Listener(NamedTuple):
     is_approved: bool  # the address, for personal data
 
     def wants(self, event_type: EventType) -> bool:
-        """Return whether such an event goes out; `webhook.test` always does."""
+        """Return whether such an event is sent; `webhook.test` always is."""
         return event_type == EventType.TEST or not {"*", event_type.value}.isdisjoint(self.event_types)
 
 
 def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
-    """Write the deliveries of events that are subscribed to."""
+    """Write a delivery for each event that its merchant is subscribed to."""
     listeners = {it.merchant_id: it for it in _listening(events) if it.wants(event_type)}
     if listeners:
         deliveries = [
@@ -135,19 +135,20 @@ def _listening(events: Sequence[Event]) -> Sequence[_Listener]:
         return [_Listener(*row) for row in cursor.fetchall()]
 
 
-# Plain SQL: the ORM would build it anew for each event.
+# Plain SQL, because the ORM would build the statement again for each event.
 _LISTENING = """
 SELECT merchant_id, id, event_types, has_deliveries, is_approved FROM webhooks_subscription
 WHERE ended_at IS NULL AND merchant_id = ANY(%s)
 """
-_LOCKED = (
-    "ORDER BY id FOR SHARE"  # an approval, or another address, comes before personal data is written or after
-)
+_LOCKED = "ORDER BY id FOR SHARE"  # a change of the address or its approval waits until this data is written
 
 
 @contextmanager
 def first_attempts_taken() -> Iterator[None]:
-    """Take the first attempts of what this thread's events get in the block: no sender claims them (`testing`)."""
+    """Lease the first attempts of this thread's new events, so that no sender claims them (`testing`).
+
+    It applies to the events that are written in the block.
+    """
     before = _are_taken.set(True)
     try:
         yield
@@ -156,7 +157,7 @@ def first_attempts_taken() -> Iterator[None]:
 
 
 def _take(deliveries: Sequence[Delivery]) -> None:
-    """Lease deliveries from their first moment on, with their attempts opened, as a claim does."""
+    """Lease deliveries from the start, with their attempts opened, as a claim does."""
     for delivery in deliveries:
         at = clock.now()
         delivery.lease_token, delivery.attempt_count = clock.another_id(delivery.event_id), 1
@@ -173,7 +174,10 @@ def _take(deliveries: Sequence[Delivery]) -> None:
 
 
 def _delivery(event: Event, listener: _Listener) -> Delivery:
-    """Return an event's delivery, due when the event happened, or without a due time until its address is approved."""
+    """Return an event's delivery, due when the event happened.
+
+    A delivery of personal data has no due time until its address is approved.
+    """
     is_held = event.type in PERSONAL and not listener.is_approved
     return Delivery(
         id=clock.another_id(event.pk),
@@ -190,7 +194,7 @@ def _delivery(event: Event, listener: _Listener) -> Delivery:
 def supersede_all(ended: Mapping[UUID, datetime]) -> None:
     """End the `checkout.authorized` deliveries of checkouts that are no longer held, each as of its moment.
 
-    An attempt in flight finishes, and its result stands (rule event.superseded).
+    An attempt in flight finishes, and its result counts (rule event.superseded).
     """
     first, last = partitions.told_of(*ended)
     parameters: dict[str, Any] = {
@@ -206,9 +210,10 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
 
 
 def erase(events: Mapping[UUID, UUID]) -> None:
-    """Delete the bodies of these `marketing.opted_in` events, by id with their checkouts, and send them no more.
+    """Delete the bodies of these `marketing.opted_in` events and stop their deliveries.
 
-    Their person is erased. An attempt in flight finishes, and its result stands.
+    `events` maps each event's id to its checkout. The customer of these events is erased. An attempt in
+    flight finishes, and its result counts.
     """
     Event.objects.filter(pk__in=events).update(body=b"", body_deleted_at=Now(), superseded_at=Now())
     first, last = partitions.told_of(*events.values())
@@ -223,19 +228,22 @@ def erase(events: Mapping[UUID, UUID]) -> None:
 
 
 def last_told(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:
-    """Return when the last event of each of these checkouts is said to have happened, if there is one."""
+    """Return the time of the latest event of each of these checkouts that has an event."""
     events = Event.objects.filter(checkout_uuid__in=checkouts, pk__range=partitions.told_of(*checkouts))
     return dict(events.values_list("checkout_uuid").annotate(Max("created_at")).order_by())
 
 
 def advance(checkout_uuid: UUID, by: timedelta) -> None:
-    """Let the times of a checkout's deliveries and attempts lie earlier; events stay as they were told (helper API)."""
+    """Make the times of a checkout's deliveries and attempts earlier by `by` (helper API).
+
+    The contents of its events stay unchanged.
+    """
     events = Event.objects.filter(checkout_uuid=checkout_uuid, pk__range=partitions.told_of(checkout_uuid))
     _move(events, ("valid_until", "superseded_at"), by)
     deliveries = Delivery.objects.filter(event__in=list(events))
     list(
         deliveries.select_for_update().order_by("pk")
-    )  # before their attempts, as whoever ends one locks them
+    )  # before their attempts, in the order in which a process that ends one locks them
     _move(Attempt.objects.filter(delivery__in=list(deliveries)), ("started_at", "ended_at"), by)
     _move(deliveries, ("returns_at", "valid_until", "superseded_at", "ended_at", "closed_at"), by)
     _move(deliveries.filter(lease_token=None), ("next_attempt_at",), by)

@@ -1,7 +1,7 @@
-"""Sends deliveries again because a person asks for it, or closes what cannot be sent (rules resend.*).
+"""Sends deliveries again because a person asks for it, or closes those that cannot be sent (rules resend.*).
 
-The event keeps its id and its bytes, the numbers of the attempts go on, and the endpoint's caps and pace apply.
-If the resent attempt fails it schedules nothing: the delivery goes back to where it stood.
+The event keeps its id and its bytes, the numbers of the attempts continue, and the endpoint's caps and pace
+apply. A resent attempt that fails schedules no retry: the delivery returns to its previous state.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from webhooks.models import Delivery, Event, EventType
 from webhooks.subscriptions import DELIVER_DUE
 
 MAXIMUM = 10_000  # deliveries at one time
-LOOKED_AT = 1000  # parked ones of which it is said whether they can be sent
+LOOKED_AT = 1000  # parked deliveries, the newest ones, that are checked for whether they can be sent
 
 BODY_DELETED = Q(event__body_deleted_at__isnull=False)
 HOLD_IS_OVER = Q(event_type=EventType.AUTHORIZED) & (
@@ -72,7 +72,7 @@ class HoldIsOver(CannotResend):
 
 
 class Resent(NamedTuple):
-    """How many deliveries are on their way again, and how many were left out because they cannot be sent."""
+    """How many deliveries are being sent again, and how many were left out because they cannot be sent."""
 
     sent: int
     left_out: int
@@ -86,10 +86,10 @@ def resend(
     although_over: bool = False,
     although_delivered: bool = False,
 ) -> Delivery:
-    """Send one delivery again now, to the merchant's present subscription.
+    """Send one delivery again now, to the merchant's current subscription.
 
-    `although_over` also sends a `checkout.authorized` whose hold is over, `although_delivered` one that was
-    delivered. Raises DeliveryNotFound, subscriptions.SubscriptionNotFound, CannotResend.
+    `although_over` also sends a `checkout.authorized` whose hold is over, and `although_delivered` one that
+    was delivered. Raises DeliveryNotFound, subscriptions.SubscriptionNotFound, CannotResend.
     """
     confirmed = {HoldIsOver: although_over, AlreadyDelivered: although_delivered}
     rows = Delivery.objects.filter(merchant=merchant, pk=delivery_uuid)
@@ -97,7 +97,7 @@ def resend(
         events = list(rows.values_list("event", flat=True))
         holds = _lock_holds(events)
         delivery = rows.select_for_update().first()
-        if delivery is None:  # if it is there all the same, its attempt has ended at this moment
+        if delivery is None:  # if the delivery exists, its attempt has ended at this moment
             raise UnderWay if events else DeliveryNotFound
         for why, kind in _refusals().items():
             if not confirmed.get(kind) and rows.filter(why).exists():
@@ -109,7 +109,7 @@ def resend(
 def resend_selected(
     merchant: Merchant, delivery_uuids: Collection[UUID], *, cause: Cause, although_over: bool = False
 ) -> Resent:
-    """Send again those of the deliveries that can be, 10,000 at most. Raises SubscriptionNotFound."""
+    """Send again those of the deliveries that can be sent, at most 10,000. Raises SubscriptionNotFound."""
     chosen = Delivery.objects.filter(merchant=merchant, pk__in=delivery_uuids)
     return _resend_all(merchant, chosen, cause, although_over)
 
@@ -122,7 +122,7 @@ def resend_parked(
     cause: Cause,
     although_over: bool = False,
 ) -> Resent:
-    """Send again what was parked from `since` to `until` and is not closed, 10,000 at most.
+    """Send again the deliveries that were parked from `since` to `until` and are not closed, at most 10,000.
 
     Raises SubscriptionNotFound.
     """
@@ -132,7 +132,7 @@ def resend_parked(
 def waiting(
     merchant: Merchant, since: datetime | None = None, until: datetime | None = None
 ) -> QuerySet[Delivery]:
-    """Return the merchant's parked deliveries that nobody has closed; if asked, those of a time span."""
+    """Return the merchant's parked deliveries that are not closed, optionally only those of a time span."""
     rows = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PARKED, closed_at=None)
     rows = rows.filter(ended_at__gte=since) if since else rows
     return rows.filter(ended_at__lte=until) if until else rows
@@ -145,19 +145,23 @@ def count_hopeless(merchant: Merchant) -> int:
 
 
 def sendable(parked: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Return those of some parked deliveries that can be sent again."""
+    """Return those of the given parked deliveries that can be sent again."""
     return Delivery.objects.exclude(_cannot()).filter(pk__in=list(parked.values_list("pk", flat=True)))
 
 
 def close(merchant: Merchant) -> int:
-    """Close the parked deliveries that cannot be sent again, 10,000 at most; return how many. Sending reopens one."""
+    """Close the parked deliveries that cannot be sent again, at most 10,000; return how many.
+
+    If a person sends a closed delivery, it is open again.
+    """
     found = waiting(merchant).filter(_cannot()).order_by("-ended_at").values_list("pk", flat=True)[:MAXIMUM]
-    # Checked again under the lock: it may just have been sent all the same.
+    # The condition is checked again under the lock, because a person might just have sent the delivery
+    # anyway.
     return waiting(merchant).filter(pk__in=list(found)).update(closed_at=Now())
 
 
 def _cannot() -> Q:
-    """Return the condition for what is not sent again: its hold is over, its data deleted, or it is too old."""
+    """Return the condition for unsendable deliveries: the hold is over, the data is deleted, or too old."""
     return Q(pk__lt=_goes_soon()) | BODY_DELETED | HOLD_IS_OVER
 
 
@@ -185,7 +189,7 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
     with transaction.atomic():
         wanted = dict(possible.values_list("pk", "event")[:MAXIMUM])
         holds = _lock_holds(wanted.values())
-        # Checked again under the lock: another click may have been quicker, or the end of a hold.
+        # Checked again under the lock: another click or the end of a hold might have come first.
         over = [] if although_over else [event.pk for event in holds.values() if _is_over(event, clock.now())]
         rows = (
             Delivery.objects.filter(pk__in=wanted)
@@ -200,9 +204,10 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
 
 
 def _lock_holds(event_uuids: Iterable[UUID]) -> dict[UUID, Event]:
-    """Lock those of the events that tell of holds, by id: whoever supersedes one then waits, and sees what is sent.
+    """Lock those of the events that announce holds, in the order of their ids.
 
-    Before any delivery is locked, as `outbox.supersede_all` does.
+    A process that supersedes one of them then waits, and sees what is sent. The events are locked before any
+    delivery, as in `outbox.supersede_all`.
     """
     rows = Event.objects.filter(pk__in=event_uuids, type=EventType.AUTHORIZED).order_by("pk")
     return {event.pk: event for event in rows.defer("body").select_for_update()}
@@ -215,9 +220,10 @@ def _send_again(
     cause: Cause,
     although_over: bool,
 ) -> int:
-    """Make locked deliveries due now; return how many. What was scheduled before comes back if the attempt fails.
+    """Make locked deliveries due now; return how many. If the attempt fails, their previous schedule returns.
 
-    A hold stays urgent, and so is not sent once it is over, unless that was confirmed.
+    The delivery of a hold stays urgent. It is therefore not sent once the hold is over, unless the person
+    confirmed that.
     """
     now, subscription = clock.now(), subscriptions.read(merchant)
     urgent = [event for event in holds.values() if not (although_over and _is_over(event, now))]

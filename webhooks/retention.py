@@ -1,8 +1,9 @@
 """Deletes personal data after a week, and drops events with their log after 30 days (rule secret.retention).
 
-Personal data in small batches; events, deliveries and attempts whole days at a time, by dropping their partitions.
-What has not ended holds its day up: nothing is sent again that is so old (rule resend.age), and no attempt comes later
-than four days after the first.
+Personal data is deleted in small batches. Events, deliveries and attempts are deleted a whole day at a time,
+by dropping their partitions. A pending delivery stops the drop of its day. No delivery stays pending for so
+long: none that old is sent again (rule resend.age), and no attempt comes later than four days after the
+first.
 """
 
 from datetime import datetime, timedelta
@@ -18,8 +19,8 @@ from webhooks import statements
 from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, EventType, SigningSecret, Subscription
 
 PERSONAL_FOR = timedelta(days=7)
-ENDED_FOR = timedelta(hours=1)  # by then no event is emitted to a subscription that was read before its end
-LATE = timedelta(days=2)  # as much later than the retention a partition may go
+ENDED_FOR = timedelta(hours=1)  # later, no event is written for a subscription that was read before its end
+LATE = timedelta(days=2)  # the longest time after the retention until a partition is dropped
 ROWS = 500
 
 
@@ -29,28 +30,29 @@ def delete_personal() -> int:
 
 
 def park_held() -> int:
-    """Park the personal events that have waited for 7 days for the approval of their address; return how many."""
+    """Park the personal events that have waited 7 days for the approval of their address; return how many."""
     before = clock.first_id(clock.now() - PERSONAL_FOR)
     return _in_batches(statements.PARK_HELD, {"before": before, "type": EventType.OPTED_IN.value})
 
 
 def release_missed() -> int:
-    """Make the personal events due that still wait although their address is approved; return how many.
+    """Make personal events due that still wait although their address is approved; return how many.
 
-    Each was recorded, or sent again, at the moment of the approval.
+    Each of them was recorded, or sent again, at the moment of the approval.
     """
     return _in_batches(statements.RELEASE_MISSED, {"type": EventType.OPTED_IN.value})
 
 
 def make_ahead() -> int:
-    """Make the partitions of the days to come; return how many."""
+    """Make the partitions of the coming days; return how many."""
     return partitions.make_ahead(*PARTITIONED)
 
 
 def drop_old() -> int:
-    """Drop the partitions of events older than WEBHOOK_RETENTION, with deliveries and attempts; return how many.
+    """Drop the partitions of events older than WEBHOOK_RETENTION, with deliveries and attempts.
 
-    No delivery goes before its attempts, nor an event before its deliveries, should one of the tables be held up.
+    Returns how many partitions were dropped. If the drop of one table is held up, no delivery is dropped
+    before its attempts, and no event before its deliveries.
     """
     before = clock.now() - settings.WEBHOOK_RETENTION
     dropped = sum(
@@ -66,15 +68,19 @@ def drop_old() -> int:
 
 
 def kept_since() -> datetime:
-    """Return the moment since when all events are there: WEBHOOK_RETENTION may have been shorter until just now."""
+    """Return the moment since when all events are kept.
+
+    WEBHOOK_RETENTION was perhaps shorter until recently, so the oldest partition counts too.
+    """
     since = clock.now() - settings.WEBHOOK_RETENTION
     return max(since, partitions.starts_at(EVENTS) or since)
 
 
 def delete_ended() -> int:
-    """Delete subscriptions that ended an hour ago and never had a delivery, or so long ago that none is left of them.
+    """Delete subscriptions that ended an hour ago and never had a delivery; return how many.
 
-    With their secrets; return how many.
+    A subscription with deliveries is deleted once it ended so long ago that none of them is left. The secrets
+    of a deleted subscription are deleted with it.
     """
     return batches.repeat(_delete_ended, rows=ROWS)
 

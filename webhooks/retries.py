@@ -1,4 +1,4 @@
-"""When a delivery is tried again (rules delivery.hold, delivery.three_days): a table of policies, pure functions."""
+"""The retry schedules of deliveries (rules delivery.hold, delivery.three_days), as pure functions."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -11,7 +11,10 @@ RETRYABLE_CLIENT_ERRORS = frozenset({408, 429})
 
 @dataclass(frozen=True)
 class FromEvent:
-    """A policy of starts, in seconds from the event, each at least `pause` seconds after the last attempt's end."""
+    """A policy of starts, in seconds from the event.
+
+    Each start is at least `pause` seconds after the end of the previous attempt.
+    """
 
     starts: tuple[int, ...]
     pause: int
@@ -25,7 +28,7 @@ class FromEvent:
         return max(planned, ended_at + timedelta(seconds=self.pause))
 
     def retries(self, http_status: int | None) -> bool:
-        """Return whether to try again: after no answer, or one that means "not now"; any other is final.
+        """Return whether to retry: after no answer, or after one that means "not now"; any other is final.
 
         Rule delivery.last_word.
         """
@@ -46,7 +49,7 @@ class Gaps:
         return ended_at + timedelta(seconds=self.gaps[attempts - 1] * jitter)
 
     def retries(self, http_status: int | None) -> bool:
-        """Return True: it is tried again whatever the answer was."""
+        """Return True, because this policy retries after any answer."""
         return True
 
 
@@ -61,8 +64,8 @@ POLICY: dict[str, FromEvent | Gaps] = {
     "webhook.test": Gaps(()),
 }
 
-# Longer than all attempts of an event take that come by themselves. So what is younger than the retention less this
-# may be sent again, and has ended before its partition goes.
+# Longer than all scheduled attempts of an event take. If a delivery is younger than the retention less this
+# time, it can be sent again, and it ends before its partition is dropped.
 ENDS_WITHIN = timedelta(days=4)
 
 
@@ -85,7 +88,7 @@ def is_delivered(http_status: int | None) -> bool:
 
 
 def next_attempt_at(attempted: Attempted) -> datetime | None:
-    """Return when the next attempt starts, None if none is left and the delivery is to be parked."""
+    """Return when the next attempt starts; None if no attempt is left and the delivery must be parked."""
     policy = POLICY[attempted.event_type]
     if attempted.attempts >= policy.attempts or not policy.retries(attempted.http_status):
         return None
@@ -97,9 +100,9 @@ def next_attempt_at(attempted: Attempted) -> datetime | None:
 
 
 def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
-    """Return when the attempts that are left start if each fails at once: the next one, and those after it.
+    """Return when the remaining attempts start if each fails at once: the next one, and those after it.
 
-    The first is exact. Each further one starts as much later as the attempts before it take.
+    The first time is exact. Each further attempt starts later by the time that the attempts before it take.
     """
     starts = [next_at]
     while True:
@@ -112,7 +115,7 @@ def planned(attempted: Attempted, next_at: datetime) -> list[datetime]:
 
 
 def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
-    """Return when the schedule that a resent attempt interrupted goes on, None if that is too late."""
+    """Return when the schedule that a resent attempt interrupted continues; None if that is too late."""
     policy = POLICY[attempted.event_type]
     pause = policy.pause if isinstance(policy, FromEvent) else 0
     start = max(planned, attempted.ended_at + timedelta(seconds=pause))
@@ -122,7 +125,7 @@ def resumes_at(planned: datetime, attempted: Attempted) -> datetime | None:
 def jitter(delivery_id: UUID, attempts: int) -> float:
     """Return a factor of 0.9 to 1.1, always the same for a delivery and its number of attempts so far.
 
-    So deliveries that failed together do not come back together, and the portal can show exact times.
+    Deliveries that failed together are therefore not retried together, and the portal can show exact times.
     """
     digest = hashlib.sha256(delivery_id.bytes + attempts.to_bytes(4)).digest()
     share = int.from_bytes(digest[:8]) / (2**64 - 1)

@@ -1,7 +1,7 @@
-"""Signs and verifies webhook deliveries. Standard library only: copy it into your backend.
+"""Signs and verifies webhook deliveries. It uses only the standard library: copy it into your backend.
 
-In a receiver: `event = verify(header, raw_body, [secret], int(time.time()))`, where `header` is the value of
-X-Service-Signature; answer 400 when it raises, without processing, logging or keeping the body.
+In a receiver, call `event = verify(header, raw_body, [secret], int(time.time()))`, where `header` is the
+value of X-Service-Signature. If it raises, answer 400, and do not process, log or keep the body.
 """
 
 import base64
@@ -21,7 +21,7 @@ TIMESTAMP_DIGITS = 12
 
 
 class VerificationError(Exception):
-    """A delivery that must be answered with 400; `reason` is one of the four."""
+    """A delivery that must be answered with 400; `reason` is one of the four reasons."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
@@ -29,12 +29,18 @@ class VerificationError(Exception):
 
 
 def new_secret() -> str:
-    """Return a new signing secret: "whsec_" and the standard base64 of 32 random bytes (rule signing.secret)."""
+    """Return a new signing secret: "whsec_" and the standard base64 of 32 random bytes.
+
+    Rule signing.secret.
+    """
     return SECRET_PREFIX + base64.b64encode(randomness.token_bytes(SECRET_BYTES)).decode("ascii")
 
 
 def sign(secrets: Sequence[str], body: bytes, at: int) -> str:
-    """Return the value of X-Service-Signature: one v1 entry a secret, in the order given (newest first)."""
+    """Return the value of X-Service-Signature, with one v1 entry for each secret in the given order.
+
+    The newest secret comes first.
+    """
     message = f"{at}.".encode("ascii") + body
     return ",".join([f"t={at}", *(f"v1={_signature(secret, message)}" for secret in secrets)])
 
@@ -57,15 +63,15 @@ def verify(
 ) -> dict[str, Any]:
     """Return the envelope in `body` if `header`, the value of X-Service-Signature, proves its origin.
 
-    `body` is the raw request body, `now` the receiver's unix time, `tolerance` the seconds that it may differ
-    from the header's `t`. Raises VerificationError. Rule signing.verify.
+    `body` is the raw request body, and `now` is the receiver's unix time. `tolerance` is the number of
+    seconds by which `now` can differ from the header's `t`. Raises VerificationError. Rule signing.verify.
     """
     timestamp, signatures = _parse(header)
-    # The signature comes before the time: an unsigned timestamp proves nothing.
+    # The signature is checked before the time, because an unsigned timestamp is no proof.
     message = f"{timestamp}.".encode("ascii") + body
-    known = [secret for secret in secrets if secret]  # anybody signs with ""
+    known = [secret for secret in secrets if secret]  # anyone can sign with ""
     expected = [_signature(secret, message).encode("ascii") for secret in known]
-    # Every pair is compared: the time taken does not tell which one matched.
+    # Every pair is compared, so that the time taken does not reveal which one matched.
     if not sum(hmac.compare_digest(given, wanted) for given in signatures for wanted in expected):
         raise VerificationError("no_matching_signature")
     if abs(now - int(timestamp)) > tolerance:
@@ -87,7 +93,7 @@ def _standard_key(secret: str) -> bytes:
 
 
 def _parse(header: str | None) -> tuple[str, list[bytes]]:
-    """Return the header's `t` as it was sent, and its v1 entries; entries of unknown schemes are left out."""
+    """Return the header's `t` as it was sent, and its v1 entries; entries of unknown schemes are ignored."""
     entries = [entry.partition("=") for entry in (header or "").split(",")]
     timestamps = [text for scheme, _, text in entries if scheme == "t"]
     signatures = [text.encode("utf-8", "surrogatepass") for scheme, _, text in entries if scheme == "v1"]

@@ -1,23 +1,26 @@
-"""The SQL of the queue: delivery.py, health.py, outbox.py, resending.py, retention.py.
+"""The SQL of the delivery queue, for delivery.py, health.py, outbox.py, resending.py and retention.py.
 
-It names the partition of what is pending, and gives PostgreSQL the ids, or their range, of whatever else it reads, so
-that a plan is made for the partitions that are meant and for no other. A delivery changes its partition by DELETE and
-INSERT: an UPDATE that moves a row fails whoever waits for its lock.
+Each statement names the partition of pending deliveries. For all other rows, the caller passes their ids or
+the range of their ids. PostgreSQL therefore plans only for the partitions that are needed. A delivery changes
+its partition by DELETE and INSERT. An UPDATE that moves a row to another partition makes every transaction
+fail that waits for the row's lock.
 """
 
-# A fresh UUIDv7 of the moment of the delivery's id, as clock.another_id.
+# A new UUIDv7 with the timestamp of the delivery's id, like clock.another_id.
 _ANOTHER_ID = """encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     PLACING substring(uuid_send(d.id) FROM 1 FOR 6) FROM 1 FOR 6), 52, 1), 53, 1), 'hex')::uuid"""
 
 _REMAINS = "id, merchant_id, event_id, subscription_id, event_type, is_urgent, attempt_count, resent_count, valid_until"
-# Writes what the deleted rows of `gone` have become: the columns of _REMAINS, `status` and `ended_at`.
+# Stores the deleted rows of `gone` as ended deliveries. `gone` has the columns of _REMAINS, `status` and
+# `ended_at`.
 _END = f"""
 INSERT INTO webhooks_delivery_ended ({_REMAINS}, status, ended_at, resent_by)
 SELECT {_REMAINS}, status, ended_at, '' FROM gone
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - made only of our own constants
 _GONE = ", ".join(f"d.{column}" for column in _REMAINS.split(", "))
 
-# How much each of the endpoints in {rows} may get now: `in_flight` of it, and `turns`, how many starts its pace leaves.
+# How much each of the endpoints in {rows} can get now. `in_flight` is the number of its open attempts, and
+# `turns` is the number of starts that its pace still allows.
 _ROOM = """
 busy AS (
     SELECT subscription_id, count(*) AS in_flight FROM webhooks_delivery_pending
@@ -33,13 +36,14 @@ endpoints AS (
     CROSS JOIN clock LEFT JOIN busy USING (subscription_id) LEFT JOIN webhooks_endpoint USING (subscription_id)
 )"""
 
-# A claim is two statements in one transaction.
-# LOCK_ENDPOINTS takes the locks of endpoints where something is due, as many as there are slots, and leaves out those
-# that another process holds: claims never wait for each other. CLAIM sees what was committed before it had the locks,
-# so that its counts of these endpoints are exact.
-# `now` is a row, read once, so that the index can be used for it.
-# `waiting` hops from endpoint to endpoint through the index, and of each endpoint only as many rows are read as
-# it may get: a backlog costs nothing.
+# A claim is two statements in one transaction. LOCK_ENDPOINTS locks endpoints at which something is due, at
+# most as many as there are slots. It leaves out endpoints that another process has locked, so claims never
+# wait for each other. CLAIM sees everything that was committed before these locks were held. Its counts for
+# these endpoints are therefore exact.
+#
+# `now` is a row that is read once, so that PostgreSQL can use the index for it. `waiting` steps from endpoint
+# to endpoint through the index. Of each endpoint, the statement reads only as many rows as the endpoint can
+# get, so a backlog adds no cost.
 LOCK_ENDPOINTS = """
 WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 waiting AS (
@@ -147,8 +151,9 @@ SELECT leased.id, lease_token, attempt_count, now, event_id, event_type, s.url, 
 FROM leased
 JOIN webhooks_subscription s ON s.id = leased.subscription_id
 """
-# A delivery with personal data. Most wait without a due time while their address is not approved; one whose address
-# changes at this moment still has one, so a claim checks again.
+# The condition for a delivery with personal data. Most of them have no due time while their address is not
+# approved. If the address changes at this moment, a delivery still has one, so a claim checks the approval
+# again.
 _PERSONAL = "d.event_type = 'marketing.opted_in'"
 LOCK_ENDPOINTS = LOCK_ENDPOINTS.replace("{room of waiting}", _ROOM.replace("{rows}", "waiting")).replace(
     "{personal}", _PERSONAL
@@ -159,14 +164,15 @@ CLAIM = (
     .replace("{personal}", _PERSONAL)
 )
 
-# What the claimed deliveries send. Their events' ids are given as they stand: a plan that finds them by a join would
-# be one for every partition.
+# The bodies of the claimed deliveries. The statement gets the ids of their events. With a join instead,
+# PostgreSQL would plan for every partition.
 BODIES = """
 SELECT id, body, checkout_uuid, traceparent FROM webhooks_event WHERE id = ANY(%(events)s::uuid[])
 """
 
-# What a race has left behind: a delivery that was superseded during an attempt, or whose window ended, before it was
-# due, or one that was written while its subscription ended. Only an urgent event can have a window.
+# Ends the deliveries that a race has left behind. Their event was superseded during an attempt, or their
+# window ended before they were due, or they were written while their subscription ended. Only an urgent event
+# can have a window.
 END_POINTLESS = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 pointless AS MATERIALIZED (
@@ -188,18 +194,18 @@ gone AS (
     RETURNING {_GONE}, clock.now AS ended_at,
         CASE WHEN pointless.superseded_at IS NULL THEN 'parked' ELSE 'superseded' END AS status
 )
-{_END}"""  # noqa: S608 - of our own constants alone
+{_END}"""  # noqa: S608 - made only of our own constants
 
-# The subscription has ended: what waits for it is parked.
+# Parks the deliveries that wait for a subscription that has ended.
 PARK_WAITING = f"""
 WITH gone AS (
     DELETE FROM webhooks_delivery_pending d WHERE d.subscription_id = %(subscription)s AND d.lease_token IS NULL
     RETURNING {_GONE}, %(now)s::timestamptz AS ended_at, 'parked' AS status
 )
-{_END}"""  # noqa: S608 - of our own constants alone
+{_END}"""  # noqa: S608 - made only of our own constants
 
-# While the address of a subscription is not approved, its deliveries of personal data wait without a due time. The rows
-# are locked in the order of their ids, as everywhere.
+# While the address of a subscription is not approved, its deliveries of personal data wait without a due
+# time. As in every statement, the rows are locked in the order of their ids.
 _HELD_OR_RELEASED = """
 WITH locked AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d
@@ -211,7 +217,7 @@ UPDATE webhooks_delivery_pending d SET next_attempt_at = {next} FROM locked WHER
 HOLD_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NOT NULL", next="NULL")
 RELEASE_PERSONAL = _HELD_OR_RELEASED.format(state="d.next_attempt_at IS NULL", next="clock_timestamp()")
 
-# Personal data that has waited for an approval for as long as it is retained.
+# Parks personal data that has waited for an approval for as long as it is retained.
 PARK_HELD = f"""
 WITH old AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
@@ -222,9 +228,9 @@ gone AS (
     DELETE FROM webhooks_delivery_pending d USING old WHERE d.id = old.id
     RETURNING {_GONE}, clock_timestamp() AS ended_at, 'parked' AS status
 )
-{_END}"""  # noqa: S608 - of our own constants only
+{_END}"""  # noqa: S608 - made only of our own constants
 
-# Deliveries that were written without a due time while their address was being approved.
+# Makes deliveries due that were written without a due time while their address was being approved.
 RELEASE_MISSED = """
 WITH missed AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
@@ -234,9 +240,10 @@ WITH missed AS MATERIALIZED (
 UPDATE webhooks_delivery_pending d SET next_attempt_at = clock_timestamp() FROM missed WHERE d.id = missed.id
 """
 
-# Two statements: the second sees what was written by whoever held the event's row meanwhile. It locks the deliveries
-# before it looks whether they are under way: an attempt that begins or ends at this moment is waited for. One that is
-# under way is marked, so that whoever records it knows, also if they have read the event before.
+# Two statements, because the second one sees what another transaction wrote while it held the event's row.
+# The second statement locks the deliveries before it checks whether they are in flight. It therefore waits
+# for an attempt that begins or ends at this moment. It marks a delivery in flight, so that the process that
+# records the attempt knows, even if that process has read the event before.
 SUPERSEDE_EVENTS = """
 UPDATE webhooks_event e SET superseded_at = ended.at
 FROM unnest(%(checkouts)s::uuid[], %(moments)s::timestamptz[]) ended(checkout_uuid, at)
@@ -261,13 +268,13 @@ gone AS (
     DELETE FROM webhooks_delivery_pending d USING locked WHERE d.id = locked.id AND locked.lease_token IS NULL
     RETURNING {_GONE}, locked.superseded_at AS ended_at, 'superseded' AS status
 )
-{_END}"""  # noqa: S608 - of our own constants alone
+{_END}"""  # noqa: S608 - made only of our own constants
 
-# Personal data waits for the approval of the address also when a person sends it again.
+# Personal data waits for the approval of the address even if a person sends it again.
 _SENT_AGAIN_AT = """CASE WHEN event_type = 'marketing.opted_in' AND NOT %(is_approved)s
     THEN NULL ELSE %(now)s::timestamptz END"""
-# Deliveries that a person sends again, all of them locked: those that have ended go back to the queue. `urgent` are the
-# events of holds that are still worth a hurry, with the ends of their windows.
+# Sends deliveries again that a person has chosen. All of them are locked. Those that have ended return to the
+# queue. `urgent` has the events of holds that are sent as urgent, and `windows` the ends of their windows.
 SEND_AGAIN = f"""
 WITH waiting AS (
     UPDATE webhooks_delivery_pending d
@@ -280,7 +287,7 @@ INSERT INTO webhooks_delivery_pending ({_REMAINS}, status, next_attempt_at, rese
 SELECT back.id, merchant_id, event_id, %(subscription)s, event_type, hold.id IS NOT NULL, attempt_count, resent_count,
     hold.valid_until, 'pending', {_SENT_AGAIN_AT}, %(actor)s
 FROM back LEFT JOIN unnest(%(urgent)s::uuid[], %(windows)s::timestamptz[]) hold (id, valid_until) ON hold.id = event_id
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - made only of our own constants
 
 LOST_LEASES = """
 SELECT id, lease_token FROM webhooks_delivery_pending
@@ -305,7 +312,8 @@ WHERE d.id = ANY(%(ids)s::uuid[]) AND d.lease_token IS NOT NULL
 ORDER BY d.id FOR UPDATE OF d
 """
 
-# The rows come as one JSON text: encoding them costs the sender a tenth of what arrays of each column would.
+# The rows come as one JSON text. Encoding it costs the sender a tenth of what an array for each column would
+# cost.
 FINISH = f"""
 WITH done AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS row (
@@ -329,9 +337,10 @@ gone AS (
     DELETE FROM webhooks_delivery_pending d USING done WHERE d.id = done.delivery_id AND done.status <> 'pending'
     RETURNING {_GONE.replace("d.is_urgent", "done.is_urgent")}, done.ended_at, done.status
 )
-{_END}"""  # noqa: S608 - of our own constants alone
+{_END}"""  # noqa: S608 - made only of our own constants
 
-# How each endpoint has behaved in a batch; the rows are in one order, so that two workers never deadlock.
+# Saves how each endpoint behaved in a batch. The rows are always in the same order, so that two workers never
+# deadlock.
 NOTE_BEHAVIOUR = """
 INSERT INTO webhooks_endpoint AS endpoint
     (subscription_id, last_success_at, last_failure_at, last_error, failing_since, hung_in_a_row)
@@ -354,8 +363,9 @@ ON CONFLICT (subscription_id) DO UPDATE SET
         ELSE endpoint.hung_in_a_row + EXCLUDED.hung_in_a_row END
 """
 
-# Figures of an endpoint's latest attempts, without failures of our own, which say nothing about it. A merchant has one
-# endpoint at a time: whose an attempt was is looked up only where another one had its turn since then.
+# Figures of an endpoint's latest attempts, without our own failures, which are not about the endpoint. A
+# merchant has one endpoint at a time. The statement therefore looks up the endpoint of an attempt only if the
+# merchant has had another endpoint within the time span.
 PICTURE = """
 SELECT count(*), count(*) FILTER (WHERE is_delivered),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),

@@ -16,8 +16,8 @@ from webhooks.models import Endpoint, EventType, SigningSecret, Subscription
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 GRACE = timedelta(hours=2)  # rule rotation.grace
-MAX_SIGNING = 3  # the newest and two before it: a rotation whose answer was lost may be repeated
-MAX_ENDED = 20  # secrets of a subscription that are kept although they sign no more
+MAX_SIGNING = 3  # the newest and two earlier ones, because a rotation whose answer was lost can be repeated
+MAX_ENDED = 20  # secrets that no longer sign, kept for each subscription
 SUBSCRIBABLE = ("*", *(kind.value for kind in EventType if kind != EventType.TEST))
 
 
@@ -26,7 +26,7 @@ class SubscriptionNotFound(Exception):
 
 
 class RotationInProgress(Exception):
-    """The maximum of secrets sign already; `until` says when each of the previous ones ends, the newest first.
+    """The maximum number of secrets sign already; `until` has the end of each previous one, newest first.
 
     Rule rotation.full.
     """
@@ -37,7 +37,7 @@ class RotationInProgress(Exception):
 
 
 class Registered(NamedTuple):
-    """A subscription, its secret if it is new (it is shown once), and whether anything has changed."""
+    """A subscription, its secret if it is new (it is shown only once), and whether anything has changed."""
 
     subscription: Subscription
     signing_secret: str | None
@@ -45,7 +45,7 @@ class Registered(NamedTuple):
 
 
 class Rotated(NamedTuple):
-    """A new secret, and until when the previous one signs too."""
+    """A new secret, and the time until which the previous one also signs."""
 
     signing_secret: str
     previous_secret_expires_at: datetime | None
@@ -54,8 +54,9 @@ class Rotated(NamedTuple):
 def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str], is_approved: bool) -> Registered:
     """Create the merchant's subscription with a secret, or change it and keep its secret.
 
-    `is_approved`: the change is by an owner or admin, or by one of their keys. A new address that is not approved gets
-    no personal data until `approve`; an unchanged address keeps its approval. Rule endpoint.approved.
+    `is_approved` is true if an owner, an admin or one of their keys makes the change. A new address that is
+    not approved gets no personal data until `approve`. An unchanged address keeps its approval. Rule
+    endpoint.approved.
     """
     wanted = list(dict.fromkeys(event_types))
     with transaction.atomic():
@@ -84,7 +85,7 @@ def _change(subscription: Subscription, url: CheckedUrl, event_types: list[str],
 
 
 def approve(merchant: Merchant, url: str) -> str:
-    """Approve the subscription's address for personal data and return it, "" if `url` is not the address any more.
+    """Approve the subscription's address for personal data and return it, or "" if `url` is not its address.
 
     Raises SubscriptionNotFound. Rule endpoint.approved.
     """
@@ -99,7 +100,10 @@ def approve(merchant: Merchant, url: str) -> str:
 
 
 def _hold_or_release(subscription: Subscription) -> None:
-    """Let the waiting deliveries of personal data wait for the approval of the address, or make the held ones due."""
+    """Hold the waiting deliveries of personal data if the address is not approved.
+
+    Otherwise make them due.
+    """
     statement = statements.RELEASE_PERSONAL if subscription.is_approved else statements.HOLD_PERSONAL
     with connection.cursor() as cursor:
         cursor.execute(statement, {"subscription": subscription.pk, "type": EventType.OPTED_IN.value})
@@ -108,7 +112,7 @@ def _hold_or_release(subscription: Subscription) -> None:
 
 
 def facts(subscription: Subscription) -> dict[str, Any]:
-    """Return what the audit log records of a subscription."""
+    """Return the facts of a subscription that the audit log records."""
     return {
         "url": subscription.url,
         "event_types": subscription.event_types,
@@ -125,7 +129,7 @@ def read(merchant: Merchant) -> Subscription:
 
 
 def end(merchant: Merchant) -> None:
-    """End the subscription and park what waits for it; raises SubscriptionNotFound."""
+    """End the subscription and park its waiting deliveries; raises SubscriptionNotFound."""
     with transaction.atomic():
         subscription = _locked(merchant)
         now = clock.now()
@@ -136,10 +140,10 @@ def end(merchant: Merchant) -> None:
 
 
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
-    """Make a new secret; each previous one signs until its own two hours are over, unless all are revoked at once.
+    """Make a new secret; each previous one signs until its own two hours are over, unless all are revoked.
 
-    Raises SubscriptionNotFound, and RotationInProgress while the maximum of secrets sign.
-    Rules rotation.grace, rotation.revoke, rotation.repeat.
+    Raises SubscriptionNotFound, and RotationInProgress if the maximum number of secrets sign already. Rules
+    rotation.grace, rotation.revoke, rotation.repeat.
     """
     with transaction.atomic():
         subscription = _locked(merchant)
@@ -154,7 +158,7 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
         secret = _new_secret(subscription)
         ended = subscription.secrets.filter(expires_at__lte=now).order_by("-created_at")
         kept = list(ended.values_list("pk", flat=True)[:MAX_ENDED])
-        ended.exclude(pk__in=kept).delete()  # rotating for ever leaves no more rows behind
+        ended.exclude(pk__in=kept).delete()  # so that repeated rotations do not add rows without end
     return Rotated(secret, None if revoke_previous else expires_at)
 
 
@@ -167,12 +171,15 @@ def revoke_previous(merchant: Merchant) -> bool:
 
 
 def previous_sign_until(subscription: Subscription) -> list[datetime]:
-    """Return until when each previous secret signs too, the newest first; empty if one secret signs alone."""
+    """Return the times until which the previous secrets also sign, newest first.
+
+    The list is empty if only one secret signs.
+    """
     return _previous(subscription, clock.now())
 
 
 def signing(subscription: Subscription, at: datetime) -> list[str]:
-    """Return the secrets that sign at a moment, the newest first."""
+    """Return the secrets that sign at a moment, newest first."""
     rows = subscription.secrets.order_by("-created_at")
     return [row.secret for row in rows[:MAX_SIGNING] if row.expires_at is None or row.expires_at > at]
 
@@ -183,7 +190,7 @@ def _previous(subscription: Subscription, now: datetime) -> list[datetime]:
 
 
 def _locked(merchant: Merchant) -> Subscription:
-    # A lock for which events, which refer to the row, need not wait.
+    # A transaction that writes events, which refer to this row, does not wait for this kind of lock.
     rows = Subscription.objects.select_for_update(no_key=True).filter(merchant=merchant, ended_at=None)
     subscription = rows.first()
     if subscription is None:
@@ -198,6 +205,6 @@ def _new_secret(subscription: Subscription) -> str:
 
 
 def note_deliveries(first: Iterable[UUID]) -> None:
-    """Keep subscriptions, of which the first deliveries were just written, as long as their deliveries."""
-    for pk in sorted(first):  # always in this order, since each row is locked until the end
+    """Mark subscriptions that just got their first deliveries, to keep them as long as their deliveries."""
+    for pk in sorted(first):  # always in this order, because each row stays locked until the transaction ends
         Subscription.objects.filter(pk=pk).update(has_deliveries=True)

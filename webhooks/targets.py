@@ -1,7 +1,7 @@
-"""Which addresses a webhook may go to (rules target.*): a table of addresses, rules for a URL.
+"""The addresses that a webhook can be sent to (rules target.*): a table of addresses, and rules for a URL.
 
-The rules for a URL only tell a merchant early. What protects us is `is_allowed`, asked again for the concrete
-address of each new connection (webhooks/transport.py).
+The rules for a URL only give the merchant an early error. `is_allowed` is the protection. The service calls
+it again for the actual address of each new connection (webhooks/transport.py).
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from config.lib.web import hosts, http
 URL_LENGTH = 2048
 NAME_LENGTH = 253
 RESOLVE_SECONDS = 3.0
-MAX_ADDRESSES = 8  # of a name that are tried: aiohttp tries each of them again after every one that fails
+MAX_ADDRESSES = 8  # tried per name: after each failure, aiohttp tries each of them again
 LOWEST_FREE_PORT = 1024
 
 FORBIDDEN_V4 = tuple(
@@ -69,15 +69,15 @@ NOT_PUBLIC = "The URL must lead to a publicly reachable address."
 
 
 class TargetRefused(ValueError):
-    """A URL that no webhook may be sent to; its text is a sentence for the merchant, without any address."""
+    """A URL that we send no webhook to; its text is a sentence for the merchant, without any address."""
 
 
 class AddressRefused(OSError):
-    """An address that no connection may be made to; the connecting library takes it for a failure like any other."""
+    """An address that we must not connect to; for the HTTP library it is a connection that fails."""
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is globally reachable by the special-purpose registries."""
+    """Return whether an IP address is globally reachable according to the special-purpose registries."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
@@ -90,7 +90,7 @@ def is_public(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether `address` is in 127.0.0.0/8 or is ::1, spelled as an IP address."""
+    """Return whether `address` is an IP address in 127.0.0.0/8, or is ::1."""
     try:
         return ipaddress.ip_address(address).is_loopback and "%" not in address
     except ValueError:
@@ -98,13 +98,16 @@ def is_loopback(address: str) -> bool:
 
 
 def is_allowed(address: str, *, allow_loopback: bool) -> bool:
-    """Return whether a connection to the IP address may be made; to loopback only if the environment allows it."""
+    """Return whether we can connect to the IP address; to loopback only if the environment allows it."""
     return is_public(address) or (allow_loopback and is_loopback(address))
 
 
-@functools.lru_cache(maxsize=1024)  # asked again for every delivery
+@functools.lru_cache(maxsize=1024)  # called again for every delivery
 def check_url(url: str, *, allow_loopback: bool) -> str:
-    """Return the URL, parsed once and written anew: only this text may be stored and used. Raises TargetRefused."""
+    """Return the URL, parsed and written in its normal form. Raises TargetRefused.
+
+    Callers must store and use only the returned text.
+    """
     if len(url) > URL_LENGTH:
         raise TargetRefused(f"The URL is longer than {URL_LENGTH} characters.")
     if UNSAFE_CHARACTER.search(url):
@@ -123,13 +126,13 @@ def check_url(url: str, *, allow_loopback: bool) -> str:
 
 
 def check_resolved(addresses: Iterable[str], *, allow_loopback: bool) -> None:
-    """Raise AddressRefused unless every address may be reached: a mixed answer is an attack."""
+    """Raise AddressRefused unless all addresses are allowed, because a mixed answer is an attack."""
     if not all(is_allowed(address, allow_loopback=allow_loopback) for address in addresses):
         raise AddressRefused("address not allowed")
 
 
 class GuardedResolver(AbstractResolver):
-    """A resolver that takes 3 s at most, refuses a name if any of its addresses is forbidden, and returns a few."""
+    """A resolver that takes at most 3 s, refuses a name with any forbidden address, and returns at most 8."""
 
     def __init__(self, *, allow_loopback: bool, names: AbstractResolver | None = None) -> None:
         self._allow_loopback = allow_loopback
@@ -151,7 +154,10 @@ class GuardedResolver(AbstractResolver):
 
 
 def vet(url: str, *, allow_loopback: bool) -> str:
-    """Return `check_url(url)` if its name resolves, within 3 s, to allowed addresses only. Raises TargetRefused."""
+    """Return `check_url(url)` if its name resolves within 3 s to allowed addresses only.
+
+    Raises TargetRefused.
+    """
     normal = check_url(url, allow_loopback=allow_loopback)
     if asks_names(normal):
         asyncio.run(_vet_name(_host(normal), allow_loopback=allow_loopback))
@@ -159,12 +165,12 @@ def vet(url: str, *, allow_loopback: bool) -> str:
 
 
 def asks_names(url: str) -> bool:
-    """Return whether name servers must be asked where this URL leads, which `check_url` has returned."""
+    """Return whether name servers must be asked about this URL, which `check_url` has returned."""
     return not is_loopback(_host(url))
 
 
 def _host(url: str) -> str:
-    """Return the host in ASCII: not every name that DNS may have can be written in letters."""
+    """Return the host in ASCII, because some names that DNS allows cannot be decoded to Unicode."""
     return yarl.URL(url).raw_host or ""
 
 

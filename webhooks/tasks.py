@@ -1,4 +1,4 @@
-"""Celery's tasks of webhooks: waking the sender, deleting what is old; and the sender's end with its worker."""
+"""The Celery tasks of webhooks: wake the sender, delete old rows. The sender stops with its worker."""
 
 from typing import Any
 
@@ -7,22 +7,22 @@ from django.conf import settings
 
 from webhooks import loop, retention
 
-# Longer than an attempt may take; on a developer's machine Ctrl-C comes first.
+# Longer than an attempt can take; shorter on a developer's machine, where Ctrl-C must not wait.
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
 
-# A function of another module, unchanged.
+# The function of another module is the task, unchanged.
 make_partitions = shared_task(retention.make_ahead, name="webhooks.tasks.make_partitions")
 
 
 @shared_task(name="webhooks.tasks.deliver_due")
 def deliver_due() -> None:
-    """Wake this worker's sender: deliveries may be due."""
+    """Wake this worker's sender, because deliveries might be due."""
     loop.wake()
 
 
 @shared_task
 def delete_personal() -> None:
-    """Release or park personal events that waited for an approval, and delete the bodies of those that ended."""
+    """Release or park the personal events that wait for an approval, and delete the bodies of ended ones."""
     retention.release_missed()
     retention.park_held()
     retention.delete_personal()
@@ -30,7 +30,7 @@ def delete_personal() -> None:
 
 @shared_task
 def delete_old_events() -> None:
-    """Drop events, deliveries and attempts that have been kept long enough, then subscriptions that have none left."""
+    """Drop events, deliveries and attempts whose retention is over, then subscriptions without deliveries."""
     retention.drop_old()
     retention.delete_ended()
 

@@ -1,6 +1,6 @@
-"""Events that test an endpoint: `webhook.test` from the portal, and first attempts that the sandbox makes fail.
+"""Events that test an endpoint: `webhook.test`, and first attempts that the sandbox makes fail.
 
-Rules event.test, trial.first_attempt.
+A person sends `webhook.test` in the portal. Rules event.test, trial.first_attempt.
 """
 
 from uuid import UUID
@@ -15,17 +15,17 @@ from webhooks.delivery import Claimed, Result
 from webhooks.models import Attempt, Delivery, Event, EventType
 from webhooks.transport import Answer
 
-DROPPED_AFTER = 3.0  # seconds: an endpoint that hangs holds the sandbox up for no longer
+DROPPED_AFTER = 3.0  # seconds: an endpoint that hangs delays the sandbox no longer than this
 
 
 class TooManyTests(Exception):
-    """The merchant has had too many test events sent within an hour."""
+    """The merchant has sent too many test events within an hour."""
 
 
 def send(merchant: Merchant) -> Event:
-    """Write a test event, whatever types are subscribed to. Raises subscriptions.SubscriptionNotFound, TooManyTests.
+    """Write a test event, no matter which types are subscribed to.
 
-    Rule limit.test_events.
+    Raises subscriptions.SubscriptionNotFound, TooManyTests. Rule limit.test_events.
     """
     with transaction.atomic():
         subscriptions.read(merchant)
@@ -35,14 +35,17 @@ def send(merchant: Merchant) -> Event:
 
 
 def refuse_first(delivery_uuid: UUID) -> None:
-    """End a first attempt that was taken as if the endpoint had answered 500; nothing is sent, and retries follow."""
+    """End a leased first attempt as if the endpoint had answered 500.
+
+    No request is sent, and retries follow.
+    """
     taken = Delivery.objects.get(pk=delivery_uuid)
     if taken.lease_token is not None:
         _record(taken, Answer(500, health.REFUSED_BY_SANDBOX, "", 0))
 
 
 def drop_first(delivery_uuid: UUID) -> None:
-    """Make a first attempt that was taken, and end it as if no answer had come; retries follow."""
+    """Make a leased first attempt, and end it as if no answer had come; retries follow."""
     answer = _sent(delivery_uuid, DROPPED_AFTER)
     if answer is not None:
         taken, told = answer
@@ -51,14 +54,17 @@ def drop_first(delivery_uuid: UUID) -> None:
 
 
 def send_first(delivery_uuid: UUID) -> None:
-    """Make a first attempt that was taken, now, and record what was answered."""
+    """Make a leased first attempt now, and record the answer."""
     answer = _sent(delivery_uuid, transport.DEADLINE_SECONDS)
     if answer is not None:
         _record(*answer)
 
 
 def _sent(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Delivery, Answer] | None:
-    """Make the attempt; return its delivery and the answer, None where the attempt is not ours to make any more."""
+    """Make the attempt and return its delivery and the answer.
+
+    Return None if it is no longer ours to make.
+    """
     taken = Delivery.objects.select_related("event", "subscription").get(pk=delivery_uuid)
     if taken.lease_token is None:
         return None

@@ -1,4 +1,7 @@
-"""One POST to a merchant's endpoint: 15 s in all, to an allowed address alone (rules delivery.deadline, target.*)."""
+"""One POST to a merchant's endpoint, in at most 15 s and only to an allowed address.
+
+Rules delivery.deadline, target.*.
+"""
 
 import asyncio
 import contextlib
@@ -29,7 +32,7 @@ CERTIFICATE_TROUBLE = {
     64: "TLS: the certificate is for another host",
 }
 
-# The first type that fits names the failure.
+# The text of the first type that matches the failure is used.
 FAILURES: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorDNSError, "the host name could not be resolved"),
     (aiohttp.ClientConnectorSSLError, "TLS: the handshake failed"),
@@ -43,9 +46,9 @@ FAILURES: tuple[tuple[type[BaseException], str], ...] = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one POST. `http_status` is None without an answer; `error_message` is None on 2xx.
+    """The result of one POST. `http_status` is None without an answer; `error_message` is None on 2xx.
 
-    `excerpt` is the beginning of the answer's body, at most 1 KiB of text that any database takes.
+    `excerpt` is the beginning of the answer's body: at most 1 KiB of text that any database can store.
     """
 
     http_status: int | None
@@ -55,20 +58,23 @@ class Answer:
 
 
 def run(main: Coroutine[Any, Any, Returned]) -> Returned:
-    """Run a coroutine on uvloop's event loop, which is asyncio's with less work for each byte."""
+    """Run a coroutine on uvloop's event loop, which does less work for each byte than asyncio's own."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(main)
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return a context for TLS 1.2 or newer, with the system's roots and host names checked. Costly: share one."""
+    """Return a context for TLS 1.2 or newer that checks host names and trusts the system's roots.
+
+    It is costly to make, so share one.
+    """
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
 class Pool(NamedTuple):
-    """Where POSTs are made: over connections that are kept for the next, or over a new one each."""
+    """The two sessions for POSTs: `kept` reuses its connections, `new` opens one for each POST."""
 
     kept: aiohttp.ClientSession
     new: aiohttp.ClientSession
@@ -78,10 +84,14 @@ class Pool(NamedTuple):
 async def open_pool(
     *, allow_loopback: bool, tls: ssl.SSLContext | None = None, names: AbstractResolver | None = None
 ) -> AsyncIterator[Pool]:
-    """Open a pool of connections to allowed addresses only, kept for 60 s at most, without environment and cookies."""
+    """Open a pool that connects only to allowed addresses and keeps a connection for at most 60 s.
+
+    It uses no settings of the environment and no cookies.
+    """
 
     def guarded_socket(address: tuple[Any, ...]) -> socket.socket:
-        # The last gate: it sees the very address that is connected to; a resolver is not asked for literals.
+        # The last check: it sees the actual address of the connection. aiohttp asks no resolver about a
+        # literal address.
         family, kind, protocol, _, endpoint = address
         targets.check_resolved([endpoint[0]], allow_loopback=allow_loopback)
         return socket.socket(family, kind, protocol)
@@ -103,7 +113,7 @@ def _session(connector: connections.Connector) -> aiohttp.ClientSession:
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept": "*/*", "Accept-Encoding": "identity"},
-        timeout=aiohttp.ClientTimeout(total=None),  # post() holds the one deadline
+        timeout=aiohttp.ClientTimeout(total=None),  # post() sets the only deadline
         auto_decompress=False,
         trust_env=False,
         max_line_size=connections.ANSWER_BYTES,
@@ -120,9 +130,10 @@ async def post(
     *,
     deadline_seconds: float = DEADLINE_SECONDS,
 ) -> Answer:
-    """Send one POST with a User-Agent of its own; never raises: what went wrong is in the Answer.
+    """Send one POST, whose `headers` include the User-Agent. Never raises: the Answer says what went wrong.
 
-    The verdict is fixed once status and headers are complete; the body gets 2 s at most and changes nothing.
+    The verdict is final once status and headers are complete. The body gets at most 2 s and does not change
+    the verdict.
     """
     started = time.monotonic()
     try:
@@ -140,12 +151,13 @@ async def _ask(pool: Pool, url: yarl.URL, headers: Mapping[str, str], body: byte
     try:
         return await pool.kept.post(url, headers=headers, data=body, allow_redirects=False)
     except connections.KeptConnectionLost:
-        # A receiver may close a kept connection at the very moment we use it, which is not its answer. It
-        # gets the request once more, over a new connection: it may have died of it, and none is kept then.
+        # A receiver can close a kept connection at the very moment when we use it. That is not its answer, so
+        # it gets the request again, over a new connection that is not kept. If the request itself crashes the
+        # receiver, this second try fails and is not repeated.
         return await pool.new.post(url, headers=headers, data=body, allow_redirects=False)
 
 
-@functools.lru_cache(maxsize=1024)  # an endpoint's is parsed once, not for every delivery
+@functools.lru_cache(maxsize=1024)  # so that an endpoint's URL is parsed once, not for every delivery
 def _parsed(url: str) -> yarl.URL:
     return yarl.URL(url, encoded=True)
 
@@ -160,7 +172,7 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
     if isinstance(failure, aiohttp.ClientConnectorError):
         if isinstance(failure.os_error, targets.AddressRefused):
             return "address not allowed"
-        if isinstance(failure.os_error, ConnectionResetError):  # after TCP's own beginning, that is
+        if isinstance(failure.os_error, ConnectionResetError):  # this happens after TCP has connected
             return "TLS: the handshake failed"
     return next(
         (words for kind, words in FAILURES if isinstance(failure, kind)), "the request could not be sent"
@@ -168,15 +180,15 @@ def describe(failure: BaseException, deadline_seconds: float) -> str:
 
 
 async def _read_excerpt(response: aiohttp.ClientResponse, seconds: float) -> str:
-    """Return the beginning of the body, as far as it has come within `seconds`, or until this is cancelled."""
+    """Return the part of the body that arrives within `seconds`, or until this is cancelled."""
     try:
-        if not response.content.is_eof():  # no clock to start for what is here already
+        if not response.content.is_eof():  # a body that is already here needs no timeout
             async with asyncio.timeout(seconds):
                 await response.content.wait_eof()
     except (TimeoutError, asyncio.CancelledError):
-        pass  # the verdict stands: also when this is cancelled, what the receiver has answered is recorded
+        pass  # the verdict is final: what the receiver has answered is recorded even if this is cancelled
     answered = response.content.read_nowait()
-    response.close()  # unless it is whole: its connection has been kept by then
+    response.close()  # has no effect on a complete answer, whose connection has already been kept
     return _safe_text(answered[:EXCERPT_BYTES])
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs `manage.py` as the service's user, with its variables, and for `migrate` with the table owner's too.
+"""Runs `manage.py` as the service's user with the service's variables, and `migrate` also with the owner's.
 
-Installed as `checkout-manage`; needs the standard library alone.
+Installed as `checkout-manage`. Needs only the standard library.
 
-The files are read as systemd reads them: a name, "=", the value to the line's end; a line that begins with # is none.
+The files are read as systemd reads them: a name, "=", and the value up to the end of the line. A line that
+begins with # is a comment.
 """
 
 import os
@@ -18,14 +19,14 @@ USER = os.environ.get("CHECKOUT_USER", "checkout")
 
 
 def read(path: Path) -> dict[str, str]:
-    """Return the variables that a file sets; empty ones count as not set."""
+    """Return the variables that a file sets. Empty values count as not set."""
     lines = (line.strip() for line in path.read_text().splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
     return {name.strip(): value.strip().strip("\"'") for name, _, value in pairs if value.strip()}
 
 
 def main(arguments: list[str]) -> None:
-    """Become the service's user and run the command in this process's place."""
+    """Switch to the service's user, and replace this process by the command."""
     variables = read(VARIABLES)
     if arguments[:1] == ["migrate"]:
         variables |= read(OF_OWNER)
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> None:
     os.chdir(PROJECT)
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
     command = [str(PROJECT / ".venv/bin/python"), "manage.py", *arguments]
-    os.execve(command[0], command, kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables)  # noqa: S606 - the operator's own
+    os.execve(command[0], command, kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables)  # noqa: S606
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""`make env`: the variables of a new installation, with keys of its own, a certificate to begin with, and a folder that
-outlives the database.
+"""`make env`: the files of a new installation.
 
-Needs the standard library and openssl alone: nothing is installed yet. What is there already stays as it is.
+These are its variables with new keys, a first certificate, and a folder that outlives the database. Files
+that exist already stay as they are. Needs only the standard library and openssl, because it runs before the
+installation.
 """
 
 import base64
@@ -11,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CONTAINERS_USER = 10001  # the Dockerfile's
+CONTAINERS_USER = 10001  # as in the Dockerfile
 VARIABLES = """\
 # Of this installation. docs/operate.md has the table of all. Keep it as secret as the database.
 SERVER_NAME={host}
@@ -28,9 +29,9 @@ CERTIFICATE = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -no
 
 
 def write(folder: Path, host: str) -> None:
-    """Write .env and a self-signed certificate for the host; replace the certificate with a real one.
+    """Write .env and a self-signed certificate for the host, and make the folder .kept.
 
-    Containers may write into .kept, and nowhere else.
+    Operators replace the certificate by a real one. Containers may write only into .kept.
     """
     variables, tls, kept = folder / ".env", folder / ".tls", folder / ".kept"
     if not variables.exists():
@@ -45,7 +46,7 @@ def write(folder: Path, host: str) -> None:
         kept.mkdir()
         if os.getuid() == 0:
             os.chown(kept, CONTAINERS_USER, CONTAINERS_USER)
-        else:  # who may give it to nobody lets everybody write, but take away only what is their own
+        else:  # only root can change the owner: let all users write, but delete only their own files
             kept.chmod(0o1777)
 
 

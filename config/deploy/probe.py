@@ -1,4 +1,7 @@
-"""A container's health check: exits 0 if the process in it answers that it is alive. `python -m config.deploy.probe`"""
+"""A container's health check: exits 0 if the process answers that it is alive.
+
+Run it with `python -m config.deploy.probe`.
+"""
 
 import os
 import urllib.request

@@ -1,4 +1,4 @@
-"""Many rows in small steps: deletes and updates in transactions of their own, so that none locks or runs for long."""
+"""Many rows in small steps: each step has its own transaction, so that none locks rows or runs for long."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -8,20 +8,23 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 
 ROWS = 1000
-BATCHES = 2000  # of one run; the next run goes on
+BATCHES = 2000  # at most in one run; the next run continues
 T = TypeVar("T")
 M = TypeVar("M", bound=Model)
 
 
 def chunks(things: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the things, `size` at a time."""
+    """Yield the things in lists of at most `size`."""
     rest = iter(things)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
 def each(rows: QuerySet[M]) -> Iterator[M]:
-    """Yield the rows by their keys, a thousand read at a time: no cursor stays open, and whatever the caller writes."""
+    """Yield the rows in the order of their keys, and read a thousand at a time.
+
+    No cursor stays open, so the caller may write in between.
+    """
     ordered = rows.order_by("pk")
     found = list(ordered[:ROWS])
     while found:
@@ -30,9 +33,9 @@ def each(rows: QuerySet[M]) -> Iterator[M]:
 
 
 def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
-    """Run `step`, each time in a transaction of its own, until there is no more to do; return how many rows it did.
+    """Run `step` until there is no more to do, each time in its own transaction; return how many rows it did.
 
-    `step` takes how many rows it may do, and returns how many it did.
+    `step` takes how many rows it may do, and returns how many it did. At most BATCHES steps run.
     """
     total = 0
     for _ in range(BATCHES):
@@ -45,12 +48,15 @@ def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
 
 
 def delete(old: QuerySet[Any]) -> int:
-    """Delete the rows; return how many there were."""
+    """Delete the rows in small steps; return how many there were."""
     return repeat(lambda rows: _step(old, rows, lambda found: found.delete()))
 
 
 def update(old: QuerySet[Any], **values: Any) -> int:
-    """Update the rows; return how many there were. Once updated, a row must no longer match `old`."""
+    """Update the rows in small steps; return how many there were.
+
+    An updated row must no longer match `old`.
+    """
     return repeat(lambda rows: _step(old, rows, lambda found: found.update(**values)))
 
 

@@ -1,4 +1,4 @@
-"""Bulkheads: how many threads of a process may wait for one thing outside, and how many more may wait their turn.
+"""Bulkheads: limits on how many threads of a process wait for one outside party, and how many queue for it.
 
 Rule limit.slots.
 """
@@ -25,13 +25,13 @@ REFUSED = Counter("checkout_slots_refused", "Callers who found no slot in time",
 
 
 class Busy(Exception):
-    """Too many are waiting for the same thing. Nothing was begun."""
+    """Too many threads wait for the same outside party. The work has not begun."""
 
 
 class Bulkhead:
-    """`slots` that threads take while they wait for something outside; `queue` more threads may wait for one.
+    """`slots` that threads take while they wait for an outside party. `queue` more threads may wait for one.
 
-    What has a name is measured under it (rule environment.metrics).
+    A bulkhead with a name is measured under that name (rule environment.metrics).
     """
 
     def __init__(self, slots: int, *, queue: int = 0, name: str = "") -> None:
@@ -45,7 +45,7 @@ class Bulkhead:
 
     @contextmanager
     def slot(self) -> Iterator["Slot"]:
-        """Yield a slot that is not taken yet, and give it back at the end of the block."""
+        """Yield a slot that is not taken yet, and release it at the end of the block."""
         slot = Slot(self)
         try:
             yield slot
@@ -53,7 +53,7 @@ class Bulkhead:
             slot.give_back()
 
     def enter(self) -> bool:
-        """Take a slot if one is free, without waiting; return whether one was."""
+        """Take a slot if one is free, without waiting; return whether one was free."""
         with self._lock:
             if not self._free:
                 return False
@@ -61,7 +61,10 @@ class Bulkhead:
             return True
 
     def wait(self, patience: float) -> bool:
-        """Take a slot, or wait up to `patience` seconds for one, in order of arrival; return whether it is ours."""
+        """Take a slot, or wait for one up to `patience` seconds; return whether the caller has it.
+
+        Threads get slots in order of arrival.
+        """
         turn = threading.Event()
         with self._lock:
             if self._free:
@@ -85,7 +88,7 @@ class Bulkhead:
         raise Busy
 
     def leave(self) -> None:
-        """Give a slot back, to the thread that has waited longest if any waits."""
+        """Release a slot. If threads wait, the thread that has waited longest gets it."""
         with self._lock:
             if self._waiting:
                 self._waiting.popleft().set()
@@ -93,7 +96,7 @@ class Bulkhead:
                 self._free += 1
 
     def sample(self) -> None:
-        """Show how many slots there are and are taken."""
+        """Set the metrics of all slots and of taken slots."""
         SLOTS.labels(self._name).set(self.slots)
         TAKEN.labels(self._name).set(self.slots - self._free)
 
@@ -106,27 +109,27 @@ class Slot:
         self._is_ours = False
 
     def is_taken(self) -> bool:
-        """Take the slot if one is free, without waiting; return whether it is ours."""
+        """Take the slot if one is free, without waiting; return whether the caller has it."""
         self._is_ours = self._is_ours or self._bulkhead.enter()
         return self._is_ours
 
     def take(self) -> None:
-        """Take the slot without waiting. Raises Busy."""
+        """Take the slot without waiting. Raises Busy if none is free."""
         if not self.is_taken():
             raise Busy
 
     def wait(self, deadline: Deadline | None = None) -> None:
-        """Take the slot, or wait for one: two seconds, or until the deadline if that is sooner. Raises Busy."""
+        """Take the slot, or wait for one up to two seconds, and not past the deadline. Raises Busy."""
         patience = (deadline or Deadline.after(WAIT_SECONDS)).left(WAIT_SECONDS)
         self._is_ours = self._is_ours or self._bulkhead.wait(patience)
         if not self._is_ours:
             self._bulkhead.refuse()
 
     def begin(self, begin: Callable[["Slot"], Begun], deadline: Deadline | None = None) -> Begun:
-        """Return what `begin` returns, which takes the slot in its transaction once it knows that it needs it.
+        """Return the result of `begin`, which takes the slot in its transaction once it needs one.
 
-        If none is free, that transaction is rolled back, so that nobody holds a lock while waiting for a slot;
-        with a slot, `begin` runs again. Raises Busy.
+        If no slot is free, that transaction is rolled back, so that no caller holds a lock while waiting for
+        a slot. With a slot, `begin` runs again. Raises Busy.
         """
         try:
             return begin(self)
@@ -135,14 +138,17 @@ class Slot:
             return begin(self)
 
     def give_back(self) -> None:
-        """Give the slot back if it was taken."""
+        """Release the slot if it was taken."""
         if self._is_ours:
             self._is_ours = False
             self._bulkhead.leave()
 
 
 class OneEach:
-    """Places for so many threads, at most one per key, or `each`: no key's calls take them all, and no thread waits."""
+    """Places for a number of threads, of which each key has at most `each`.
+
+    One key's calls can therefore not take all places. No thread waits for a place.
+    """
 
     def __init__(self, places: int, *, each: int = 1) -> None:
         self.places, self._each = places, each
@@ -151,7 +157,7 @@ class OneEach:
 
     @contextmanager
     def place(self, key: Hashable) -> Iterator[bool]:
-        """Take a place for the length of the block if there is one; yield whether there was."""
+        """Take a place for the duration of the block if one is free; yield whether one was free."""
         with self._lock:
             is_ours = self._taken[key] < self._each and self._taken.total() < self.places
             if is_ours:
@@ -161,4 +167,4 @@ class OneEach:
         finally:
             if is_ours:
                 with self._lock:
-                    self._taken -= Counts([key])  # a key that has no place is not kept
+                    self._taken -= Counts([key])  # drops a key that has no more places

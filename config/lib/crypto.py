@@ -26,12 +26,12 @@ def encrypt(plain: str) -> str:
 
 
 def decrypt(sealed: str) -> str:
-    """Return what `encrypt` sealed under any of FIELD_KEYS; raises InvalidToken for anything else."""
+    """Return the plain text that `encrypt` sealed under any of FIELD_KEYS. Raises InvalidToken otherwise."""
     return _fernet().decrypt(sealed.encode()).decode()
 
 
 def is_under_first_key(sealed: str) -> bool:
-    """Return whether the first of FIELD_KEYS opens what `encrypt` sealed."""
+    """Return whether the first of FIELD_KEYS decrypts a text that `encrypt` sealed."""
     try:
         Fernet(settings.FIELD_KEYS[0]).decrypt(sealed.encode())
     except InvalidToken:
@@ -40,34 +40,37 @@ def is_under_first_key(sealed: str) -> bool:
 
 
 def rotate(sealed: str) -> str:
-    """Return what `encrypt` sealed under any of FIELD_KEYS, sealed under the first; raises InvalidToken."""
+    """Return a text that `encrypt` sealed under any of FIELD_KEYS, sealed under the first of them.
+
+    Raises InvalidToken for other texts.
+    """
     return _fernet().rotate(sealed.encode()).decode()
 
 
 def digest(value: str) -> str:
-    """Return the SHA-256 of a secret of 256 random bits, which no one can guess, or of a public value, in hex."""
+    """Return the SHA-256, in hex, of a public value or of a secret with 256 random bits."""
     return hashlib.sha256(value.encode()).hexdigest()
 
 
 def keyed_digest(purpose: str, value: str) -> str:
-    """Return the HMAC of a short or guessable value under LOOKUP_KEY, in hex. This is the digest to write."""
+    """Return the HMAC, in hex, of a short or guessable value under LOOKUP_KEY. Write this digest to rows."""
     return _keyed_digest(settings.LOOKUP_KEY, purpose, value)
 
 
 def keyed_digests(purpose: str, value: str) -> list[str]:
-    """Return the HMACs of a value under LOOKUP_KEY and each of LOOKUP_KEY_FALLBACKS. Look up a row by any of them."""
+    """Return the HMACs of a value under LOOKUP_KEY and LOOKUP_KEY_FALLBACKS. Look rows up by all of them."""
     return [
         _keyed_digest(key, purpose, value) for key in (settings.LOOKUP_KEY, *settings.LOOKUP_KEY_FALLBACKS)
     ]
 
 
 def is_keyed_digest(digest: str, purpose: str, value: str) -> bool:
-    """Return whether this is the digest of a value under any of the keys, in constant time for each key."""
+    """Return whether a digest is that of a value under any of the keys, in constant time for each key."""
     return any(hmac.compare_digest(digest.encode(), own.encode()) for own in keyed_digests(purpose, value))
 
 
 def lookup_key_marks() -> list[str]:
-    """Return a short name of LOOKUP_KEY and of each of LOOKUP_KEY_FALLBACKS, for rows that only their key finds."""
+    """Return short names of LOOKUP_KEY and LOOKUP_KEY_FALLBACKS, for rows that only one key finds."""
     return [digest[:KEY_MARK_LETTERS] for digest in keyed_digests("key", "")]
 
 
@@ -88,11 +91,12 @@ class EncryptedTextField(models.TextField):
 
 
 class FindableTextField(EncryptedTextField):
-    """Encrypted text that is found by its whole value: the column holds its keyed digest, then its ciphertext.
+    """Encrypted text that is found by its whole value. The column has the keyed digest, then the ciphertext.
 
-    Empty stays empty. `filter(phone="+447700900123")` compares the digests under all keys, so a unique constraint or an
-    index is one on `Left(name, 64)`. A unique constraint does not compare the digests of two keys. Code that inserts
-    unique values takes a lock first while there are LOOKUP_KEY_FALLBACKS.
+    An empty text stays empty. `filter(phone="+447700900123")` compares the digests under all keys, so a
+    unique constraint or an index must be on `Left(name, 64)`. A unique constraint does not compare digests
+    under different keys. While there are LOOKUP_KEY_FALLBACKS, code that inserts unique values therefore
+    takes a lock first.
     """
 
     def from_db_value(self, value: str | None, *_: object) -> str | None:
@@ -102,23 +106,23 @@ class FindableTextField(EncryptedTextField):
         return self.digest(value) + super().get_prep_value(value) if value else value
 
     def get_lookup(self, lookup_name: str) -> "type[models.Lookup[Any]] | None":
-        """Return the lookup of this name, None for any that a digest does not support."""
+        """Return the lookup of this name, or None if a digest does not support it."""
         return super().get_lookup(lookup_name) if lookup_name in ("exact", "isnull") else None
 
     @staticmethod
     def digest(value: str) -> str:
-        """Return the digest to write for a value, "" for an empty one."""
+        """Return the digest to write for a value, or "" for an empty value."""
         return keyed_digest("text", value) if value else ""
 
     @staticmethod
     def digests(value: str) -> list[str]:
-        """Return the digests under which a value can be found, the one to write first."""
+        """Return the digests by which a value can be found. The first one is the one to write."""
         return keyed_digests("text", value) if value else [""]
 
 
 @FindableTextField.register_lookup
 class _Exact(lookups.Exact):
-    """`IN (…)` of the digests. PostgreSQL plans it as `=` if there is one key."""
+    """Lookup by `IN (…)` with the digests. If there is one key, PostgreSQL plans it like `=`."""
 
     def get_prep_lookup(self) -> list[str] | None:
         return None if self.rhs is None else FindableTextField.digests(self.rhs)
@@ -135,11 +139,11 @@ class _Exact(lookups.Exact):
 
 
 class SessionSerializer(JSONSerializer):
-    """Encrypts sessions in the database: they hold codes, and secrets that are to be shown once."""
+    """Serializer that encrypts sessions in the database. They hold codes, and secrets that are shown once."""
 
     def dumps(self, obj: Any) -> bytes:
         return _fernet().encrypt(super().dumps(obj))
 
     def loads(self, data: bytes) -> Any:
-        """Return the session's data. Raises InvalidToken for one of another key, which ends the session."""
+        """Return the session's data. Raises InvalidToken for data of another key, which ends the session."""
         return super().loads(_fernet().decrypt(data))

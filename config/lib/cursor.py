@@ -1,4 +1,4 @@
-"""Opaque cursors for keyset pages: newest first, or all changes in their order (rules list.pages, list.cursor)."""
+"""Opaque cursors for keyset pages: newest first, or all changes in order (rules list.pages, list.cursor)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,11 +13,11 @@ from config.lib import clock
 from config.lib.database import feed
 
 Row = TypeVar("Row")
-Place: TypeAlias = tuple[datetime, UUID]  # of a row in a list: its time, and its id among those of one time
+Place: TypeAlias = tuple[datetime, UUID]  # a row's place in a list: its time, then its id
 
 
 class InvalidCursor(Exception):
-    """The cursor is not one of ours for this merchant and list."""
+    """The cursor is not valid for this merchant and list."""
 
 
 def page(
@@ -29,11 +29,14 @@ def page(
     key: str = "created_at",
     in_steps: bool = False,
 ) -> tuple[Sequence[Row], str | None]:
-    """Return one page and the cursor of the next one, None on the last. Each row has `id` and the key.
+    """Return one page and the cursor of the next page, or None on the last page. Raises InvalidCursor.
 
-    `in_steps` is for what most rows of a table in partitions are, so that no index is of it alone: where a day has none
-    of them, all of that day would be read for a page of newer ones. `scope` names list and merchant: a cursor is signed
-    for one of each. Raises InvalidCursor.
+    Each row has an `id` and the field `key`. `scope` names list and merchant: a cursor is signed for one of
+    each.
+
+    Use `in_steps` if the filter fits most rows of a partitioned table, so that it has no index of its own.
+    Otherwise, for a page of newer rows, PostgreSQL would also read the whole partition of a day without such
+    rows.
     """
     at = None
     if cursor is not None:
@@ -51,12 +54,16 @@ _STEPS = (timedelta(days=1), timedelta(days=7))
 
 
 def _newest(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) -> list[Row]:
-    """Return the first of the ordered rows, looked for in the day before a moment, then the week, then in the rest."""
+    """Return the first of the ordered rows.
+
+    Search the last day before `at` first, then the last week, then the rest.
+    """
     found: list[Row] = []
     for step in _STEPS:
         since = at - step
-        # A row of columns, as the page's end is: two bounds of one column are taken for next to nothing where a plan is
-        # to be kept, so that none was, and to plan for all partitions anew took 2 ms.
+        # The bound is a row of two columns, as for the page's end. For two bounds on one column, PostgreSQL
+        # expects almost no rows in a generic plan. It then kept no plan, and planning for all partitions took
+        # 2 ms each time.
         later = TupleGreaterThanOrEqual(Tuple(F(key), F("pk")), (since, _FIRST))
         found += rows.filter(later)[: count - len(found)]
         if len(found) == count:
@@ -66,10 +73,10 @@ def _newest(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) -> lis
 
 
 class Feed(NamedTuple, Generic[Row]):
-    """Rows that are listed by their last change, which most of them have in the field `key`.
+    """Rows that are listed by their last change. For most rows, the field `key` has the time of that change.
 
-    `changed_at` says it of each row, and may be later than the key. `beside` returns rows that have changed since a
-    moment as their key does not tell.
+    `changed_at` returns the time of a row's last change, which can be later than its key. `beside` returns
+    the rows that have changed since a moment although their key does not show it.
     """
 
     rows: QuerySet[Any, Row]
@@ -78,9 +85,10 @@ class Feed(NamedTuple, Generic[Row]):
     beside: Callable[[datetime], Iterable[Row]]
 
     def after(self, place: Place, until: datetime, limit: int) -> tuple[list[Row], Place | None]:
-        """Return rows that have changed after a place, in that order, and how far they are all that have.
+        """Return rows that have changed after a place, in order, and the place up to which they are complete.
 
-        That is None where there are no others before `until`. They may be fewer than `limit` though there are others.
+        That place is None if there are no others before `until`. There can be fewer rows than `limit`
+        although there are others.
         """
         since = Q(**{f"{self.key}__gt": place[0]}) | Q(pk__gt=place[1])
         rows = self.rows.filter(since, **{f"{self.key}__gte": place[0], f"{self.key}__lt": until})
@@ -95,11 +103,11 @@ class Feed(NamedTuple, Generic[Row]):
 def changes(
     rows: Feed[Row], *, scope: str, limit: int, cursor: str | None, start: datetime | None
 ) -> tuple[Sequence[Row], str]:
-    """Return the rows since the cursor in the order of their change, and the cursor from which to go on, always.
+    """Return the rows since the cursor in the order of their change, and the cursor to continue from.
 
-    Without a cursor they begin after `start`, if there is one; the cursor keeps it, also that of an empty page. Rows
-    that a transaction may still write come later, whatever their key says: `feed.horizon`. Raises InvalidCursor.
-    Rule list.changes.
+    There is always a cursor to continue from. Without a given cursor, the rows begin after `start`, if it is
+    given. The cursor of an empty page keeps `start` too. Rows that an open transaction might still write
+    come later, whatever their key is (see `feed.horizon`). Raises InvalidCursor. Rule list.changes.
     """
     place: Place = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
     if cursor is not None:
@@ -108,7 +116,7 @@ def changes(
     until = feed.horizon()
     found: list[Row] = []
     end: Place | None = place
-    while end and len(found) < limit:  # a page is full where there are more: readers go by it
+    while end and len(found) < limit:  # readers rely on full pages while there are more rows
         more, end = rows.after(end, until, limit - len(found))
         found += more
     if not found and cursor:
@@ -120,13 +128,13 @@ def changes(
 
 
 def written(scope: str, *place: datetime | UUID) -> str:
-    """Return the cursor of a place in a list."""
+    """Return the cursor of a place in a list, signed for its scope."""
     fields = [part.isoformat() if isinstance(part, datetime) else part.hex for part in place]
     return signing.dumps(fields, salt=scope)
 
 
 def read(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
-    """Return the place that a cursor was written for, its parts read as these kinds. Raises InvalidCursor."""
+    """Return the place of a cursor, with each part parsed by one of `kinds`. Raises InvalidCursor."""
     try:
         fields: Any = signing.loads(cursor, salt=scope)
         return [kind(field) for kind, field in zip(kinds, fields, strict=True)]
@@ -134,6 +142,6 @@ def read(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
         raise InvalidCursor from None
 
 
-_PLACE = (datetime.fromisoformat, UUID)  # the kinds of a page's end
-_FIRST = UUID(int=0)  # no row of a time comes before it
-_LAST = UUID(int=(1 << 128) - 1)  # nor after this one
+_PLACE = (datetime.fromisoformat, UUID)  # the parsers of a page's end
+_FIRST = UUID(int=0)  # comes before all ids of the same time
+_LAST = UUID(int=(1 << 128) - 1)  # comes after all ids of the same time

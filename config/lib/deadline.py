@@ -1,4 +1,4 @@
-"""One monotonic deadline, handed down through everything that waits."""
+"""One monotonic deadline, passed down to every function that waits."""
 
 import time
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class Deadline:
         return cls(time.monotonic() + seconds)
 
     def sooner(self, seconds: float) -> "Deadline":
-        """Return a deadline that is `seconds` earlier, which leaves them for what comes after it."""
+        """Return a deadline that is `seconds` earlier, which leaves that time for later steps."""
         return Deadline(self.at - seconds)
 
     def left(self, maximum: float = float("inf")) -> float:
-        """Return the seconds that are left, at most `maximum`, never negative."""
+        """Return the remaining seconds, at most `maximum`, never negative."""
         return max(0.0, min(maximum, self.at - time.monotonic()))

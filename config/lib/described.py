@@ -1,4 +1,4 @@
-"""Descriptions of endpoints for the API's document: what their serializers do not say."""
+"""Descriptions of endpoints for the API's document, in addition to what their serializers say."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Body = type[Serializer[Any]]
 
 
 class DescribedResponse(NamedTuple):
-    """A 2xx response: a sentence, and the name of the shape under `data`, None for an empty body."""
+    """A 2xx response: a sentence, and the name of the shape under `data`, or None for an empty body."""
 
     sentence: str
     shape: str | None = None
@@ -19,7 +19,7 @@ class DescribedResponse(NamedTuple):
 
 @dataclass(frozen=True)
 class DescribedOperation:
-    """One method of one address. `codes` are its own error codes, beside those of every call."""
+    """One method of one address. `codes` are its own error codes, in addition to those of every call."""
 
     name: str
     summary: str
@@ -30,5 +30,5 @@ class DescribedOperation:
     codes: tuple[str, ...] = ()
 
 
-# An app's endpoints by view and method, in the order in which the document has them.
+# An app's endpoints by view and method, in the order of the document.
 DescribedOperations = Mapping[tuple[type[APIView], str], DescribedOperation]

@@ -1,8 +1,10 @@
-"""Fail points, at which a test can kill, fail or delay a process. Inert unless settings.FAIL_POINTS names a folder.
+"""Fail points, where a test can kill, fail or delay a process.
 
-To arm a point, a test puts a file into the folder. Its name is the point's, as specific as the test needs
-(`after_call`, `after_call.capture`, `after_call.capture.<checkout_uuid>`); its text is what happens there,
-once: `kill`, `raise`, or `sleep 3`.
+They are inactive unless settings.FAIL_POINTS names a folder.
+
+To arm a point, a test writes a file into the folder. The file's name is that of the point, as specific as the
+test needs (`after_call`, `after_call.capture`, `after_call.capture.<checkout_uuid>`). The file's text says
+what happens there, once: `kill`, `raise`, or `sleep 3`.
 """
 
 import os
@@ -14,30 +16,30 @@ from django.conf import settings
 
 POINTS = frozenset(
     {
-        "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the provider not asked yet
-        "after_call",  # the same: the provider has answered, nothing is recorded
-        "before_look_up",  # the same: the provider is not asked yet what became of it
-        "after_look_up",  # the same: it has said so, nothing is recorded
-        "before_commit",  # the same: recorded, not committed
-        "after_commit",  # the same: committed, not answered
-        "event_written",  # .<event's type>.<checkout_uuid>: in the outbox, not committed
-        "event_committed",  # the same: committed, the senders not woken
-        "key_claimed",  # an Idempotency-Key is claimed, the verb not begun
-        "answer_made",  # the verb has ended, its answer is not kept under the key
-        "answer_kept",  # it is kept, the caller has not got it
-        "sms_claimed",  # .<SMS message's id>: it is claimed for good, the carrier has not heard of it
-        "webhook_answered",  # .<delivery's id>: the receiver has answered, nothing is recorded
-        "webhook_recorded",  # the same: the attempt's end is written, not committed
+        "before_call",  # .<operation's kind>.<checkout_uuid>: the intent is committed, the call not made yet
+        "after_call",  # same details: the provider has answered, the outcome is not recorded
+        "before_look_up",  # same details: the provider has not been asked for the outcome yet
+        "after_look_up",  # same details: the provider has reported the outcome, it is not recorded
+        "before_commit",  # same details: the outcome is recorded, not committed
+        "after_commit",  # same details: the outcome is committed, the caller has no answer yet
+        "event_written",  # .<event's type>.<checkout_uuid>: the event is in the outbox, not committed
+        "event_committed",  # same details: the event is committed, the senders are not woken
+        "key_claimed",  # an Idempotency-Key is claimed, the verb has not begun
+        "answer_made",  # the verb has ended, its answer is not stored under the key
+        "answer_kept",  # the answer is stored, the caller has not received it
+        "sms_claimed",  # .<SMS message's id>: the message is claimed for good, the carrier does not have it
+        "webhook_answered",  # .<delivery's id>: the receiver has answered, the answer is not recorded
+        "webhook_recorded",  # same details: the end of the attempt is written, not committed
     }
 )
 
 
 class Failed(Exception):
-    """What `raise` raises."""
+    """The exception that an armed `raise` raises."""
 
 
 def reach(point: str, *details: object) -> None:
-    """Do what is armed for this point, if anything. Raises Failed."""
+    """Do what a test has armed for this point, if it has. Raises Failed."""
     if not settings.FAIL_POINTS:
         return
     if point not in POINTS:
@@ -49,7 +51,7 @@ def reach(point: str, *details: object) -> None:
 def _act(name: str) -> None:
     taken = Path(settings.FAIL_POINTS) / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
     try:
-        (Path(settings.FAIL_POINTS) / name).rename(taken)  # which only one process can
+        (Path(settings.FAIL_POINTS) / name).rename(taken)  # succeeds in only one process
     except FileNotFoundError:
         return
     act, _, seconds = taken.read_text().partition(" ")

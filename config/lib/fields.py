@@ -1,4 +1,4 @@
-"""Strict serializer fields: JSON's own types, no coercion, sentences that say the remedy."""
+"""Strict serializer fields: JSON's own types, no coercion, and error texts that name the remedy."""
 
 import re
 from datetime import UTC, datetime
@@ -16,31 +16,31 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
 _PLUS_READ_AS_SPACE = re.compile(r"[^ ]+T[0-9:.,]+ [0-9]{2}:?[0-9]{2}")
 _UUID = re.compile(r"(?i:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})")
-_MISREAD = re.compile(r"[\s\\]")  # what only some parsers take for the end of an address
+_MISREAD = re.compile(r"[\s\\]")  # characters that only some parsers take for the end of a URL
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
-# What is said of any field, instead of the library's own words.
+# Error texts of every field, in place of the library's.
 SAID: Any = {"required": "Must be sent.", "null": "Must not be null."}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Body(Serializer[Any]):
-    """The base of what a request, or an object in it, holds."""
+    """The base serializer of a request's body, or of an object in it."""
 
     default_error_messages = {**SAID, "invalid": "Must be an object."}
 
     def run_validation(self, data: Any = empty) -> Any:
-        """Answer a body that is null as any other that is no object, instead of in the library's words."""
+        """Refuse a null body with our text for bodies that are not objects, not with the library's text."""
         if data is None and self.parent is None:
             raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [self.error_messages["invalid"]]})
         return super().run_validation(data)
 
 
 class Text(Field[str, Any, str, Any]):
-    """A string of `minimum` to `maximum` characters, not blank, without control characters (rule create.texts).
+    """A string of `minimum` to `maximum` characters, not blank, without control characters.
 
-    `format` is what the API's document says of it; whether it is one is checked by the serializer.
+    `format` is the format in the API's document. The serializer checks the format. Rule create.texts.
     """
 
     default_error_messages = SAID
@@ -65,7 +65,7 @@ class Text(Field[str, Any, str, Any]):
 
 
 class Integer(Field[int, Any, int, Any]):
-    """A JSON integer from `minimum` to `maximum`: `10.0`, `"10"` and `true` are refused (rule api.integers)."""
+    """A JSON integer from `minimum` to `maximum`. Refuses `10.0`, `"10"` and `true` (rule api.integers)."""
 
     default_error_messages = SAID
 
@@ -89,11 +89,11 @@ class Integer(Field[int, Any, int, Any]):
 
 
 class Currency(Text):
-    """A currency's code; the serializer checks that it is in use."""
+    """A currency code. The serializer checks that it is in use."""
 
 
 class Boolean(Field[bool, Any, bool, Any]):
-    """JSON's true or false, nothing else."""
+    """JSON's true or false, and no other value."""
 
     default_error_messages = SAID
 
@@ -104,14 +104,14 @@ class Boolean(Field[bool, Any, bool, Any]):
 
 
 class QueryBoolean(Boolean):
-    """The same, written in a query string."""
+    """A boolean in a query string."""
 
     def to_internal_value(self, data: Any) -> bool:
         return super().to_internal_value({"true": True, "false": False}.get(data))
 
 
 class Uuid(Field[UUID, Any, str, Any]):
-    """A UUID, in a text."""
+    """A UUID in a JSON string."""
 
     default_error_messages = SAID
 
@@ -125,7 +125,7 @@ class Uuid(Field[UUID, Any, str, Any]):
 
 
 class Timestamp(Field[datetime, Any, str, Any]):
-    """An ISO 8601 timestamp with an offset; becomes an aware datetime in UTC (rule api.timestamps)."""
+    """An ISO 8601 timestamp with an offset. It becomes an aware datetime in UTC (rule api.timestamps)."""
 
     default_error_messages = SAID
 
@@ -147,7 +147,7 @@ class Timestamp(Field[datetime, Any, str, Any]):
 
 
 class List(ListField):
-    """A list whose length is checked before any of its members."""
+    """A list. Its length is checked before its members."""
 
     default_error_messages = {
         **SAID,
@@ -164,7 +164,7 @@ class List(ListField):
 
 
 class ReturnUrl(Text):
-    """An absolute https address to send a customer to; in `local` also http to loopback.
+    """An absolute https URL to which a customer is sent. In `local`, http to loopback is allowed too.
 
     Rule create.return_urls.
     """
@@ -189,7 +189,10 @@ class ReturnUrl(Text):
 
 
 def _is_public(host: str) -> bool:
-    """Return whether a host is a public name: no address literal (also `0x7f.1`, as browsers read it), not reserved."""
+    """Return whether a host is a public name: neither an IP address nor a reserved name.
+
+    Browsers also read `0x7f.1` as an IP address.
+    """
     name = host.removesuffix(".")
     return (
         _HOST_NAME.fullmatch(host) is not None
@@ -200,14 +203,15 @@ def _is_public(host: str) -> bool:
 
 
 class Query(Body):
-    """The base of query serializers, by itself one without parameters: refuses unknown and repeated ones.
+    """The base serializer of query strings, without parameters. It refuses unknown and repeated ones.
 
-    A misspelt filter would filter nothing, and of two values nobody knows which one counts. Rule api.query.
+    A misspelt filter would have no effect. Of two values, it would be unclear which one counts. Rule
+    api.query.
     """
 
     @property
     def known(self) -> str:
-        """The parameters that there are, in a sentence."""
+        """A sentence that names the existing parameters."""
         return f"It takes {', '.join(self.fields)}." if self.fields else "It takes none."
 
     def to_internal_value(self, data: Any) -> Any:
@@ -225,7 +229,7 @@ class Query(Body):
 
 
 class QueryInteger(Integer):
-    """An integer written in a query string, in plain digits."""
+    """An integer in a query string, in plain digits."""
 
     def to_internal_value(self, data: Any) -> int:
         if not _WHOLE.fullmatch(str(data)):
@@ -234,7 +238,7 @@ class QueryInteger(Integer):
 
 
 class Cursor(Text):
-    """Any text: `cursor.page` alone decides whether it is a cursor of ours."""
+    """Any text. Only the module `cursor` decides whether it is a valid cursor."""
 
     def to_internal_value(self, data: Any) -> str:
         return str(data)

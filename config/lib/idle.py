@@ -1,9 +1,9 @@
-"""Gives a thread's database connection back before it waits for something outside (rule limit.slots)."""
+"""Release of a thread's database connection before a wait for an outside party (rule limit.slots)."""
 
 from django.db import connection
 
 
 def begin() -> None:
-    """Give this thread's connection back to the pool, unless in a transaction; the next query takes one again."""
+    """Release this thread's connection to the pool, except in a transaction. The next query takes one."""
     if not connection.in_atomic_block:
         connection.close()

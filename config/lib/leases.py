@@ -1,4 +1,4 @@
-"""Leases: who takes a due row has it for a time. If its taker dies, the row is due again when that time is over."""
+"""Leases: a process takes a due row for a limited time. If the process dies, the row is then due again."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -15,9 +15,9 @@ M = TypeVar("M", bound=Model)
 
 
 class Queue(Generic[M]):
-    """The rows of a queryset that are due by a field; `rows` makes it, once, at the first use.
+    """The rows of a queryset that are due by the field `due`. `rows` builds the queryset once, at first use.
 
-    They are taken in the order of `by`, which is `due` if nothing else is said.
+    Rows are taken in the order of the field `by`, which defaults to `due`.
     """
 
     def __init__(self, rows: Callable[[], QuerySet[M]], due: str, *, by: str = "") -> None:
@@ -31,13 +31,14 @@ class Queue(Generic[M]):
         self._oldest = Prepared(oldest, read_at="locked_at")
 
     def take_oldest(self, changed: Callable[[M, datetime], Mapping[str, Any]]) -> M | None:
-        """Take the first of the rows that are due, and return it; None where none is.
+        """Take the first due row and return it, or None if no row is due.
 
-        `changed` gets the row and the time, and returns the fields that say that it is taken: when it is due again,
-        if ever. They are committed at once, in a transaction of its own, so that no other process takes the same row.
+        `changed` gets the row and the time. It returns the fields that mark the row as taken, with their new
+        values: when the row is due again, if ever. They are committed at once, in a separate transaction, so
+        that no other process takes the same row.
         """
         liveness.sign()
-        if self._any.first() is None:  # as nearly always: one statement instead of three
+        if self._any.first() is None:  # nearly always: one statement instead of three
             return None
         with transaction.atomic(durable=True):
             row: Any = self._oldest.first()
@@ -46,4 +47,4 @@ class Queue(Generic[M]):
                 for name, value in changes.items():
                     setattr(row, name, value)
                 row.save(update_fields=changes)
-        return row  # type: ignore[no-any-return]  # of the model given
+        return row  # type: ignore[no-any-return]  # a row of the given model

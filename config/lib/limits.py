@@ -1,4 +1,4 @@
-"""Rate limits: calls are counted in Redis, for all processes together, or per process while Redis is out.
+"""Rate limits. Redis counts the calls of all processes. While Redis is down, each process counts its own.
 
 Rule limit.no_redis.
 """
@@ -19,11 +19,11 @@ from redis.commands.core import Script
 from redis.exceptions import RedisError
 
 log = structlog.get_logger("limits")
-PAUSE = 5.0  # seconds in which a Redis that failed is not asked again
+PAUSE = 5.0  # seconds for which a Redis that failed is not asked again
 _out_until = 0.0
-_counting = threading.Lock()  # the library's own counts are not made for several threads
-# One round trip for all counts of a call. A call that one count refuses is not in the next ones: a client that is
-# refused must not use up the limit of its merchant.
+_counting = threading.Lock()  # the library's counts in memory are not thread-safe
+# One round trip for all counts of a call. If one count refuses a call, the next ones do not count it: a
+# refused client must not use up the limit of its merchant.
 _SPEND = """
 for place, key in ipairs(KEYS) do
     local used = redis.call('INCR', key)
@@ -35,10 +35,10 @@ return 1
 
 
 class Shared(NamedTuple):
-    """A second count of the same calls, such as that of a client's merchant: its key and its part of the limit."""
+    """A second count of the same calls, such as that of a client's merchant: its key and its larger limit."""
 
     key: tuple[str, ...]
-    factor: int  # how many times the limit of the first count
+    factor: int  # its limit, in multiples of the limit of the first count
 
 
 class _Count(NamedTuple):
@@ -56,7 +56,7 @@ def spend(name: str, *key: str, shared: Shared | None = None) -> bool:
 
 
 def has_left(name: str, *key: str, shared: Shared | None = None) -> bool:
-    """Return whether a further call would be within each limit, without counting one."""
+    """Return whether another call would be within each limit, without counting a call."""
     counts = _counts(name, key, shared)
     return _ask(_have_left, lambda count: _own().test(count.rate, *count.identifiers), counts)
 

@@ -1,4 +1,4 @@
-"""Whether a statement failed because somebody else held its row."""
+"""Recognition of statements that failed because another transaction held their row."""
 
 import psycopg.errors
 

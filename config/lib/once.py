@@ -1,4 +1,4 @@
-"""Values that are made once per process, however many threads ask for them first."""
+"""Values that are made once per process, even if several threads ask for them first."""
 
 import functools
 from collections.abc import Callable
@@ -9,7 +9,7 @@ Made = TypeVar("Made")
 
 
 class Once(Generic[Made]):
-    """A cached function without arguments: its first caller makes the value, while the others wait for it."""
+    """A cached function without arguments. Its first caller makes the value, while the others wait for it."""
 
     def __init__(self, make: Callable[[], Made]) -> None:
         functools.update_wrapper(self, make)
@@ -21,5 +21,5 @@ class Once(Generic[Made]):
             return self._kept()
 
     def cache_clear(self) -> None:
-        """Have the next caller make the value anew."""
+        """Make the next caller make the value again."""
         self._kept.cache_clear()

@@ -1,4 +1,4 @@
-"""Quotas: at most so many rows within a time. Callers `lock` the counted keys first, so that no row is missed."""
+"""Quotas: a maximum of rows within a time. Callers `lock` the counted keys first, so as not to miss a row."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import CharField, Q, QuerySet
 
-SITE_FACTOR = 10  # an IPv6 /48 has so many times the limit of a /64 (rule limit.address)
-HAS_SITE = ~Q(site_digest="")  # the rows of IPv6 callers: an index by the site has no others
+SITE_FACTOR = 10  # the limit of an IPv6 /48, in multiples of the limit of a /64 (rule limit.address)
+HAS_SITE = ~Q(site_digest="")  # the rows of IPv6 callers: indexes by site have only these
 
 
 class Limit(NamedTuple):
-    """At most `maximum` rows within any time of that length."""
+    """At most `maximum` rows in any period of the length `within`."""
 
     maximum: int
     within: timedelta
 
     def of_site(self) -> "Limit":
-        """Return the limit of a /48 if this is the limit of an address."""
+        """Return the limit of a /48, given that this is the limit of an address."""
         return self._replace(maximum=self.maximum * SITE_FACTOR)
 
 
 def site_digest() -> "CharField[str, str]":
-    """Return the column of rows counted by address that has the caller's /48; address.digests fills it."""
+    """Return the model field for the caller's /48, for rows counted by address. address.digests fills it."""
     return CharField(
         max_length=64,
         blank=True,
@@ -34,7 +34,7 @@ def site_digest() -> "CharField[str, str]":
 
 
 def lock(*keys: str) -> None:
-    """Serialize the transactions that count the same keys, by advisory locks in the keys' order."""
+    """Serialize the transactions that count the same keys, by advisory locks in the order of the keys."""
     names = [f"quota:{key}" for key in sorted(set(keys))]
     with connection.cursor() as cursor:
         cursor.execute(
@@ -43,27 +43,28 @@ def lock(*keys: str) -> None:
 
 
 def placeholders(name: str, count: int) -> str:
-    """Return the list of a raw statement's `IN (…)` that `parameters` of this name fill in."""
+    """Return the placeholders for `IN (…)` in a raw statement. `parameters` of this name fill them in."""
     return ", ".join(f"%({name}_{place})s" for place in range(count))
 
 
 def parameters(name: str, digests: Sequence[str | None]) -> dict[str, str | None]:
     """Return the digests under which a row is counted, as parameters of a raw statement.
 
-    A list of one costs what `=` does. PostgreSQL does not read an array (`= ANY`) in the order of an index.
+    A list of one digest costs as much as `=`. With an array (`= ANY`), PostgreSQL would not read in index
+    order.
     """
     return {f"{name}_{place}": digest for place, digest in enumerate(digests)}
 
 
 def lock_digests(purpose: str, *digests: str) -> None:
-    """Serialize the transactions that count rows with these digests; an empty digest counts no rows."""
+    """Serialize the transactions that count rows with these digests. An empty digest counts no rows."""
     lock(*(f"{purpose}:{digest}" for digest in digests if digest))
 
 
 def locked_until(rows: QuerySet[Any], limit: Limit, now: datetime) -> datetime | None:
-    """Return until when no row may follow those: after the maximum within the time, none for that long again.
+    """Return until when no row may follow these, or None if one may follow now.
 
-    None if one more may follow now.
+    After the maximum of rows within the time, no row may follow for the same time again.
     """
     latest = rows.filter(created_at__gt=now - 2 * limit.within).order_by("-created_at")
     times = list(latest.values_list("created_at", flat=True)[: limit.maximum])

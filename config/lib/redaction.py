@@ -1,14 +1,14 @@
-"""Blanks secrets, card numbers and phone numbers in log lines, as the last step before they are written.
+"""Redaction of secrets, card numbers and phone numbers in log lines, as the last step before they are output.
 
-Every expression here is linear: a log line may hold what a stranger has sent.
+Every expression here takes linear time, because a log line can contain what a stranger has sent.
 """
 
 import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-# Paths before a secret: anybody who has the whole address may pay, join, set a password. A part that looks random is
-# blanked behind any other path too.
+# Paths in front of a secret: anyone who has the whole address can pay, join or set a password. After any
+# other path, a part that looks random is blanked too.
 SECRET_PATHS = (
     "pay/share",
     "pay/g",
@@ -36,12 +36,14 @@ _SECRET = re.compile(
     r"whsec_[A-Za-z0-9+/=]+|\b[sr]k_(?:live|test)_\w+|\bpi_[A-Za-z0-9]{1,64}_secret_\w+|(?i:bearer)\s\S+"
 )
 _CARD = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
-# Most of what a line holds, in which none of the others finds anything: words, methods, ids of ours, times, versions.
+# Most values in log lines, in which the other expressions cannot match: words, methods, our ids, times,
+# versions.
 _HARMLESS = re.compile(
     rf"[a-z. ]{{0,64}}|[A-Z]{{1,7}}|{_UUID}|req_[0-9a-f]{{12}}7[0-9a-f]{{19}}|[0-9-]{{10}}T[0-9:.]{{8,15}}Z"
     r"|[0-9]{1,3}(?:\.[0-9]{1,3}){2}"
 )
-# The pattern of an address, such as `pay/share/<slug:token>`, is one of ours and holds no caller's text.
+# The value is a route, such as `pay/share/<slug:token>`, which is our own text and contains no text of a
+# caller.
 _OURS = {"route"}
 _PHONE = re.compile(r"\+\d{8,15}\b")
 
@@ -58,7 +60,7 @@ def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mut
 
 
 def blank(text: str) -> str:
-    """Return a text with all that must not be read in a log blanked."""
+    """Return a text in which everything that must not be in a log is blanked."""
     text = _SECRET.sub("[secret]", text)
     text = _NAMED.sub(r"\1[secret]", text)
     text = _QUERY.sub("?[query]", _blank_paths(text))
@@ -67,7 +69,7 @@ def blank(text: str) -> str:
 
 
 def is_secret(path: str) -> bool:
-    """Return whether a path is a secret by itself, so that anybody who reads it may act by it."""
+    """Return whether a path is itself a secret, so that anyone who reads it can act with it."""
     return _blank_paths(path) != path
 
 

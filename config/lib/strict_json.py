@@ -10,7 +10,8 @@ import orjson
 
 DEEPEST = 20
 _MAX_SHOWN = 40
-# Tokens of valid JSON. Its quantifiers are possessive: nothing backtracks, so the time is linear.
+# Tokens of valid JSON. The quantifiers are possessive, so the expression never backtracks and takes linear
+# time.
 _TOKEN = re.compile(
     r"""
     (?P<string> " [^"\\]*+ (?: \\. [^"\\]*+ )*+ " ) (?P<is_key> [ \t\n\r]*+ : )?+
@@ -23,10 +24,14 @@ _TOKEN = re.compile(
 
 
 class InvalidJson(Exception):
-    """Not UTF-8, not JSON, a duplicate key, a BOM, a lone surrogate, too deep, or a number that overflows."""
+    """The body is not strict JSON.
+
+    It is not UTF-8 or not JSON, is too deep, or has a duplicate key, a BOM, a lone surrogate or an
+    overflowing number.
+    """
 
     def __init__(self, problem: str, *, before: str) -> None:
-        """`before` is the text before the place at fault."""
+        """Note a problem at the end of `before`, the text before the place at fault."""
         self.problem = problem
         self.line = before.count("\n") + 1
         self.column = len(before) - before.rfind("\n")
@@ -34,13 +39,13 @@ class InvalidJson(Exception):
 
 
 def parse(body: bytes) -> Any:
-    """Return the value that the body holds; raises InvalidJson."""
+    """Return the value that the body holds. Raises InvalidJson."""
     text = _decoded(body)
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("depth limit"):
-            _check(text[: error.pos])  # our own limit was passed long before
+            _check(text[: error.pos])  # raises, since our own limit is lower
         raise InvalidJson(error.msg, before=text[: error.pos]) from None
     _check(text)
     return value
@@ -54,8 +59,8 @@ def _decoded(body: bytes) -> str:
 
 
 def _check(text: str) -> None:
-    """Raise InvalidJson for what JSON allows but parsers disagree on: depth, duplicate keys, big integers."""
-    keys: list[set[str]] = []  # of each object that is open, empty for a list
+    """Raise InvalidJson for valid JSON on which parsers disagree: depth, duplicate keys, big integers."""
+    keys: list[set[str]] = []  # the keys of each open object; an empty set for a list
     for found in _TOKEN.finditer(text):
         problem = ""
         match found.lastgroup:
@@ -73,7 +78,7 @@ def _check(text: str) -> None:
 
 
 def _duplicate(string: str, known: set[str]) -> str:
-    """Add the string's key, unescaped, to the known ones; return what is wrong if it was there already, else ""."""
+    """Add the string's unescaped key to the known ones. Return an error text if it was known, else ""."""
     key = orjson.loads(string) if "\\" in string else string[1:-1]
     if key in known:
         return f"the key {orjson.dumps(key[:_MAX_SHOWN]).decode()} stands twice in one object"
@@ -82,6 +87,6 @@ def _duplicate(string: str, known: set[str]) -> str:
 
 
 def _overflow(digits: str) -> str:
-    """Return what is wrong with an integer beyond 64 bits, on which parsers disagree, else ""."""
+    """Return an error text for an integer beyond 64 bits, on which parsers disagree, else ""."""
     is_long = len(digits) > 20
     return "an integer beyond 64 bits" if is_long or not -(2**63) <= int(digits) < 2**63 else ""

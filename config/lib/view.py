@@ -16,9 +16,12 @@ from config.lib.web import methods
 
 
 class ApiView(APIView):
-    """Reads the query parameters that `queries` names for the method into `query`, and refuses any other."""
+    """A view that reads the query parameters of its method's serializer in `queries`, and refuses all others.
 
-    http_method_names = ["get", "head", "post", "delete"]  # all that `Allow` may name
+    `query` holds the values.
+    """
+
+    http_method_names = ["get", "head", "post", "delete"]  # all methods that `Allow` can name
     queries: ClassVar[Mapping[str, type[Query]]] = {}
     query: Mapping[str, Any]
 
@@ -27,7 +30,7 @@ class ApiView(APIView):
         self.take_query(request)
 
     def take_query(self, request: Request) -> None:
-        """Read the query string; raises ValidationError."""
+        """Read the query string into `query`. Raises ValidationError."""
         kind = self.queries.get(methods.asked(request), Query)
         given = _given(request, kind)
         if kind is Query and not given:
@@ -38,14 +41,15 @@ class ApiView(APIView):
         self.query = asked.validated_data
 
     def body(self, kind: type[Serializer[Any]], **context: Any) -> dict[str, Any]:
-        """Return the fields of the request's body as `kind` reads them; raises ValidationError."""
+        """Return the fields of the request's body, as `kind` reads them. Raises ValidationError."""
         return read(kind, self.request.data, context)
 
 
 def _given(request: Request, kind: type[Query]) -> QueryDict:
-    """Return the query's parameters; raises ValidationError if they are more than Django reads, far more than any has.
+    """Return the parameters of the query string.
 
-    They are not read to be named: each would be a sentence of the answer.
+    Raises ValidationError if there are more than Django reads, which is far more than any call has. The error
+    does not name them, because it would need a sentence for each.
     """
     try:
         return request.query_params
@@ -54,13 +58,16 @@ def _given(request: Request, kind: type[Query]) -> QueryDict:
         raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [message]}) from None
 
 
-# Serializers that no request uses now: to build their fields anew costs more than to read a body with them.
+# Serializers that no request uses now. Building their fields again costs more than reading a body with them.
 _idle: defaultdict[type[Serializer[Any]], deque[Serializer[Any]]] = defaultdict(deque)
 _OF_A_REQUEST = ("initial_data", "_context", "_validated_data", "_errors")
 
 
 def read(kind: type[Serializer[Any]], sent: Any, context: dict[str, Any]) -> dict[str, Any]:
-    """Return what `kind` makes of a body; raises ValidationError. A serializer serves one request at a time."""
+    """Return the fields of a body as `kind` reads them. Raises ValidationError.
+
+    A serializer serves one request at a time.
+    """
     idle = _idle[kind]
     try:
         reader = idle.pop()

@@ -1,4 +1,4 @@
-"""Wake-ups: hints to the workers that rows are due. Losing one costs a second, never the work (rule pump.wake_up)."""
+"""Wake-ups: hints to workers that rows are due. A lost one costs a second, never work (rule pump.wake_up)."""
 
 import queue
 import threading
@@ -10,14 +10,14 @@ from celery import current_app
 from django.db import transaction
 
 log = structlog.get_logger("wakeup")
-GAP_SECONDS = 0.02  # sending costs as much as three statements: under load one wake-up serves many commits
+GAP_SECONDS = 0.02  # sending costs as much as three statements; under load, one wake-up serves many commits
 _names: queue.SimpleQueue[str] = queue.SimpleQueue()
 _starting = threading.Lock()
 _sender: threading.Thread | None = None
 
 
 def after_commit(task_name: str) -> None:
-    """Ask for a run of the Celery task once the open transaction has committed. Never blocks, never raises."""
+    """Request a run of the Celery task once the open transaction commits. Never blocks, never raises."""
     transaction.on_commit(partial(_enqueue, task_name))
 
 
@@ -31,7 +31,7 @@ def _enqueue(task_name: str) -> None:
 
 
 def _send() -> None:
-    """Send wake-ups for ever, in a thread of its own: a Redis that is down or silent holds up no request."""
+    """Send wake-ups forever, in a separate thread, so that a silent or missing Redis delays no request."""
     while True:
         names = {_names.get()}
         while not _names.empty():

@@ -1,4 +1,4 @@
-"""Child processes that never outlive this one, and the one log of all their lines."""
+"""Child processes that never outlive this process, and a single log of all their lines."""
 
 import contextlib
 import os
@@ -12,14 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
 COLOURS = (36, 33, 35, 32, 34, 31)
-# The parent may die before setpriv has asked for the signal: then the child finds another parent.
+# The parent can die before setpriv has requested the signal. Then the child has another parent, and does not
+# start.
 ONLY_UNDER = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 
 
 def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
-    """Return the command wrapped so that Linux sends it `by` when the thread that started it ends.
+    """Return the command, wrapped so that Linux sends it `by` when the thread that started it ends.
 
-    Other systems have no such signal: the command comes back as it is, and only an orderly end stops it.
+    Other systems have no such signal. There, the command is unchanged, and only an orderly end stops it.
     """
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     if setpriv is None:
@@ -28,7 +29,7 @@ def tied(command: Sequence[str], *, by: signal.Signals) -> list[str]:
 
 
 class Log:
-    """One stream of whole lines, each led by the short name of who said it."""
+    """One stream of whole lines, each with the short name of its process in front."""
 
     def __init__(self, names: Iterable[str], *, colour: bool = False) -> None:
         width = max(map(len, names), default=0)
@@ -47,13 +48,13 @@ class Log:
 
 
 def write(line: bytes) -> None:
-    """Write to the terminal at once; a reader that has gone away must not stop the end of the run."""
+    """Write to the terminal at once. A reader that has gone away must not prevent the end of the run."""
     with contextlib.suppress(OSError):
         os.write(1, line)
 
 
 class Child:
-    """A process in a session of its own, so that the terminal's Ctrl-C reaches the parent alone."""
+    """A process in a separate session, so that the terminal's Ctrl-C reaches only the parent."""
 
     def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str], log: Log) -> None:
         self.name = name
@@ -73,19 +74,20 @@ class Child:
             log.follow(self.name, stdout)
 
     def exit_code(self) -> int | None:
-        """Return how the process ended, or None while it runs."""
+        """Return the process's exit code, or None while it runs."""
         return self._process.poll()
 
     def ask_to_end(self) -> None:
         self._process.terminate()
 
     def wait(self, seconds: float) -> None:
-        """Wait up to `seconds` until nothing of the child's session is left, then kill what is."""
+        """Wait up to `seconds` until the child's whole session has ended, then kill the rest of it."""
         end = time.monotonic() + seconds
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         self._reader.join(max(0.0, end - time.monotonic()))
-        # The log is open as long as a member of the session lives, so the group's number is still its own.
+        # The log is open as long as a process of the session lives, so the group's id cannot be another
+        # group's.
         if self._reader.is_alive() or self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -94,7 +96,7 @@ class Child:
 
 
 def end(children: Sequence[Child], *, within: float) -> None:
-    """Ask all children to end, once (a second signal would cut Celery's warm end short), and wait."""
+    """Ask all children to end, and wait. Ask once: a second signal would cut Celery's warm shutdown short."""
     for child in children:
         child.ask_to_end()
     deadline = time.monotonic() + within

@@ -1,4 +1,4 @@
-"""PostgreSQL and Valkey for one folder: no packages of the system, no TCP port, no process left behind."""
+"""PostgreSQL and Valkey for one folder, without system packages, a TCP port, or a process left behind."""
 
 import contextlib
 import fcntl
@@ -16,7 +16,7 @@ SOCKET_FOLDER = "checkout-"
 
 @dataclass(frozen=True)
 class Engines:
-    """The addresses of a database and a Redis; the Redis can be stopped and started if it is our own Valkey."""
+    """The addresses of a database and a Redis. Redis can be stopped and started if it is our own Valkey."""
 
     database_url: str
     redis_url: str
@@ -40,7 +40,7 @@ def running(
 ) -> Iterator[Engines]:
     """Run the engines whose address is not given, with their files in the folder, until the block ends.
 
-    Raises CannotStart when another run holds the folder. With durable=False a power cut may lose everything.
+    Raises CannotStart if another run holds the folder. With durable=False, a power cut can lose everything.
     """
     folder = folder.absolute()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def running(
 
 
 def _started(server: servers.Server, stack: contextlib.ExitStack) -> servers.Server:
-    """Start a server that the stack stops, even where its start is interrupted."""
+    """Start a server. The stack stops it, even if the start is interrupted."""
     stack.callback(server.stop)
     server.start()
     return server
@@ -67,10 +67,10 @@ def _started(server: servers.Server, stack: contextlib.ExitStack) -> servers.Ser
 
 @contextlib.contextmanager
 def _only_run_in(folder: Path) -> Iterator[int]:
-    """Hold the folder and yield a descriptor for the engines to inherit.
+    """Hold the folder, and yield a file descriptor for the engines to inherit.
 
-    The first lock ends with this process. The second is held by each engine too, so that a start right after
-    a crash waits for what is still shutting down.
+    The first lock ends with this process. Each engine holds the second lock too. A start right after a crash
+    therefore waits for engines that are still shutting down.
     """
     with (folder / "run.lock").open("w") as run, (folder / "engines.lock").open("w") as engines:
         if not _locked(run.fileno()):
@@ -93,7 +93,10 @@ def _locked(descriptor: int) -> bool:
 
 @contextlib.contextmanager
 def _socket_folder(folder: Path) -> Iterator[Path]:
-    """Yield a private folder with a short path (a socket's has at most 103 bytes), linked as folder/sockets."""
+    """Yield a private folder with a short path, linked as folder/sockets.
+
+    The path of a socket can have at most 103 bytes.
+    """
     link = folder / "sockets"
     if link.is_symlink():  # the last run was killed
         _remove_socket_folder(link)

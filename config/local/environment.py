@@ -1,4 +1,4 @@
-"""The environment variables of a local run, and the private files beside it."""
+"""The environment variables of a local run, and the private files in its folder."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ NAMES = (
 
 
 def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return the given variables completed for a local run, except for the engines' addresses.
+    """Return the given variables, completed for a local run, except for the engines' addresses.
 
     Raises CannotStart for invalid ports.
     """
@@ -52,7 +52,7 @@ def _port(name: str, value: str) -> int:
 
 
 def keys(folder: Path) -> dict[str, str]:
-    """Return the keys that this folder's database was written with, made at the first run."""
+    """Return the keys of this folder's database. The first run makes them."""
     kept = folder / SECRETS
     if not kept.exists():
         field_key = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()  # a Fernet key
@@ -61,13 +61,13 @@ def keys(folder: Path) -> dict[str, str]:
 
 
 def share(environment: Mapping[str, str], folder: Path) -> Path:
-    """Write what a command in another terminal needs to work beside this run; return the file."""
+    """Write the variables that a command in another terminal needs during this run; return the file."""
     write_private(folder / RUNNING, {name: environment[name] for name in NAMES})
     return folder / RUNNING
 
 
 def adopt(folder: Path = FOLDER) -> None:
-    """Set the variables of a run in progress that are not set yet, for manage.py."""
+    """Set the variables of a run in progress, unless they are set already. For manage.py."""
     running = folder / RUNNING
     if os.environ.get("ENVIRONMENT", "local") == "local" and running.exists():
         for name, value in read(running).items():
@@ -75,13 +75,13 @@ def adopt(folder: Path = FOLDER) -> None:
 
 
 def read(path: Path) -> dict[str, str]:
-    """Return the texts of a file that write_private wrote."""
+    """Return the content of a file that write_private wrote."""
     content: dict[str, str] = json.loads(path.read_text())
     return content
 
 
 def write_private(path: Path, content: Mapping[str, str]) -> None:
-    """Write the file whole or not at all, readable by its owner alone."""
+    """Write the file whole or not at all, readable only by its owner."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_suffix(".tmp")
     fresh.unlink(missing_ok=True)

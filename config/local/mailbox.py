@@ -1,4 +1,4 @@
-"""The page /mail, in `local` alone: the mails that were sent, which are files in EMAIL_FILE_PATH there."""
+"""The page /mail, only in `local`. It shows the sent emails, which are files in EMAIL_FILE_PATH there."""
 
 import re
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from django.shortcuts import render
 from django.urls import path
 from django.views.decorators.http import require_GET
 
-MAXIMUM = 200  # mails that are listed
-_END = re.compile(rb"^-{79}\n", re.MULTILINE)  # by which Django's file backend ends each mail
+MAXIMUM = 200  # emails in the list
+_END = re.compile(rb"^-{79}\n", re.MULTILINE)  # the line with which Django's file backend ends each email
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Mail:
-    """A mail as it is read; `name` is its address under /mail."""
+    """An email to show. `name` is its address under /mail."""
 
     name: str
     to: str
@@ -33,13 +33,13 @@ class Mail:
 
 @require_GET
 def listed(request: HttpRequest) -> HttpResponse:
-    """Show the mails, newest first."""
+    """Show the emails, newest first."""
     return render(request, "local/mails.html", {"mails": newest_first()[:MAXIMUM]})
 
 
 @require_GET
 def shown(request: HttpRequest, name: str) -> HttpResponse:
-    """Show one mail, with its links."""
+    """Show one email, with its links."""
     mail = next((mail for mail in newest_first() if mail.name == name), None)
     if mail is None:
         raise Http404
@@ -47,9 +47,10 @@ def shown(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def newest_first() -> list[Mail]:
-    """Return the mails of the newest files; those of the same second in the order in which they were written.
+    """Return the emails of the newest files, newest first. The order of writing decides within a second.
 
-    Each file has one at least, written last: what is in an older file is older than all that is shown.
+    Each file has at least one email, which was written last. An older file therefore has no email of the
+    list.
     """
     files = sorted(Path(settings.EMAIL_FILE_PATH).glob("*.log"), key=lambda file: file.stat().st_mtime_ns)
     mails = [mail for file in files[-MAXIMUM:] for mail in _mails_of(file)]

@@ -1,4 +1,4 @@
-"""`make run`: engines, seed, web, worker, beat and the demo shop under one command, one log and one end."""
+"""`make run`: engines, seed, web, worker, beat and the demo shop, with one command, one log and one end."""
 
 import contextlib
 import http.client
@@ -16,7 +16,7 @@ from config import env
 from config.local import CannotStart, children, engines, environment
 
 READY_SECONDS = 60
-END_SECONDS = 6  # with two for each engine at worst, all is over within the ten of rule environment.run
+END_SECONDS = 6  # with at most two more for each engine, within the ten seconds of rule environment.run
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GUNICORN = Path(__file__).resolve().parents[1] / "gunicorn.py"
 CREDENTIALS = "credentials.json"
@@ -25,25 +25,25 @@ SHOWN = {
     "Service": ("base_url", "client_id", "client_secret"),
     "Portal": ("portal_url", "portal_email", "portal_password"),
     "Admin": ("admin_url", "admin_username", "admin_password"),
-    "Shop": ("shop_url", "shop_portal_email", "shop_portal_password"),  # a merchant of its own
+    "Shop": ("shop_url", "shop_portal_email", "shop_portal_password"),  # the shop's own merchant
 }
 Commands = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run consists of: a seed that writes the credentials' file, then services that stay."""
+    """The parts of a run: a seed that writes the credentials file, then services that keep running."""
 
     seed: Sequence[str]
     services: Commands
-    ready: Mapping[str, str]  # the variable with a port: the path that answers 200 there
+    ready: Mapping[str, str]  # by the name of a port's variable, the path that answers 200 there
 
 
 def plan(folder: Path, port: str) -> Plan:
     """Return the plan of `make run`: all services bind 127.0.0.1 (rule environment.run)."""
     python = (sys.executable, "-m")
     web = f"--bind 127.0.0.1:{port} --workers 2 --graceful-timeout 5 config.wsgi"
-    as_root = "ignore:You're running the worker with superuser"  # on this machine alone, and without pickle
+    as_root = "ignore:You're running the worker with superuser"  # harmless on this machine, without pickle
     worker = "celery --quiet --app config.celery worker --without-gossip --without-mingle"
     beat = "celery --quiet --app config.celery beat --schedule"
     return Plan(
@@ -59,7 +59,7 @@ def plan(folder: Path, port: str) -> Plan:
 
 
 def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan] = plan) -> int:
-    """Run until SIGINT or SIGTERM (0), or until something cannot start or go on (1, with one line why)."""
+    """Run until SIGINT or SIGTERM (return 0), or until a part fails (return 1, and print one line why)."""
     os.umask(0o077)
     try:
         with _ended_by_signals():
@@ -71,7 +71,7 @@ def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan]
 
 
 class _Ended(BaseException):
-    """Somebody wants the run to end."""
+    """A signal has asked the run to end."""
 
 
 @contextlib.contextmanager
@@ -89,7 +89,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _deafen() -> None:
-    """Ignore further signals, so that none disturbs the end."""
+    """Ignore further signals, so that they do not disturb the end."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
@@ -105,7 +105,7 @@ def _run(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
             running = stack.enter_context(
                 engines.running(folder, database_url=database_url, redis_url=redis_url)
             )
-            (folder / SANDBOX).unlink(missing_ok=True)  # a killed run's
+            (folder / SANDBOX).unlink(missing_ok=True)  # left by a killed run
             variables |= {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
             stack.callback(environment.share(variables, folder).unlink, missing_ok=True)
             credentials = _seed(steps.seed, variables, folder, log)
@@ -121,7 +121,7 @@ def _run(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
 
 
 def _stay(services: Sequence[children.Child]) -> None:
-    """Never return: a signal or a service that ends raises."""
+    """Watch the services. This never returns, but raises at a signal or if a service ends."""
     while True:
         _check_alive(services)
         time.sleep(0.2)
@@ -131,7 +131,7 @@ def _stay(services: Sequence[children.Child]) -> None:
 def _started(
     commands: Commands, variables: Mapping[str, str], log: children.Log
 ) -> Iterator[list[children.Child]]:
-    """Start the commands and end them all with the block."""
+    """Start the commands, and end all of them with the block."""
     started: list[children.Child] = []
     try:
         for name, command in commands.items():
@@ -144,7 +144,7 @@ def _started(
 def _seed(
     command: Sequence[str], variables: Mapping[str, str], folder: Path, log: children.Log
 ) -> dict[str, str]:
-    """Migrate and seed; return the credentials that the seed has written."""
+    """Migrate and seed; return the credentials that the seed wrote."""
     with _started({"seed": command}, variables, log) as (seed,):
         while seed.exit_code() is None:
             time.sleep(0.02)
@@ -181,7 +181,7 @@ def _check_alive(services: Sequence[children.Child]) -> None:
 def _wait_until_ready(
     ready: Mapping[str, str], variables: Mapping[str, str], services: Sequence[children.Child]
 ) -> None:
-    """Return when every address answers 200; raise CannotStart when a service ends or a minute has passed."""
+    """Wait until every address answers 200. Raises CannotStart if a service ends, or after a minute."""
     deadline = time.monotonic() + READY_SECONDS
     for name, path in ready.items():
         while not _answers(int(variables[name]), path):
@@ -202,9 +202,9 @@ def _answers(port: int, path: str) -> bool:
 
 
 def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> None:
-    """Print addresses and credentials; write them for programs, for which the file means that the service is ready.
+    """Print the addresses and credentials, and write them to a file for programs.
 
-    Rule environment.run.
+    For these, the file means that the service is ready. Rule environment.run.
     """
     base_url = variables["BASE_URL"]
     known = {

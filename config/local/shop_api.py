@@ -1,4 +1,4 @@
-"""The demo shop's client of the merchant API: a token, JSON both ways, errors by their code."""
+"""The demo shop's client of the merchant API: an access token, JSON both ways, errors by their code."""
 
 import contextlib
 import json
@@ -12,18 +12,21 @@ DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # the s
 
 
 class CallFailed(Exception):
-    """A call failed; the text is the service's error code, or no_answer."""
+    """A call failed. The text is the service's error code, or no_answer."""
 
 
 class Api:
-    """The service's API for one client. Its access token is kept until shortly before it expires."""
+    """The service's API for one client. It keeps its access token until shortly before the token expires."""
 
     def __init__(self, base_url: str, client_id: str, client_secret: str) -> None:
         self.client_id, self._base_url, self._client_secret = client_id, base_url, client_secret
         self._token, self._renew_at = "", 0.0
 
     def call(self, method: str, path: str, body: object = None, *, key: str = "") -> Any:
-        """Return the answer's `data`, None for 204. `key` is the Idempotency-Key. Raises CallFailed."""
+        """Call the API; return the answer's `data`, or None for a 204. Raises CallFailed.
+
+        `key` is the Idempotency-Key.
+        """
         if time.monotonic() >= self._renew_at:
             self._renew_token()
         headers = {"Authorization": f"Bearer {self._token}"} | ({"Idempotency-Key": key} if key else {})
@@ -35,7 +38,7 @@ class Api:
             raise
 
     def _renew_token(self) -> None:
-        # With a capture (10 s) it fits into the 15 s that a webhook may take.
+        # Together with a capture (10 s), this fits into the 15 s that a webhook may take.
         client = {"client_id": self.client_id, "client_secret": self._client_secret}
         body = {"grant_type": "client_credentials", **client}
         answer = self._send("POST", "/oauth/token", body, {}, seconds=3)

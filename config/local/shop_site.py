@@ -1,4 +1,4 @@
-"""The demo shop's site: its pages, and the address that takes its webhooks."""
+"""The demo shop's website: its pages, and the address that receives its webhooks."""
 
 import contextlib
 import hmac
@@ -27,15 +27,15 @@ HEADLINES = {
     "refunding": "Your money is going back",
     "refunded": "You have your money back",
 }
-REFRESH_SECONDS = {"created": 5, "authorized": 1, "refunding": 2}  # the other states stay as they are
-FORM_TOKEN = secrets.token_urlsafe()  # no other site knows it, so none can have a browser refund an order
+REFRESH_SECONDS = {"created": 5, "authorized": 1, "refunding": 2}  # pages of other states are not refreshed
+FORM_TOKEN = secrets.token_urlsafe()  # unknown to other sites, so they cannot make a browser refund an order
 SECURITY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 )
 
 
 class Site(BaseHTTPRequestHandler):
-    """One request to the shop."""
+    """Handler of one request to the shop."""
 
     shop: "Shop"
     timeout = 20
@@ -72,7 +72,7 @@ class Site(BaseHTTPRequestHandler):
         show, quantity = form.get("show", ""), form.get("quantity", "")
         if show not in self.shop.shows or not re.fullmatch("[1-8]", quantity):
             self._show(400, "Not for sale", notice("We do not sell that"))
-        elif not self.shop.signing_secrets():  # nobody would confirm the payment
+        elif not self.shop.signing_secrets():  # no webhook would start the capture
             self._show(503, "One moment", notice("The box office opens in a moment"))
         else:
             self._answer(303, "", Location=self.shop.buy(show, int(quantity)))
@@ -100,7 +100,7 @@ class Site(BaseHTTPRequestHandler):
             words = f"The payment service says: {failure}. This page tries again by itself."
             self._show(502, "One moment", notice("We cannot look that up just now", words), refresh=5)
             return
-        # Read again: looking it up may have fulfilled it.
+        # Read the order again, because `look_up` can have fulfilled it.
         content = order_page(self._order(f"/orders/{order['id']}"), checkout, self.shop.events(order))
         self._show(200, "Your order", content, refresh=REFRESH_SECONDS.get(checkout["status"], 0))
 
@@ -120,11 +120,11 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing of each request: the shop logs what happened."""
+        """Skip the access log, because the shop logs what happens."""
 
 
 def fill(part: str, inner: str = "", **values: str) -> str:
-    """Return a part of the HTML file with the values, escaped, and with `inner`, which is HTML already."""
+    """Return a part of the HTML file with the values, escaped, and with `inner`, which is already HTML."""
     return HTML[part].substitute({name: escape(value) for name, value in values.items()}, inner=inner)
 
 
@@ -169,7 +169,7 @@ def order_page(order: Any, checkout: Any, events: list[Any]) -> str:
 
 
 def story(order: Any, checkout: Any, events: list[Any]) -> list[tuple[str, str]]:
-    """Return what happened to an order, each with its time, oldest first."""
+    """Return the steps of an order, each with its time, oldest first."""
     asked_for = ("Refund asked for", "Refund asked for, but it failed")
     refunds = checkout.get("refunds", [])
     told = [

@@ -34,7 +34,7 @@ REFUSALS = {  # the error message for a kind of attempt, by what the reached lim
     ("password", login_limits.ADDRESS): "address_locked",
     ("password_again", login_limits.ACCOUNT): "password_again_locked",
 }
-LIFETIMES = {  # seconds for which what a mail holds can be used, by its template
+LIFETIMES = {  # seconds for which the code or link in a mail can be used, by the mail's template
     "account/email/login_code": settings.ACCOUNT_LOGIN_BY_CODE_TIMEOUT,
     "account/email/password_reset_key": settings.PASSWORD_RESET_TIMEOUT,
 }
@@ -68,7 +68,7 @@ class AccountAdapter(DefaultAccountAdapter):
         self._attempt = self._spend("password", credentials["email"], request)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Return the person whose e-mail and password these are. Raises ValidationError, TooManyLogins."""
+        """Return the person with this e-mail and password. Raises ValidationError, TooManyLogins."""
         try:
             user: User | None = super().authenticate(request, **credentials)
         except TooManyLogins:
@@ -106,7 +106,10 @@ class AccountAdapter(DefaultAccountAdapter):
         return sorted(methods, key=lambda method: method["id"] != "mfa_reauthenticate:webauthn")
 
     def pre_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse | None:
-        """Return a response if a right password or code is not enough yet; None to continue to the second factor."""
+        """Return a response if a right password or code is not enough.
+
+        It is None if the login continues to the second factor.
+        """
         refusal: HttpResponse | None = super().pre_login(request, user, **facts)
         return refusal or unused_accounts.ask_for_proofs(request, user)
 
@@ -131,9 +134,12 @@ class AccountAdapter(DefaultAccountAdapter):
         return f"{settings.PORTAL_URL}{path}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Queue a mail: no answer waits for the mail server, nor tells by its time whether there is an account."""
+        """Queue a mail, so that no response waits for the mail server.
+
+        The response time therefore does not reveal whether there is an account.
+        """
         facts = {"base_url": settings.PORTAL_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
-        facts |= {"test_mode": settings.SANDBOX} | context  # a task has no request whose processors say it
+        facts |= {"test_mode": settings.SANDBOX} | context  # a task has no request that would provide it
         message = self.render_mail(template_prefix, email, {"email": email} | facts)
         outbox.put(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
 
@@ -144,7 +150,7 @@ class AccountAdapter(DefaultAccountAdapter):
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
-        """Record what somebody did to their own security, and mail it to them."""
+        """Record a change that a person made to their own security, and mail it to them."""
         action = RECORDED[template_prefix]
         if action in NEW_PASSWORD:
             sessions.end(self.request, user)
@@ -162,7 +168,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """Encrypts secrets at rest, names the owner of passkeys, and draws QR codes as the rest of the service does."""
+    """Encrypts secrets at rest, sets the host of passkeys, and draws QR codes in the service's style."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
         "incorrect_code": "This code is not right, or it was used already.",
@@ -184,7 +190,7 @@ class MfaAdapter(DefaultMFAAdapter):
         return {"id": origins.host_of(settings.PORTAL_URL), "name": settings.MFA_TOTP_ISSUER}
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:
-        """Return the name of a passkey that was given none: the browser and the system that made it."""
+        """Return the default name of a passkey: the browser and the system that made it."""
         return sessions.browser(_user_agent(context.request))
 
     def build_totp_svg(self, url: str) -> str:

@@ -84,7 +84,7 @@ class SecondFactorForm(mfa.AuthenticateForm):
 
 
 class SecondFactorAgainForm(SecondFactorForm, mfa.ReauthenticateForm):
-    """The same for somebody who is logged in: it counts as fresh proof of identity."""
+    """The same form for a person who is logged in; it counts as fresh proof of identity."""
 
     def save(self) -> None:
         mfa.ReauthenticateForm.save(self)

@@ -31,7 +31,7 @@ HALF_HOUR, HOUR, DAY = timedelta(minutes=30), timedelta(hours=1), timedelta(days
 # The first limit that is reached decides which message the person sees.
 LIMITS: dict[str, tuple[Limit, ...]] = {
     "password": (_limit(ACCOUNT, 50, HOUR), _limit(PAIR, 10, HALF_HOUR), _limit(ADDRESS, 100, HOUR)),
-    "password_again": (_limit(ACCOUNT, 10, HALF_HOUR),),  # of people logged in: no stranger can use it up
+    "password_again": (_limit(ACCOUNT, 10, HALF_HOUR),),  # for logged-in people: no stranger can use it up
     "second_factor": (_limit(PAIR, 10, HALF_HOUR), _limit(ACCOUNT, 50, DAY)),
     "passkey": (_limit(ADDRESS, 100, HOUR),),  # logins by passkey only: the account is unknown before
     "mailed_code": (_limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
@@ -40,11 +40,11 @@ LIMITS: dict[str, tuple[Limit, ...]] = {
 }
 GUESSES = ("password", "password_again", "second_factor")
 KEPT = 2 * DAY  # longer than any limit looks back
-KNOWN = 90 * DAY  # for which an address counts as known after a login from it
+KNOWN = 90 * DAY  # how long an address counts as known after a login from it
 
 
 class TooMany(Exception):
-    """A limit is reached; nothing was counted and nothing may be tried."""
+    """A limit is reached; the attempt was not counted and must not be made."""
 
     def __init__(self, kind: str, limit: Limit) -> None:
         super().__init__(kind)
@@ -52,9 +52,9 @@ class TooMany(Exception):
 
 
 def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
-    """Count an attempt before it is made, so that of a hundred at once each is counted. Raises TooMany.
+    """Count an attempt before it is made, so that parallel attempts are all counted. Raises TooMany.
 
-    `account` is what was typed, whether or not it exists; the work is the same for both.
+    `account` is the text that was typed, whether or not the account exists. The work is the same for both.
     """
     alike = {"account_digest": _account_digests(account), **network.digests("login address", address)}
     attempt = LoginAttempt(kind=kind, **network.first(alike))
@@ -86,7 +86,7 @@ def forgive_account(account: str) -> None:
 
 
 def delete_old() -> None:
-    """Delete the attempts that no limit looks at any more."""
+    """Delete the attempts that are too old for every limit."""
     batches.delete(LoginAttempt.objects.filter(created_at__lt=clock.now() - KEPT))
 
 
@@ -98,7 +98,7 @@ def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
 
 
 def _counted(limit: Limit, attempt: LoginAttempt) -> Iterator[tuple[QuerySet[LoginAttempt], quota.Limit]]:
-    """Yield the attempts that a limit counts, with their quota: those of the address, then those of its /48."""
+    """Yield the attempts that a limit counts, with their quota: of the address, then of its /48."""
     yield _alike(attempt, limit.per), limit.quota
     if "address_digest" in limit.per and attempt.site_digest:
         per = tuple(name.replace("address", "site") for name in limit.per)

@@ -30,10 +30,11 @@ ANY = "portal.view_user"
 
 
 class Site(AdminSite):
-    """Django's admin behind the one login. Everybody but operators gets 403.
+    """Django's admin behind the one login. All people except operators get 403.
 
-    Each change there, by an action or a form, requires proof of identity from the last five minutes: the
-    operator's second factor, or the password of one who has none. Logging out requires none.
+    Each change there, by an action or a form, requires proof of identity from the last five minutes. The
+    proof is the operator's second factor, or the password of an operator without a second factor. Logging out
+    requires no proof.
     """
 
     login = method_decorator(secure_admin_login)(AdminSite.login)
@@ -43,16 +44,16 @@ class Site(AdminSite):
         self.disable_action("delete_selected")  # rows that may be deleted at all are deleted one by one
 
     def get_urls(self) -> list[Any]:
-        """Leave out view_on_site: no row has a page elsewhere, and a long path takes ever longer to read there."""
+        """Leave out view_on_site: no row has such a page, and a long path takes ever longer to match."""
         return [found for found in super().get_urls() if getattr(found, "name", "") != "view_on_site"]
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
-        """Register our own pages only: those of libraries are writable, and let secrets be guessed."""
+        """Register only our own pages; those of libraries are writable, and let people guess secrets."""
         if admin_class is not None and issubclass(admin_class, OperatorAdmin):
             super().register(model_or_iterable, admin_class, **options)
 
     def admin_view(self, view: Page, cacheable: bool = False) -> Page:
-        """Wrap a page of the admin: a missing second factor is set up first, and a change requires fresh proof."""
+        """Wrap a page of the admin: a missing second factor is set up first, changes require fresh proof."""
         shown: Page = super().admin_view(view, cacheable)
 
         @wraps(shown)
@@ -76,8 +77,8 @@ class Site(AdminSite):
 
 
 def _answer(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
-    """Return a page's response, read on a replica if it only shows something; note that something may have changed."""
-    request.user.has_perm(ANY)  # Django reads all rights at once, and not on the replica
+    """Return a page's response, read on a replica if it only shows data; note a possible change."""
+    request.user.has_perm(ANY)  # reads all rights at once, here on the primary, not later on the replica
     answer = last_writes.shown(page, request, last_writes.OPERATORS)
     if _changes_something(request):
         last_writes.note(last_writes.OPERATORS)
@@ -89,7 +90,7 @@ def _changes_something(request: HttpRequest) -> bool:
 
 
 def _asked_for_proof(request: HttpRequest) -> HttpResponseBase:
-    """Ask the operator to prove their identity; then the POST goes on, with the filters of the list it came from."""
+    """Ask the operator for proof of identity; then the POST continues, with the filters of its list."""
     methods = get_adapter().get_reauthentication_methods(request.user)
     if not methods:
         raise PermissionDenied

@@ -31,7 +31,7 @@ from portal.models import LoginAttempt, User
 
 LONGEST = 8 * 1024  # characters of a credential: a few hundred, with an attestation a few thousand
 LONGEST_NAME = 60
-MAX_PASSKEYS = 10  # of a person
+MAX_PASSKEYS = 10  # per person
 REFUSED = "This passkey did not work. Try again, or use another way to prove who you are."
 TOO_MANY_ATTEMPTS = "Too many attempts have failed. Try again later."
 # The errors that fido2 raises for bytes that no authenticator has made.
@@ -104,7 +104,7 @@ class AddPasskeyForm(webauthn.AddWebAuthnForm):
 
 
 class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
-    """A passkey after the password, counted as a code is."""
+    """A passkey after the password, counted like a code."""
 
     credential = CredentialField()
 
@@ -121,11 +121,14 @@ class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
 
 
 class PasskeyAgainForm(PasskeyForm, webauthn.ReauthenticateWebAuthnForm):
-    """The same for a person who is logged in: it counts as fresh proof of identity."""
+    """The same form for a person who is logged in; it counts as fresh proof of identity."""
 
 
 class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
-    """A passkey in the place of e-mail and password; the answer is the same for a person who does not exist."""
+    """A passkey instead of e-mail and password.
+
+    The answer is the same for a person who does not exist.
+    """
 
     credential = CredentialField()
 
@@ -142,7 +145,7 @@ def spend_login() -> LoginAttempt:
 
 
 def lock(user_id: Any) -> None:
-    """Let the person's passkeys be added one at a time, until the end of the transaction."""
+    """Lock the person until the end of the transaction, so that passkeys are added one at a time."""
     User.objects.select_for_update().get(pk=user_id)
 
 

@@ -1,4 +1,4 @@
-"""How many passwords a process hashes at a time, so that logins do not take the cores from API calls.
+"""The number of passwords that a process hashes at a time, so that logins leave the cores to API calls.
 
 Rule limit.passwords.
 """
@@ -14,10 +14,11 @@ from django.utils.deprecation import MiddlewareMixin
 from config.lib.bulkhead import Bulkhead, Busy, OneEach
 from config.lib.web import address
 
-# A hash takes a core for a quarter of a second. On two cores, 16 parallel logins raise the median of an API read from
-# 1.8 to 129 ms without this limit, and leave it at 1.8 ms with it (`make bench ARGS=logins` measures all three).
+# A hash takes a core for a quarter of a second. On two cores, 16 parallel logins raise the median of an API
+# read from 1.8 to 129 ms without this limit, and leave it at 1.8 ms with it (`make bench ARGS=logins`
+# measures all three).
 QUEUE = 8  # waiters for each slot: about as many as get a turn in two seconds, and few of a process's threads
-OF_A_NETWORK = 3  # callers who hash or wait at a time: one network cannot keep all others from logging in
+OF_A_NETWORK = 3  # who hash or wait at a time: one network cannot keep all others from logging in
 RETRY_SECONDS = 3
 SLOTS = Bulkhead(settings.PASSWORD_SLOTS, queue=QUEUE * settings.PASSWORD_SLOTS, name="passwords")
 PLACES = OneEach((1 + QUEUE) * settings.PASSWORD_SLOTS, each=OF_A_NETWORK)
@@ -44,7 +45,7 @@ class PasswordHasher(PBKDF2PasswordHasher):
 
 
 class PasswordSlotMiddleware(MiddlewareMixin):
-    """Notes whose password it is, and answers TooManyLogins of any view with a page that says when to try again."""
+    """Notes the request's network, and answers TooManyLogins with a page that says when to try again."""
 
     def process_request(self, request: HttpRequest) -> None:
         _network.set(address.networks_of(address.of(request)).network)

@@ -1,4 +1,4 @@
-"""Which new passwords are refused, beyond Django's own validators (rule portal.passwords)."""
+"""Validators of new passwords, in addition to Django's own (rule portal.passwords)."""
 
 import re
 import string
@@ -21,11 +21,11 @@ BREACHED = Path(__file__).with_name("breached_passwords.txt.gz")
 SHORTEST_WORD = 4  # characters of the shortest word that a password may not contain
 SERVICE_WORDS = ("merchant", "checkout", "operator", *Role.values)  # docs/security-asvs.md lists them
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
-MERCHANTS_READ = 100  # a person's merchants whose names are compared
+MERCHANTS_READ = 100  # the maximum number of a person's merchants whose names are compared
 
 
 class MaximumLengthValidator:
-    """At most `max_length` characters."""
+    """Refuses a password of more than `max_length` characters."""
 
     def __init__(self, max_length: int = MAXIMUM) -> None:
         self.max_length = max_length
@@ -43,10 +43,11 @@ class MaximumLengthValidator:
 
 
 class CommonPasswordValidator(password_validation.CommonPasswordValidator):
-    """No common or breached password, in any case, repeated, or with digits and signs after it.
+    """Refuses a common or breached password, in any case, repeated, or with digits and signs after it.
 
-    Django's list has 20,000 common passwords of all lengths. BREACHED has 20,000 of 12 characters or more, in lower
-    case: the 4,300 most common, long phrases, long numbers, and those of three different characters at most.
+    Django's list has 20,000 common passwords of all lengths. BREACHED has 20,000 of 12 characters or more, in
+    lower case: the 4,300 most common, long phrases, long numbers, and those with at most three different
+    characters.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ class CommonPasswordValidator(password_validation.CommonPasswordValidator):
 
 
 class ContextWordsValidator:
-    """No e-mail address of the person, name of one of their merchants, or word of this service in a password."""
+    """Refuses a password with the person's e-mail, a name of their merchants, or a word of this service."""
 
     def validate(self, password: str, user: User | None = None) -> None:
         """Raise ValidationError if the password contains such a word."""
@@ -84,13 +85,13 @@ class ContextWordsValidator:
 
 
 class PreviousPasswordsValidator:
-    """None of the person's last `count` passwords, the current one included."""
+    """Refuses the person's last `count` passwords, including the current one."""
 
     def __init__(self, count: int = 4) -> None:
         self.count = count
 
     def validate(self, password: str, user: User | None = None) -> None:
-        """Raise ValidationError if the password is one of the last.
+        """Raise ValidationError if the password is one of the last `count`.
 
         Each comparison costs a hash, so a password that another validator refuses is not compared.
         """
@@ -105,7 +106,7 @@ class PreviousPasswordsValidator:
                 )
 
     def password_changed(self, password: str, user: User | None = None) -> None:
-        """Keep the hash of a password that was just saved, and delete those older than the last `count`."""
+        """Store the hash of a password that was just saved, and delete those older than the last `count`."""
         if user is None:
             return
         rows = PreviousPassword.objects.filter(user=user.pk)
@@ -120,7 +121,7 @@ class PreviousPasswordsValidator:
 
 
 def _simplified(password: str) -> Iterator[str]:
-    """Yield the password, in lower case, without digits and signs at its end, and the part that it repeats."""
+    """Yield the password, in lower case, without its last digits and signs, and the part that it repeats."""
     lower = password.casefold()
     without_tail = lower.rstrip(string.digits + string.punctuation)
     yield from (password, lower, without_tail)

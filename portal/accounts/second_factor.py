@@ -34,7 +34,7 @@ def is_missing(person: Any) -> bool:
 
 
 def delete_codes_of_none(user: Any) -> None:
-    """Delete the recovery codes of a person without a second factor: the next one comes with new codes.
+    """Delete the recovery codes of a person without a second factor; the next factor comes with new codes.
 
     An operator who deletes a lost factor leaves the codes, and the finder of the phone might have them.
     """
@@ -43,7 +43,7 @@ def delete_codes_of_none(user: Any) -> None:
 
 
 def comes_first(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Decorate a page of a person's account: a missing second factor is set up before it opens."""
+    """Decorate a page of a person's account: a missing second factor is set up before the page opens."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -68,7 +68,10 @@ def take(user: User, code: str) -> Authenticator | None:
 
 @transaction.atomic
 def _take_from_app(authenticator: Authenticator, code: str) -> bool:
-    """Use up an app's code of this half minute or a neighbour; return whether it was right and newer than the last."""
+    """Use up an app's code of this half minute or a neighbouring one; return whether it was accepted.
+
+    The code must be right, and newer than the last accepted one.
+    """
     locked = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
     secret = crypto.decrypt(locked.data["secret"])
     for counter in totp.yield_hotp_counters_from_time():

@@ -1,7 +1,7 @@
-"""Sessions of people: only the cookie holds the secret, and the database holds its keyed digest.
+"""Sessions of people: only the cookie holds the secret, and the database stores its keyed digest.
 
-A copy of the database therefore logs no one in. Django and allauth use `session_key`, the digest, in all their tables.
-Rule portal.session_digests.
+A copy of the database therefore logs no one in. Django and allauth use `session_key`, the digest, in all
+their tables. Rule portal.session_digests.
 """
 
 import secrets
@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from config.lib import crypto
 
 PURPOSE = "session"
-DIGEST_LETTERS = 40  # 160 bits: what the columns of Django and allauth take
+DIGEST_LETTERS = 40  # 160 bits, which fit the columns of Django and allauth
 
 
 def digest(secret: str) -> str:
@@ -25,7 +25,10 @@ def digest(secret: str) -> str:
 
 
 def _stored_key(secret: str) -> str:
-    """Return the session key of a cookie's secret. While LOOKUP_KEY is replaced, the former key finds it too."""
+    """Return the session key of a cookie's secret.
+
+    While LOOKUP_KEY is being replaced, the former key finds the session too.
+    """
     keys = [digest[:DIGEST_LETTERS] for digest in crypto.keyed_digests(PURPOSE, secret)]
     if len(keys) == 1:
         return keys[0]
@@ -34,7 +37,10 @@ def _stored_key(secret: str) -> str:
 
 
 class SessionStore(db.SessionStore):
-    """Django's sessions in the database; `session_key` is the digest of a secret, which is known while it is in use."""
+    """Django's sessions in the database; `session_key` is the digest of a secret.
+
+    `secret` is known while the session is in use.
+    """
 
     secret = ""
 
@@ -65,7 +71,10 @@ class SessionMiddleware(DjangoSessionMiddleware):
         request.session = SessionStore.of_secret(request.COOKIES.get(settings.SESSION_COOKIE_NAME, ""))
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Put the secret where Django has put the session key; an empty cookie ends the session in the browser."""
+        """Put the secret where Django has put the session key.
+
+        An empty cookie ends the session in the browser, and stays empty.
+        """
         answer = super().process_response(request, response)
         cookie = answer.cookies.get(settings.SESSION_COOKIE_NAME)
         if cookie is not None and cookie.value:

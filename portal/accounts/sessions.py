@@ -44,15 +44,15 @@ SYSTEMS = (
 )
 
 
-LIVE = "X-Live"  # sent by a page that updates itself, whether anybody is there or not; without script it has LOOKS
+LIVE = "X-Live"  # sent by a page that updates itself, with or without a person; without script it uses LOOKS
 LIVE_UNDER = ("/admin/", "/portal/")
 
 
 class SessionMiddleware:
-    """Ends a session after SESSION_LONGEST; postpones its idle end each time that it is used by a person.
+    """Ends a session after SESSION_LONGEST, and postpones its idle end each time that a person uses it.
 
-    The idle end is the row's expire_date (SESSION_COOKIE_AGE). That column alone is updated, at most once a
-    minute: saving the whole session with each request would undo what another request has just saved.
+    The idle end is the row's expire_date (SESSION_COOKIE_AGE). Only that column is updated, at most once a
+    minute. Saving the whole session with each request would undo what another request has just saved.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -81,7 +81,7 @@ class Place(NamedTuple):
 
 
 def of(request: HttpRequest, user: User) -> list[Place]:
-    """Return the person's sessions, this one first, then the one seen last."""
+    """Return the person's sessions: this one first, then the most recently seen."""
     UserSession.objects.create_from_request(request)
     going_on = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     places = [
@@ -92,7 +92,7 @@ def of(request: HttpRequest, user: User) -> list[Place]:
 
 
 def end(request: HttpRequest, user: User, named: str = "") -> int:
-    """End the person's other session of that number, or all others if `named` is empty; return how many ended."""
+    """End the person's other session with the id `named`, or all others if it is empty; return how many."""
     rows = UserSession.objects.filter(user=user).exclude(session_key=_key(request))
     ended = [row for row in rows if named in ("", str(row.pk))]
     for row in ended:
@@ -108,7 +108,7 @@ def end_all(user: User) -> None:
 
 @receiver(authentication_step_completed)
 def renew(request: HttpRequest, reauthenticated: bool = False, **_: object) -> None:
-    """Give the session another key after a proof of identity; a login gives it one in any case."""
+    """Give the session a new key after a repeated proof of identity; a login always gives it one."""
     if reauthenticated:
         former = _key(request)
         request.session.cycle_key()
@@ -129,14 +129,14 @@ def delete_ended() -> None:
 
 
 def _follow(request: HttpRequest) -> None:
-    """Move the session's row to its current key: it gets another one when SECRET_KEY was replaced."""
+    """Move the session's row to its current key, which changes when SECRET_KEY is replaced."""
     former = session_store.digest(request.COOKIES[settings.SESSION_COOKIE_NAME])
     if former != _key(request):
         UserSession.objects.filter(session_key=former).update(session_key=_key(request))
 
 
 def _looks(request: HttpRequest) -> bool:
-    """Return whether the browser asks without a person: a page that updates itself, or a report about a page."""
+    """Return whether the browser sends this without a person: a page that updates itself, or a report."""
     is_read = request.method == "GET" and request.path.startswith(LIVE_UNDER)
     return request.path == reverse("csp_reports") or (
         is_read and (LIVE in request.headers or LOOKS in request.GET)

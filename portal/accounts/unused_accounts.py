@@ -1,4 +1,4 @@
-"""Unused accounts: a warning, the end after 90 days without a login, and how their person enables them again.
+"""Unused accounts: the warning, the end after 90 days without a login, and the way to enable them again.
 
 Rule portal.unused_accounts.
 """
@@ -30,7 +30,7 @@ PROOFS = {  # ways to prove one's identity in allauth's records: what to do if i
 
 
 def handle_due() -> None:
-    """Warn people whose account is unused for 76 days, and disable the accounts of those warned 14 days ago."""
+    """Warn people whose account is unused for 76 days; disable the accounts of those warned 14 days ago."""
     now = clock.now()
     for user in _unused_since(now - LIMIT + NOTICE).filter(disuse_warned_at=None)[:AT_ONCE]:
         _warn(user, now)
@@ -39,7 +39,7 @@ def handle_due() -> None:
 
 
 def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
-    """Return a redirect to the proof that a disabled account still lacks; None if the login may go on.
+    """Return a redirect to the proof that a disabled account still lacks; None if the login can continue.
 
     A disabled account needs a code by e-mail and the password, in either order, in one browser.
     """
@@ -55,7 +55,10 @@ def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
 
 
 def note_use(request: HttpRequest, user: User) -> None:
-    """Enable the account if it was disabled, and withdraw a warning. Call it after a login and a password reset."""
+    """Enable the account if it was disabled, and withdraw a warning.
+
+    Call this after a login and after a password reset.
+    """
     rows = User.objects.filter(pk=user.pk)
     with transaction.atomic():
         if rows.filter(disabled_for_disuse_at__isnull=False).update(disabled_for_disuse_at=None):

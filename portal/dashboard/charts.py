@@ -12,7 +12,7 @@ from portal.templatetags.portal import span
 
 HEIGHT = 132  # pixels of the area for bars
 TOP = 22  # pixels above it, for the numbers
-LINE_TOP = TOP  # the lines beside the bars stand on the same height
+LINE_TOP = TOP  # the line chart is as high as the bars next to it
 HALF = 46  # pixels for attempts above the line, and below it
 LONGEST = 120.0  # seconds of a hold
 SHORTEST = 0.3
@@ -51,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What a template draws, and the same figures as a table (`heading`, `rows`) and a sentence."""
+    """The parts that a template draws, and the same figures as a table (`heading`, `rows`) and a sentence."""
 
     heading: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -65,7 +65,10 @@ class Chart:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """Return the bars as one path of each kind, in a picture that is 100 wide: a template takes long for many."""
+        """Return the bars as one path of each kind, in a picture of width 100.
+
+        A template takes long for many bars.
+        """
         drawn: dict[str, list[str]] = {}
         for bar in self.bars:
             around = f"M{bar.x} {bar.y}h{bar.width}v{bar.height}h-{bar.width}z"
@@ -169,7 +172,7 @@ def holds(picture: Picture) -> Chart:
 
 
 def _marks() -> list[Label]:
-    """Return the labels of the scale; where the picture is narrow the second is near, so the first is at the edge."""
+    """Return the labels of the scale. In a narrow picture the second is near, so the first is at the edge."""
     (_, shortest), *longer = MARKS
     return [Label(0, 98, shortest, "start")] + [
         Label(_log(at), 98, words, _anchor(_log(at))) for at, words in longer
@@ -208,7 +211,7 @@ def _answers(picture: Picture) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share in percent, never 100 where something failed."""
+    """Return a share in percent, never 100 if something failed."""
     if share is None:
         return "–"
     return "100 %" if share == 1 else f"{min(share * 100, 99.9):.1f} %"
@@ -233,9 +236,10 @@ def _round_up(maximum: int) -> int:
 
 
 def _under(picture: Picture, y: float) -> list[Label]:
-    """Return the labels under a chart, each with its middle under its slot's: days, weeks of thirty, sixth hours.
+    """Return the labels under a chart: every day of seven, every seventh day of thirty, or every sixth hour.
 
-    The last is always named, by what it is: the hour or the day that goes on. Where its slot is narrow it ends with it.
+    Each label is centred under its slot. The last slot always has one: "now" or "today". If its slot is
+    narrow, the label ends where the slot ends.
     """
     every, words = {"24h": (6, "H:i"), "7d": (1, "D"), "30d": (7, "j M")}[picture.range]
     last = "now" if picture.range == "24h" else "today"

@@ -1,4 +1,4 @@
-"""The integration checklist: each line ticks itself when the merchant's real traffic shows it."""
+"""The integration checklist: each step completes automatically when real traffic of the merchant shows it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from portal.models import ApiClient
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 
 LATEST = 5000  # attempts that are searched
-SENT_AGAIN = 100  # of them that are looked into
+SENT_AGAIN = 100  # of them that are examined at most
 ROTATIONS = 5
 DOCS = "/api/docs"
-READ_AT = {  # where the documentation tells of a step
+READ_AT = {  # the place of each step in the documentation
     "token": "authentication",
     "checkout": "create_checkout",
     "test": "signatures",
@@ -36,7 +36,7 @@ READ_AT = {  # where the documentation tells of a step
 
 @dataclass(frozen=True)
 class Step:
-    """Something that a finished integration has done, and how to do it; `at` is when it was, where that is known."""
+    """A step of a finished integration, and how to do it; `at` is when it was done, if that is known."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Step:
 
     @property
     def read_at(self) -> str:
-        """Return where the documentation tells of it."""
+        """Return the address of the step's documentation."""
         return f"{DOCS}#{READ_AT[self.name]}"
 
 
@@ -58,7 +58,10 @@ def has_captured(merchant: Merchant) -> bool:
 
 
 def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
-    """Return the merchant's steps in the order in which they are done; who knows whether it has captured says so."""
+    """Return the merchant's steps in their order.
+
+    A caller that knows whether the merchant has captured passes `is_paid`.
+    """
     made_at, tested_at = _made_at(merchant), _tested_at(merchant)
     token_at = _told(min, _token_at(merchant), made_at)
     is_paid = has_captured(merchant) if is_paid is None else is_paid
@@ -135,15 +138,16 @@ def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
 def _told(
     which: Callable[[datetime, datetime], datetime], at: datetime | None, other: datetime | None
 ) -> datetime | None:
-    """Return a step's moment, by `which` never beyond that of the step that it follows or comes before.
+    """Return a step's time, limited by `which` so that it agrees with the step before or after it.
 
-    Tokens are not kept for ever, and in the sandbox orders are moved into the past: the list never contradicts itself.
+    Tokens are not kept for ever, and in the sandbox orders are moved into the past. The list must never
+    contradict itself.
     """
     return which(at, other) if at and other else at
 
 
 def _token_at(merchant: Merchant) -> datetime | None:
-    """Return when a key was last exchanged, or the oldest token that is kept was made."""
+    """Return when the oldest stored token was made, or when a key was last exchanged for one."""
     oldest = AccessToken.objects.filter(application__merchant=merchant).order_by("created").first()
     if oldest is not None:
         return cast("datetime", oldest.created)
@@ -152,20 +156,23 @@ def _token_at(merchant: Merchant) -> datetime | None:
 
 
 def _made_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest order was made: its id knows, also where the sandbox has let time pass for it."""
+    """Return when the oldest order was made, according to its id.
+
+    The id does not change if the sandbox lets time pass for the order.
+    """
     rows = Checkout.objects.filter(merchant=merchant).order_by("created_at", "pk")
     oldest = rows.values_list("pk", flat=True).first()
     return clock.made_at(oldest) if oldest else None
 
 
 def _captured_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest order of those that were captured was."""
+    """Return when the oldest of the captured orders was captured."""
     rows = Checkout.objects.filter(merchant=merchant, status__in=PAID).order_by("created_at", "pk")
     return rows.values_list("captured_at", flat=True).first()
 
 
 def _refunded_at(merchant: Merchant) -> datetime | None:
-    """Return when the oldest refund of those that arrived did."""
+    """Return when the oldest of the settled refunds was settled."""
     rows = Refund.objects.filter(merchant=merchant, status=Refund.Status.SETTLED).order_by("created_at", "pk")
     return rows.values_list("settled_at", flat=True).first()
 
@@ -175,7 +182,7 @@ def _tested_at(merchant: Merchant) -> datetime | None:
     return Attempt.objects.filter(pk__in=answered).aggregate(at=Min("ended_at"))["at"] if answered else None
 
 
-# The type stands in the text: a plan for any type would not take the index of those that are seldom.
+# The type is in the statement's text, because a plan for any type would not use the index of the rare types.
 _DELIVERED = """
 SELECT id FROM (
     SELECT id, is_delivered, number, actor FROM webhooks_attempt
@@ -186,7 +193,7 @@ _AGAIN = "AND number > 1 AND actor <> ''"
 
 
 def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False) -> list[UUID]:
-    """Return some of the type's latest attempts that were answered 2xx; with `again` those that a person asked for."""
+    """Return some of the type's latest attempts that were answered 2xx; with `again`, only resent ones."""
     words = {"type": event_type.value, "again": _AGAIN if again else ""}
     with connection.cursor() as cursor:
         cursor.execute(_DELIVERED.format(latest=LATEST, found=SENT_AGAIN, **words), {"merchant": merchant.pk})
@@ -194,8 +201,11 @@ def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False
 
 
 def _taken_twice_at(merchant: Merchant) -> datetime | None:
-    """Return when an event was first answered 2xx a second time, after its order was captured; None for never."""
-    # Only who asks for it has an event delivered twice.
+    """Return when an event was first answered 2xx a second time, after its order was captured.
+
+    It is None if that has not happened.
+    """
+    # An event is delivered twice only if a person asks for it.
     asked_for = _delivered(merchant, EventType.AUTHORIZED, again=True)
     if not asked_for:
         return None
@@ -221,7 +231,7 @@ def _taken_twice_at(merchant: Merchant) -> datetime | None:
 
 
 def _rotated_at(merchant: Merchant) -> datetime | None:
-    """Return when an attempt was answered 2xx while two secrets signed, None for never."""
+    """Return when an attempt was answered 2xx while two secrets signed; None if never."""
     secrets = SigningSecret.objects.filter(subscription__merchant=merchant).order_by("-created_at")
     newest_first = list(secrets.select_related("subscription")[: ROTATIONS + 1])
     for newer, older in pairwise(newest_first):

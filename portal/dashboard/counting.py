@@ -1,7 +1,7 @@
-"""The home page's figures by hour, counted by a pump so that no page has to.
+"""The home page's figures by hour, counted by a pump so that no page has to count them.
 
-An hour has the rows that were written in it, by the time in their ids: once it is over it is soon final, and
-counting it again gives the same.
+An hour has the rows that were written in it, by the time in their ids. It is final soon after its end, and
+counting it again gives the same result.
 """
 
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 from portal.models import DeliveryHour, PaymentHour
 
 HOUR = timedelta(hours=1)
-SETTLES = timedelta(minutes=5)  # after an hour's end, all of its rows have been committed
+SETTLES = timedelta(minutes=5)  # how long after an hour's end its last row can be committed
 FARTHEST = timedelta(days=62)  # two of the longest ranges that are drawn
 
-# Each column has the name of its field; those of a histogram hold slots, which are counted here.
+# Each column has the name of its field. A column of a histogram holds slots, which Python counts.
 PAYMENTS = f"""
 SELECT c.merchant_id, c.currency,
     count(*) FILTER (WHERE ch."to" = 'captured') AS captured_count,
@@ -35,7 +35,7 @@ FROM checkout_change ch JOIN checkout_checkout c ON c.id = ch.checkout_id
 WHERE ch.id >= %(first)s AND ch.id < %(last)s
   AND (ch.origin = 'authorized' AND ch."to" IN ('captured', 'voided') OR ch."to" = 'refunded')
 GROUP BY c.merchant_id, c.currency
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - made only of our own constants
 
 DELIVERIES = f"""
 SELECT merchant_id, count(*) FILTER (WHERE is_delivered) AS delivered_count,
@@ -44,11 +44,11 @@ SELECT merchant_id, count(*) FILTER (WHERE is_delivered) AS delivered_count,
 FROM webhooks_attempt
 WHERE started_at >= %(begins_at)s AND started_at < %(ends_at)s AND is_delivered IS NOT NULL
 GROUP BY merchant_id
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - made only of our own constants
 
 
 def catch_up(now: datetime) -> int:
-    """Count the hours that may have changed since the last time; return how many."""
+    """Count the hours that can have changed since the last time; return how many."""
     hours = list(_open_hours(now))
     for hour in hours:
         count(hour)
@@ -60,7 +60,7 @@ def _open_hours(now: datetime) -> Iterator[datetime]:
     counted = [
         model.objects.filter(hour__lte=now).aggregate(latest=Max("hour"))[
             "latest"
-        ]  # the clock may have run ahead
+        ]  # the clock might have run ahead
         for model in (PaymentHour, DeliveryHour)
     ]
     begin = max(filter(None, counted), default=now - FARTHEST)
@@ -72,7 +72,7 @@ def _open_hours(now: datetime) -> Iterator[datetime]:
 
 
 def count(hour: datetime) -> None:
-    """Count one hour anew, for every merchant."""
+    """Count one hour again, for every merchant."""
     ends_at = hour + HOUR
     span = {
         "begins_at": hour,

@@ -1,4 +1,7 @@
-"""What a merchant needs until its first capture: the steps with requests that run as they stand, and what they need."""
+"""The home page until a merchant's first capture: the steps, the requests for them, and their data.
+
+The requests run unchanged.
+"""
 
 import json
 from collections.abc import Sequence
@@ -29,9 +32,9 @@ READS_TOKEN = """sed 's/.*"access_token": *"\\([^"]*\\)".*/\\1/'"""
 
 @dataclass(frozen=True)
 class FirstDay:
-    """The steps, the next one and its request ("" for one that a page does); key and endpoint if there are any.
+    """The steps, the next one and its request ("" for a step on a page); key and endpoint if there are any.
 
-    `done` and `total` count as the checklist does, which has `cases` beside the steps.
+    `done` and `total` count like the checklist, which has `cases` in addition to the steps.
     """
 
     steps: Sequence[Step]
@@ -70,7 +73,7 @@ def of(merchant: Merchant) -> FirstDay:
 
 
 def _request(merchant: Merchant, name: str, key: ApiClient | None) -> str:
-    """Return the request that does a step; what only the merchant knows stands in it as a shell's variable."""
+    """Return the request for a step; values that only the merchant knows are shell variables."""
     if name == "token":
         return _token(key.client_id if key else "$CLIENT_ID")
     if name == "checkout":
@@ -107,12 +110,12 @@ def _checkout(merchant: Merchant) -> str:
     parts = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in order.items()]
     body = ",\n      ".join(parts).replace(
         ', "quantity"', f',\n{" " * 17}"quantity"'
-    )  # under the first of the item
+    )  # under the item's first field
     return f"curl {_api()} \\\n  {AUTHORIZED} \\\n  {JSON} \\\n  -d '{{{body}}}'"
 
 
 def _capture(merchant: Merchant) -> str:
-    """Return the capture of the newest held order; without one, of the order whose id the event brings."""
+    """Return the capture of the newest held order; without one, of the order whose id is in the event."""
     held = (
         Checkout.objects.filter(merchant=merchant, status=Status.AUTHORIZED).order_by("-created_at").first()
     )

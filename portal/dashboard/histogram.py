@@ -8,7 +8,7 @@ SLOTS = 60
 
 @dataclass(frozen=True)
 class Scale:
-    """SLOTS slots between two durations; those beyond go into the first or the last slot."""
+    """SLOTS slots between two durations; durations outside them go into the first or the last slot."""
 
     low: float
     high: float
@@ -21,7 +21,10 @@ class Scale:
         return counts
 
     def percentile(self, counts: Sequence[int], share: float) -> float | None:
-        """Return the duration that this share of them does not exceed, within 7 %; None if there are none."""
+        """Return the duration that this share of the counts does not exceed, within 7 %.
+
+        It is None without counts.
+        """
         total = sum(counts)
         if not total:
             return None

@@ -1,4 +1,4 @@
-"""What needs the merchant's attention: failed refunds, deliveries and endpoints, disputes, lost holds."""
+"""The merchant's tasks: failed refunds, deliveries and endpoints that fail, disputes, lost holds."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ LOOKS_BACK = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Need:
-    """One thing to do: what has happened, what to do about it, and where."""
+    """One thing to do: the event, the remedy, and the page for it."""
 
     icon: str
     tone: str
@@ -37,14 +37,14 @@ class Need:
 
 
 def parked(merchant: Merchant) -> QuerySet[Delivery]:
-    """Return the deliveries that wait for a person, of the last seven days; closed ones do not."""
+    """Return the parked deliveries of the last seven days that wait for a person, without closed ones."""
     return resending.waiting(merchant).filter(ended_at__gte=Now() - LOOKS_BACK)
 
 
 def failed_refunds(**of: Any) -> QuerySet[Refund]:
-    """Return the failed refunds `of` a merchant or of checkouts that no later one has made good.
+    """Return the failed refunds `of` a merchant or of checkouts that have no other pending or settled refund.
 
-    Those that came back are ours to see to.
+    Refunds that were returned are left out: we resolve them.
     """
     tried_again = Refund.objects.filter(checkout=OuterRef("checkout"), status__in=["pending", "settled"])
     failed = Refund.objects.filter(~Exists(tried_again), status=Refund.Status.FAILED, **of)
@@ -52,7 +52,7 @@ def failed_refunds(**of: Any) -> QuerySet[Refund]:
 
 
 def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
-    """Return the holds of the last seven days that ended because nobody captured."""
+    """Return the holds of the last seven days that ended without a capture."""
     rows = Checkout.objects.filter(
         merchant=merchant, status=Status.VOIDED, void_reason=VoidReason.AUTH_EXPIRED
     )
@@ -60,13 +60,13 @@ def lost_holds(merchant: Merchant) -> QuerySet[Checkout]:
 
 
 def open_disputes(merchant: Merchant) -> QuerySet[Dispute]:
-    """Return the disputes that are not decided yet, those first whose evidence must be in first."""
+    """Return the disputes that are not decided yet, in the order of the deadlines for their evidence."""
     rows = Dispute.objects.filter(payment__merchant=merchant, status=Dispute.Status.OPEN)
     return rows.order_by(F("respond_by").asc(nulls_last=True), "pk")
 
 
 class Waiting:
-    """What waits for one merchant; each part is read once, and only when it is asked for."""
+    """The items that wait for one merchant; each part is read once, and only when it is needed."""
 
     def __init__(self, merchant: Merchant) -> None:
         self.merchant = merchant
@@ -96,7 +96,7 @@ class Waiting:
 
     @cached_property
     def has_lost_holds(self) -> bool:
-        """Whether there are any: each page's menu asks that, and only the home page their sums."""
+        """Whether there are lost holds. Each page's menu needs this; only the home page needs their sums."""
         return lost_holds(self.merchant).exists()
 
     @cached_property
@@ -105,7 +105,7 @@ class Waiting:
         return list(open_disputes(self.merchant).select_related("payment")[: MAXIMUM + 1])
 
     def counts(self) -> dict[str, int]:
-        """Return how much waits, by the name of the menu's page."""
+        """Return the number of waiting items, by the name of the menu's page."""
         things = (self.parked or self.failing, self.refunds, self.disputes, self.has_lost_holds)
         return {
             "portal_home": sum(bool(thing) for thing in things),
@@ -113,7 +113,7 @@ class Waiting:
         }
 
     def needs(self) -> list[Need]:
-        """Return what needs the merchant, the worst first."""
+        """Return what needs the merchant's attention, the worst first."""
         deliveries = _deliveries(self.parked, self.failing)
         found = [_refunds(self.refunds), deliveries, _disputes(self.disputes), _holds(self.holds)]
         return [need for need in found if need is not None]

@@ -1,4 +1,4 @@
-"""The home page's figures: a merchant's payments and deliveries in a range of time, from the counted hours."""
+"""The home page's figures: a merchant's payments and deliveries in a time range, from counted hours."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -36,9 +36,9 @@ class Slot:
 
 @dataclass
 class Totals:
-    """The sums of a range, and how long holds and answers took (seconds; None where nothing happened).
+    """The sums of a range, and how long holds and answers took (seconds; None if there were none).
 
-    How long answers took is read for the range that is drawn alone.
+    The times of answers are read only for the range that is drawn.
     """
 
     captured_count: int = 0
@@ -68,7 +68,7 @@ class Totals:
 
 @dataclass
 class Picture:
-    """All that the home page draws: a range, the one before it, and its slots."""
+    """The data that the home page draws: a range, the one before it, and its slots."""
 
     range: str
     currency: str
@@ -82,7 +82,7 @@ class Picture:
 def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
     """Return the figures of a range, in the given currency or else the most used one.
 
-    Costs the same however many checkouts there are.
+    The cost is the same no matter how many checkouts there are.
     """
     count, step = RANGES[span]
     begins = _begins(clock.now().astimezone(ZoneInfo(merchant.time_zone)), count, step)
@@ -105,7 +105,10 @@ def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
 
 
 def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
-    """Return the starts of the last hours or days in the merchant's time zone; a day may have 23 or 25 hours."""
+    """Return the starts of the last hours or days in the merchant's time zone.
+
+    A day can have 23 or 25 hours.
+    """
     if step < timedelta(days=1):
         hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         return [(hour - step * back).astimezone(now.tzinfo) for back in reversed(range(count))]
@@ -114,7 +117,7 @@ def _begins(now: datetime, count: int, step: timedelta) -> list[datetime]:
 
 
 class _Paid(NamedTuple):
-    """What came of the holds of a slot; slot 0 is the time before the range."""
+    """The outcomes of the holds of a slot; slot 0 is the time before the range."""
 
     slot: int
     currency: str
@@ -134,7 +137,8 @@ class _Sent(NamedTuple):
     failed_count: int
 
 
-# The hours of two months are added up where they are; and the ORM takes longer to write sixty sums than they take.
+# Plain SQL, so that the database adds up the hours of two months. The ORM takes longer to write sixty sums
+# than the database takes for the query.
 _PAID = """
 SELECT width_bucket(hour, %(begins)s), currency, sum(captured_count), sum(captured_amount)::bigint,
     sum(cancelled_count), sum(lapsed_count), sum(refunded_count), sum(refunded_amount)::bigint
@@ -153,10 +157,10 @@ def _sums(column: str) -> str:
 _HOLD_TIMES = f"""
 SELECT hour >= %(begin)s, {_sums("hold_times")} FROM portal_paymenthour
 WHERE merchant_id = %(merchant)s AND hour >= %(since)s AND currency = %(currency)s GROUP BY 1
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - made only of our own constants
 _DURATIONS = f"""
 SELECT {_sums("durations")} FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(begin)s
-"""  # noqa: S608 - of our own constants alone
+"""  # noqa: S608 - made only of our own constants
 
 
 def _rows(statement: str, of: dict[str, Any]) -> list[tuple[Any, ...]]:

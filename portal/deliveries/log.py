@@ -1,4 +1,4 @@
-"""One delivery as the portal shows it: what was sent, what came back, and when the next attempts are."""
+"""One delivery as the portal shows it: the request, the answer, and the times of the next attempts."""
 
 import shlex
 from collections.abc import Sequence
@@ -20,17 +20,17 @@ from webhooks.delivery import in_words
 from webhooks.models import PERSONAL, Attempt, Delivery, EventType
 
 THREE_DAYS = "We try 9 times in about three days."
-POLICIES: dict[str, str] = {  # of the events that have one of their own
+POLICIES: dict[str, str] = {  # of the events with their own policy
     EventType.AUTHORIZED: "We try 4 times within the two minutes of the hold.",
     EventType.TEST: "A test event is sent once.",
 }
 SOON = timedelta(seconds=20)
-MAX_ATTEMPTS = 100  # shown, the latest: a delivery may be resent any number of times
+MAX_ATTEMPTS = 100  # the latest ones are shown; a delivery can be resent any number of times
 
 
 @dataclass(frozen=True)
 class Step:
-    """One attempt of a delivery, made or to come."""
+    """One attempt of a delivery, made or planned."""
 
     number: int
     words: str
@@ -56,8 +56,8 @@ class Shown:
     curl: str
     order: Checkout | None
     can_resend: bool
-    is_over: bool  # it told of a hold that has ended
-    is_useful: bool  # sending it again may still change something
+    is_over: bool  # its event announced a hold that has ended
+    is_useful: bool  # sending it again can still have an effect
     is_live: bool  # an answer is due within seconds, so the page keeps asking for it
 
 
@@ -102,7 +102,7 @@ def _is_under_way(delivery: Delivery) -> bool:
 
 
 def is_over(delivery: Delivery) -> bool:
-    """Whether it tells of a hold that has ended."""
+    """Return whether the delivery announces a hold that has ended."""
     event = delivery.event
     if event.type != EventType.AUTHORIZED:
         return False
@@ -113,7 +113,7 @@ def is_over(delivery: Delivery) -> bool:
 def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
     if delivery.status != Delivery.Status.PENDING or delivery.next_attempt_at is None:
         return False
-    # An attempt may have begun since the delivery was read.
+    # An attempt might have begun since the delivery was read.
     is_latest = chosen is None or chosen.number >= delivery.attempt_count
     return is_latest and (
         delivery.lease_token is not None or delivery.next_attempt_at <= timezone.now() + SOON
@@ -141,7 +141,7 @@ def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[At
 
 
 def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
-    """Return what has become of a delivery of which an attempt failed."""
+    """Return a sentence about the state of a delivery after a failed attempt."""
     if delivery.status == Delivery.Status.SUPERSEDED and delivery.event_type in PERSONAL:
         return "Its personal data has been deleted, so it is not tried again."
     if delivery.status == Delivery.Status.SUPERSEDED or (
@@ -211,7 +211,10 @@ def _step(attempt: Attempt) -> Step:
 
 
 def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
-    """Return the headers that were sent, without the signatures, which are not kept: as many as secrets signed then."""
+    """Return the headers that were sent, with a placeholder for each signature.
+
+    Signatures are not stored. There are as many placeholders as secrets that signed at that time.
+    """
     at = int(attempt.started_at.timestamp())
     signed = delivery.subscription.secrets.filter(created_at__lte=attempt.started_at).filter(
         Q(expires_at=None) | Q(expires_at__gt=attempt.started_at)
@@ -237,7 +240,7 @@ def _answer(attempt: Attempt | None) -> str:
 
 
 def _curl(url: str, delivery: Delivery, attempt: Attempt | None) -> str:
-    """Return the request as a shell command, signed anew with a secret that the reader sets."""
+    """Return the request as a shell command that signs it again with a secret that the reader sets."""
     body = shlex.quote(delivery.event.plain_body.decode())
     lines: dict[str, Any] = {
         "Content-Type": "application/json",

@@ -1,4 +1,4 @@
-"""The delivery log's list: what its filters ask for, and a line for each row."""
+"""The list of the delivery log: its filters, and a line for each row."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ OUTCOMES = (
     ("parked", "Parked"),
     ("waiting", "Waiting"),
 )
-KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # of those that are listed by delivery
+KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # of the outcomes that are listed by delivery
 NONE = {"parked": "Nothing is parked", "waiting": "Nothing waits", "failed": "Nothing has failed"}
 SAYS = {"parked": "Every delivery arrived, is still being tried, or is no longer needed."}
 TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
@@ -44,7 +44,7 @@ class Filters(forms.Form):
 
 
 def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
-    """Return what the filters ask for: attempts, or the deliveries themselves of what is parked or waits."""
+    """Return the attempts that match the filters, or the deliveries if parked or waiting ones are wanted."""
     outcome = asked.get("outcome")
     if outcome in KEYS:
         queued = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PENDING)
@@ -72,25 +72,25 @@ def chips(asked: dict[str, Any]) -> list[Chip]:
 
 
 def none_of(asked: dict[str, Any]) -> str:
-    """Return what is good to know where nothing is parked, or nothing waits; "" where more was asked than that."""
+    """Return the heading of an empty list that is filtered only by outcome; "" with other filters."""
     is_all = [name for name, value in asked.items() if value] == ["outcome"]
     return NONE.get(asked["outcome"], "") if is_all else ""
 
 
 def none_says(asked: dict[str, Any]) -> str:
-    """Return the sentence below that."""
+    """Return the sentence below that heading."""
     return SAYS.get(asked.get("outcome", ""), "What was sent is in the log.")
 
 
 def key(asked: dict[str, Any]) -> str:
-    """Return the time by which those rows are sorted."""
+    """Return the field of the time by which the rows are sorted."""
     return KEYS.get(asked.get("outcome", ""), "started_at")
 
 
 def _narrowed(
     rows: QuerySet[Any], merchant: Merchant, asked: dict[str, Any], *, delivery: str
 ) -> QuerySet[Any]:
-    """Return what the other filters leave of the rows, by their column of the delivery."""
+    """Return the rows that match the other filters; `delivery` is their column of the delivery."""
     if asked.get("q"):
         found = _matches(merchant, asked["q"].strip())
         rows = rows.filter(**{f"{delivery}__in": found}) if found else rows.none()
@@ -105,7 +105,7 @@ def _narrowed(
 
 
 def _matches(merchant: Merchant, text: str) -> list[UUID]:
-    """Return the deliveries of the event, the checkout, or the checkouts with the order id that the text names."""
+    """Return the deliveries of the event, checkout or checkouts (by order id) that the text names."""
     uuid = search.parse_uuid(text)
     orders = Checkout.objects.filter(merchant=merchant, merchant_order_id__iexact=text).order_by(
         "-created_at"
@@ -137,13 +137,16 @@ def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[
 
 
 def _is_whole(row: Attempt | Delivery) -> bool:
-    """Return whether its delivery and its event were there: their day may be dropped between two reads."""
+    """Return whether the delivery and its event exist: their day can be dropped between two reads."""
     delivery = getattr(row, "delivery", None) if isinstance(row, Attempt) else row
     return hasattr(delivery, "event")
 
 
 def too_late(merchant: Merchant) -> dict[str, str] | None:
-    """Return the newest parked delivery that cannot be sent again: its event, its order if it has one, and why."""
+    """Return the newest parked delivery that cannot be sent again: its event, its order, and why.
+
+    The order is "" if the event has none.
+    """
     newest = resending.waiting(merchant).order_by("-ended_at")[: resending.LOOKED_AT]
     useful = resending.sendable(newest).values_list("pk", flat=True)
     rows = resending.waiting(merchant).exclude(pk__in=list(useful)).prefetch_related("event")
@@ -195,6 +198,6 @@ def _line(
 
 
 def _badge(row: Attempt | Delivery, delivery: Delivery, note: str) -> Badge:
-    """Return a line's badge, with a note; a closed delivery needs none."""
+    """Return a line's badge, with a note; a closed delivery gets no note."""
     badge = badges.of_attempt(delivery, row) if isinstance(row, Attempt) else badges.of_delivery(delivery)
     return badge._replace(note=note) if note and delivery.closed_at is None else badge

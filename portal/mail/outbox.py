@@ -1,4 +1,7 @@
-"""The outbox of mails: rows that a pump sends, so that no answer waits for a mail server (rule mail.outbox)."""
+"""The outbox of mails: a pump sends its rows, so that no response waits for a mail server.
+
+Rule mail.outbox.
+"""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -25,11 +28,11 @@ from portal.dashboard import needs
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
 
 log = structlog.get_logger("portal.mail.outbox")
-LEASE = timedelta(minutes=2)  # longer than any mail server is waited for
+LEASE = timedelta(minutes=2)  # longer than we wait for any mail server
 MAX_TRIES = 10  # the last one four hours after the first
 AT_ONCE = 50
 SEND_EMAILS = "portal.tasks.send_emails"
-SERVER = Bulkhead(4, name="mail")  # threads of a process that a mail server which hangs may hold up
+SERVER = Bulkhead(4, name="mail")  # threads of a process that a hanging mail server can block
 SUBJECTS = {
     "sensitive_change": "{merchant}: {what}",
     "keys_of_person": "{merchant}: API keys that {person} still knows",
@@ -41,11 +44,11 @@ SUBJECTS = {
     "dispute_opened": "{merchant}: a customer disputes {amount}",
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
-DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {  # what each counts
+DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {  # the rows that each kind counts
     "deliveries_parked": needs.parked,
     "holds_lost": needs.lost_holds,
 }
-# Which of it came about after a moment: a hold's `voided_at` is its end, however late that was kept.
+# The rows that appeared after a moment. A hold's `voided_at` is its end, even if the end was recorded later.
 CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
     "deliveries_parked": lambda at: Q(ended_at__gt=at),
     "holds_lost": lambda at: Exists(_ends().filter(pk__gte=clock.first_id(at))),
@@ -53,7 +56,7 @@ CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
 
 
 class NothingToTell(Exception):
-    """What a mail would have told of is over."""
+    """The situation that a mail would report is over."""
 
 
 def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
@@ -71,14 +74,14 @@ def _ends() -> QuerySet[Change]:
 
 
 def untold(merchant: Merchant, kind: str) -> QuerySet[Any]:
-    """Return what waits for the merchant that no mail of this daily kind has counted."""
+    """Return the merchant's waiting rows that no mail of this daily kind has counted."""
     waiting = DAILY[kind](merchant)
     told = OutboundEmail.objects.filter(merchant=merchant, kind=kind).aggregate(at=Max("sent_at"))["at"]
     return waiting.filter(CAME_SINCE[kind](told)) if told else waiting
 
 
 def put(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
-    """Queue a mail to one person as it is written, to be sent within a second, and not after `seconds` if given."""
+    """Queue a written mail to one person, to be sent within a second, but not after `seconds` if given."""
     now = clock.now()
     OutboundEmail.objects.create(
         kind=kind,
@@ -91,11 +94,14 @@ def put(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
 
 
 def send_due() -> int:
-    """Send the mails that are due; return how many were sent. One that fails is tried again, ever less often."""
+    """Send the mails that are due; return how many were sent.
+
+    Failed mails are retried less and less often.
+    """
     sent = 0
     with SERVER.slot() as slot:
         for _ in range(AT_ONCE if slot.is_taken() else 0):
-            email = _WAITING.take_oldest(_tried)  # held up by no other sender
+            email = _WAITING.take_oldest(_tried)  # does not wait for another sender
             if email is None:
                 break
             sent += _send(email)
@@ -106,21 +112,21 @@ _WAITING = Queue(lambda: OutboundEmail.objects.select_related("merchant"), "next
 
 
 def _tried(email: OutboundEmail, now: datetime) -> dict[str, Any]:
-    """Return the fields of a mail that is taken: leased, so that none sends it twice."""
+    """Return the fields of a taken mail: it is leased, so that no other sender sends it too."""
     return {"tries": email.tries + 1, "next_try_at": now + LEASE}
 
 
 def _send(email: OutboundEmail) -> bool:
-    now = clock.now()  # what comes after this moment is for the next mail
+    now = clock.now()  # rows that come after this moment are for the next mail
     message = None
     try:
         message = _message(email)
         if message is not None:
             message.send()
     except NothingToTell:
-        email.delete()  # with its key, which is free for what comes later
+        email.delete()  # with its key, so that a later mail can have it
         return False
-    except Exception as error:  # of the mail server or the facts: the other mails go out all the same
+    except Exception as error:  # of the mail server or the facts: the other mails are still sent
         of = {"email": str(email.pk), "merchant": str(email.merchant_id or "")}
         log.error("mail not sent", **of, kind=email.kind, error=type(error).__name__)
         if email.tries < MAX_TRIES:
@@ -136,7 +142,7 @@ def _send(email: OutboundEmail) -> bool:
 
 
 def _message(email: OutboundEmail) -> EmailMessage | None:
-    """Return the mail as it reads now, None if there is nobody to tell any more. Raises NothingToTell."""
+    """Return the mail in its current words, None if it no longer has a recipient. Raises NothingToTell."""
     if email.ends_at is not None and email.ends_at <= clock.now():
         return None
     if email.merchant is None:
@@ -191,7 +197,10 @@ def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
 
 
 def _of_dispute(dispute: Dispute, kind: str) -> dict[str, Any]:
-    """Return what a mail about a dispute says. Raises NothingToTell if it is decided by now, or open again."""
+    """Return the facts of a mail about a dispute.
+
+    Raises NothingToTell if the dispute's status has changed.
+    """
     if (kind == "dispute_opened") != (dispute.status == Dispute.Status.OPEN):
         raise NothingToTell
     checkout = Checkout.objects.get(pk=dispute.checkout_uuid)

@@ -19,12 +19,12 @@ from portal.models import OutboundEmail
 from portal.orders import reasons
 from webhooks.models import Delivery, Endpoint
 
-LONG = timedelta(hours=1)  # for which an endpoint fails before it is worth a mail
-LATELY = timedelta(hours=1)  # the pump looks every minute, unless all workers were away
+LONG = timedelta(hours=1)  # how long an endpoint fails before owners get a mail
+LATELY = timedelta(hours=1)  # the pump runs every minute, unless all workers were away
 
 
 def look(now: datetime) -> None:
-    """Queue the mails that are called for, each once."""
+    """Queue the mails that are needed, each once."""
     _failing_endpoints(now)
     _parked_deliveries(now)
     _failed_refunds(now)
@@ -80,13 +80,14 @@ def _lost_holds(now: datetime) -> None:
 
 
 def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
-    """Queue a mail to each merchant for whom something waits that none has told of, once a day at most.
+    """Queue a mail, at most once a day, to each merchant with waiting rows that no mail has counted.
 
-    That is something of `lately`, or of the time since a mail of the last days: it tells of nothing that came later.
+    These are rows of `lately`, or rows that came after a mail of the last days, which that mail did not
+    count.
     """
     mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - needs.LOOKS_BACK))
     today = f"{now:%Y-%m-%d}"
-    told = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))  # one that waits will count all of it
+    told = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))  # a mail that waits will count all rows
     merchants = Merchant.objects.filter(Q(pk__in=lately) | Q(pk__in=mails.values("merchant")))
     for merchant in merchants.exclude(pk__in=told.values("merchant")):
         if outbox.untold(merchant, kind).exists():
@@ -94,7 +95,7 @@ def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
 
 
 def _disputes(now: datetime) -> None:
-    """Queue a mail whenever a dispute is opened, again after an appeal, and whenever it is decided."""
+    """Queue a mail when a dispute is opened, opened again after an appeal, or decided."""
     rows = Dispute.objects.select_related("payment__merchant")
     for dispute in rows.filter(created_at__gte=now - LATELY, closed_at=None):
         outbox.tell(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))

@@ -23,7 +23,10 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def new_user(self, email: str, password: str | None = None, **facts: Any) -> User:
-        """Return a person who is not saved yet. A hash waits for a slot: call this outside of a transaction."""
+        """Return a person who is not saved yet.
+
+        The hash of the password waits for a slot, so call this outside a transaction.
+        """
         user = self.model(email=email.strip().lower(), **facts)
         user.set_password(password)
         return user
@@ -85,7 +88,7 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A person's belonging to a merchant, in a role."""
+    """A person's membership of a merchant, with a role."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="memberships")
@@ -138,7 +141,7 @@ class LoginAttempt(models.Model):
     address_digest = models.CharField(max_length=64)
     site_digest = quota.site_digest()
     created_at = models.DateTimeField()
-    alike: dict[str, list[str]]  # of one that is made, by field: the digests by which it is counted
+    alike: dict[str, list[str]]  # of a new attempt, by field: the digests by which it is counted
 
     class Meta:
         indexes: ClassVar = [

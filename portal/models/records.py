@@ -57,7 +57,7 @@ class ApiClient(AbstractApplication):
 
 
 class AuditEntry(models.Model):
-    """Who did what for a merchant: a person in the portal, or a key. Append-only."""
+    """An act for a merchant, of a person in the portal or of a key. Append-only."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -92,7 +92,10 @@ class AuditEntry(models.Model):
 
 
 class CheckoutNote(models.Model):
-    """What somebody has noted on an order. Nobody changes it; it goes with the order's person (`portal.tasks`)."""
+    """A note on an order. It is never changed, and is deleted when the order's person is erased.
+
+    `portal.tasks` deletes it.
+    """
 
     MAX_LETTERS = 1000
 
@@ -113,9 +116,10 @@ class CheckoutNote(models.Model):
 
 
 class Trial(models.Model):
-    """A run of one of the checklist's cases through the merchant's own integration, in the sandbox (`portal.trials`).
+    """A run of a checklist case through the merchant's own integration, in the sandbox (`portal.trials`).
 
-    `evidence` is what was seen, as it is shown: it stays when the deliveries and calls that it names are gone.
+    `evidence` has the observations as they are shown. It stays when the deliveries and calls that it names
+    are deleted.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -152,7 +156,10 @@ class Trial(models.Model):
 
 
 class LastWrite(models.Model):
-    """Where the database's log was when the last change of a merchant's people, or of operators, was committed."""
+    """The position of the database's log at the last change of a merchant's people, or of operators.
+
+    It is the position after the commit.
+    """
 
     whose = models.UUIDField(primary_key=True, help_text="The merchant's id; of the operators, zeros.")
     position = models.BigIntegerField()
@@ -197,7 +204,10 @@ class OutboundEmail(models.Model):
 
 
 class Canary(models.Model):
-    """A known word encrypted with the database's keys: a process that cannot decrypt it has the wrong keys."""
+    """A known word encrypted with the database's keys.
+
+    A process that cannot decrypt it has the wrong keys.
+    """
 
     sealed = EncryptedTextField()
     digest = models.CharField(max_length=64)

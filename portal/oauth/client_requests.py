@@ -1,6 +1,7 @@
-"""Requests with client credentials, by JSON, form or Basic: reading, limits on failures, refusals of RFC 6749.
+"""Requests with client credentials, by JSON, form or Basic.
 
-Rules token.ways, token.errors, token.failures.
+This module reads them, limits failures, and writes the refusals of RFC 6749. Rules token.ways, token.errors,
+token.failures.
 """
 
 import base64
@@ -25,7 +26,10 @@ _BASIC = "Send Basic and the base64 of client_id:client_secret."
 
 
 class InvalidRequest(Exception):
-    """The request cannot be read, or asks for something unknown. The message says why; `error` is RFC 6749's code."""
+    """The request cannot be read, or asks for something unknown.
+
+    The message says why, and `error` is RFC 6749's code.
+    """
 
     def __init__(self, words: str, error: str = "invalid_request") -> None:
         super().__init__(words)
@@ -33,7 +37,10 @@ class InvalidRequest(Exception):
 
 
 class Endpoint(NamedTuple):
-    """An endpoint: the parameters that it takes in addition to the client's, the required one first, and its act."""
+    """An endpoint: the parameters that it takes in addition to the client's, and its act.
+
+    The required parameter comes first.
+    """
 
     taken: tuple[str, ...]
     check: Callable[[Parameters], None]
@@ -69,7 +76,7 @@ class Endpoint(NamedTuple):
 
 
 def invalid_client() -> HttpResponse:
-    """Return the same refusal for an unknown client and a wrong secret, so that guesses reveal nothing."""
+    """Return the same refusal for an unknown client and a wrong secret, so that a guess reveals no client."""
     here, other = ("test", "live") if settings.SANDBOX else ("live", "test")
     words = (
         "No client has this client_id and client_secret, or it is revoked. Copy both from the portal, under Keys. "
@@ -79,7 +86,10 @@ def invalid_client() -> HttpResponse:
 
 
 def refusal(error: str, status: int, words: str, **headers: str) -> HttpResponse:
-    """Return an error of RFC 6749 with a sentence that says what to do, in the characters that section 5.2 allows."""
+    """Return an error of RFC 6749 with a sentence that says what to do.
+
+    The sentence has only characters that section 5.2 allows.
+    """
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     allowed = words.translate({ord('"'): "'", ord("\\"): "/"}).encode("ascii", "replace").decode()
     content = {"error": error, "error_description": allowed}

@@ -23,7 +23,7 @@ class Core(OAuthLibCore):
         return list(request.oauth_parameters.items())
 
     def extract_headers(self, request: Any) -> dict[str, Any]:
-        """Return the headers without Authorization: Basic credentials are parameters by now."""
+        """Return the headers without Authorization, because Basic credentials are parameters already."""
         headers: dict[str, Any] = super().extract_headers(request)
         headers.pop("Authorization", None)
         headers.pop("HTTP_AUTHORIZATION", None)
@@ -56,5 +56,5 @@ class Validator(OAuth2Validator):
         return matches and bool(previous)
 
     def save_bearer_token(self, token: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-        """Write it without the library's transaction: this grant writes one row, by one statement."""
+        """Write the token without the library's transaction, because one statement writes its one row."""
         return self._save_bearer_token(token, request, *args, **kwargs)

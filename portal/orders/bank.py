@@ -1,4 +1,4 @@
-"""The bank's entries of a checkout's timeline: operations, disputes and bookings, with what they posted."""
+"""The bank's entries of a checkout's timeline: operations, disputes and bookings, with their postings."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from portal.orders.order import Order
 
 Account, Kind, Purpose, State = Posting.Account, Movement.Kind, Operation.Purpose, Operation.State
 Posted = defaultdict[UUID, list[Posting]]  # by transaction
-BANK: dict[str, tuple[str, str]] = {  # by kind: while under way or failed, and when it succeeded
+BANK: dict[str, tuple[str, str]] = {  # by kind: in progress or failed, and succeeded
     Operation.Kind.AUTHORIZE: ("Holding {amount} on {card}", "The bank holds {amount} on {card}"),
     Operation.Kind.CAPTURE: ("Taking {amount} from {card}", "The bank took {amount} from {card}"),
     Operation.Kind.VOID: ("Releasing {amount} on {card}", "The bank released {amount} on {card}"),
@@ -29,7 +29,7 @@ OUTSIDE = (
     "Giving {amount} back to {card} in the bank’s own dashboard",
     "{amount} was given back to {card} in the bank’s own dashboard",
 )
-BOOKED: dict[str, tuple[str, str]] = {  # and what its reversal says
+BOOKED: dict[str, tuple[str, str]] = {  # by kind: its text, and that of its reversal
     Booking.Kind.SETTLED_OUTSIDE: (
         "{amount} was given back otherwise: {card} could not take it",
         "{amount} was not given back otherwise after all",
@@ -45,7 +45,7 @@ ACCOUNTS = {
     Account.LEAD: "the lead",
     Account.OUTSIDE: "elsewhere",
 }
-MOVED: dict[str, str] = {  # the state that an operation on the lead's card has led to
+MOVED: dict[str, str] = {  # the state to which an operation on the lead's card leads
     Operation.Kind.AUTHORIZE: Status.AUTHORIZED,
     Operation.Kind.CAPTURE: Status.CAPTURED,
     Operation.Kind.VOID: Status.VOIDED,
@@ -64,7 +64,7 @@ NOT_SENT = {
 
 
 def entries(order: Order, window: Window) -> Iterator[Entry]:
-    """Yield operations, refunds that came back, disputes and bookings, with their postings."""
+    """Yield operations, returned refunds, disputes and bookings, with their postings."""
     checkout = order.checkout
     rows = Operation.objects.filter(
         payment__merchant=checkout.merchant_id, payment__checkout_uuid=checkout.pk
@@ -88,13 +88,13 @@ def entries(order: Order, window: Window) -> Iterator[Entry]:
 
 
 def _booked(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
-    """Return the entry of what was posted without our asking the bank for it."""
+    """Return the entry of a posting that we did not request from the bank."""
     said = f"{text} {_postings(lines)}".strip()
     return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
 
 
 def _of_return(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> Entry:
-    """Return the entry of a settled refund that came back, at the time when we learned of it."""
+    """Return the entry of a settled refund that was returned, at the time when we learned of it."""
     amount, reason = (
         money.display(row.amount, checkout.currency),
         row.operation.reason if row.operation else "",
@@ -118,7 +118,7 @@ def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entr
         else:
             yield _booked(row.recorded_at, _moved_again(row), posted[row.pk], **facts)
     opened, text = f"The customer disputes {amount}", "Their bank has taken it back until it has decided."
-    # It waits for an answer: nothing has failed.
+    # The dispute waits for an answer, and has not failed.
     entry = _booked(dispute.created_at, opened, at_once[dispute.created_at], text, **facts)
     yield replace(entry, tone="held", icon="alert")
     if dispute.closed_at is not None:
@@ -189,7 +189,10 @@ def _title(checkout: Checkout, operation: Operation) -> str:
 
 
 def _text(operation: Operation, posted: Sequence[Posting], *, has_come_back: bool) -> str:
-    """Return why it failed or how it stands, and what was posted; why it came back another entry says."""
+    """Return the reason of a failure or the current state, and the postings.
+
+    The reason why a refund was returned is in another entry.
+    """
     reason = "" if has_come_back else operation.reason
     text = NOT_SENT.get(reason) or reasons.said(reason) or UNDER_WAY.get(State(operation.state), "")
     if any(line.account == Account.MERCHANT for line in posted):
@@ -198,7 +201,7 @@ def _text(operation: Operation, posted: Sequence[Posting], *, has_come_back: boo
 
 
 def _part_of(checkout: Checkout, operation: Operation) -> str:
-    """Return the key of what tells of an operation that has ended, "" where it has an entry of its own."""
+    """Return the key of the entry that reports this ended operation, or "" if it has a separate entry."""
     has_failed = operation.state == State.FAILED
     if operation.kind == Operation.Kind.REFUND:
         is_all = operation.amount == checkout.amount and operation.refund_uuid
@@ -226,7 +229,7 @@ def _facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
 
 
 def _postings(posted: Sequence[Posting]) -> str:
-    """Return the postings of transactions as a sentence, "" if they come to nothing."""
+    """Return the postings of transactions as a sentence, "" if they cancel each other out."""
     sums: dict[str, int] = {}
     for line in posted:
         sums[line.account] = sums.get(line.account, 0) + line.amount

@@ -1,4 +1,4 @@
-"""One checkout as the merchant sees it: where the money is, the order, the split in counts, its refunds."""
+"""One checkout as the merchant sees it: where the money is, the order, the split in counts, the refunds."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def shown(order: Order) -> dict[str, Any]:
 
 
 def _at_the_bank(order: Order) -> dict[str, Any]:
-    """Return what payers and others did with the money without us, and who helps."""
+    """Return what payers and others did with the money outside the service, and the address for support."""
     return {
         "disputes": [disputed.shown(row) for row in order.disputes],
         "outside": outside.told(order),
@@ -56,14 +56,17 @@ def _at_the_bank(order: Order) -> dict[str, Any]:
 
 
 def _is_elsewhere(order: Order, came_back: int) -> bool:
-    """Return whether the money is in none of the three places: a refund came back, was made or settled outside."""
+    """Return whether the money is in none of the three places.
+
+    This is the case if a refund was returned, or one was made or settled outside the service.
+    """
     has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
     is_settled = order.accounts is not None and any(card.settled for card in order.accounts.cards.values())
     return has_come_back or is_settled or bool(outside.left(order))
 
 
 def _came_back(order: Order) -> int:
-    """Return how much of settled refunds came back and no payer has got again yet, in minor units."""
+    """Return how much of settled refunds was returned and not yet refunded again, in minor units."""
     if order.accounts is None:
         return 0
     if order.checkout.status == Status.REFUNDED:
@@ -84,7 +87,7 @@ def _actions(order: Order) -> dict[str, bool]:
 
 
 def _held(order: Order) -> dict[str, Any]:
-    """Return how long a held order can still be captured, and what has gone wrong in telling its server."""
+    """Return how long a held order can still be captured, and the advice if its server was not notified."""
     return {"hold": _hold(order.checkout), "advice": telling.advice(order)}
 
 
@@ -98,7 +101,7 @@ def _hold(checkout: Checkout) -> dict[str, Any] | None:
 
 
 def _place(checkout: Checkout) -> str:
-    """Return where the money is: "hold", "shop" or "card", "" where none has moved."""
+    """Return where the money is: "hold", "shop" or "card", "" if no money has moved."""
     if checkout.status == Status.AUTHORIZED:
         return "hold"
     if checkout.status in (Status.CAPTURED, Status.REFUNDING):
@@ -132,7 +135,7 @@ def _refund(checkout: Checkout, refund: Refund) -> dict[str, Any]:
 
 
 def _failed(checkout: Checkout, refunds: list[Refund]) -> dict[str, Any] | None:
-    """Return the latest refund if it failed and none has made it good, why, and whether another may go through."""
+    """Return the latest refund if it failed and none replaced it, why, and whether a new one can succeed."""
     latest = refunds[0] if refunds and checkout.status == Status.CAPTURED else None
     if latest is None or latest.status != Refund.Status.FAILED:
         return None

@@ -1,4 +1,4 @@
-"""A dispute as the merchant sees it: what the customer said, until when to answer, and where it stands."""
+"""A dispute as the merchant sees it: the customer's words, the deadline for an answer, and its status."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,7 +14,7 @@ from payments.models import Dispute
 from portal import badges
 from portal.badges import Badge
 
-# What customers tell their banks, in their own words, by the provider's reason.
+# The complaints of customers to their banks, in their own words, by the provider's reason.
 SAID = {
     "product_not_received": "I did not get what I paid for.",
     "product_unacceptable": "What I got is not what I paid for.",
@@ -24,7 +24,7 @@ SAID = {
     "credit_not_processed": "I was promised my money back, and did not get it.",
     "subscription_canceled": "I had cancelled before.",
 }
-ON_THE_WAY = timedelta(days=2)  # how long before its end evidence is to be sent, so that it gets there
+ON_THE_WAY = timedelta(days=2)  # how long before the deadline to send evidence, so that it arrives in time
 WHERE = {
     Dispute.Status.OPEN: "At the customer’s bank, until it has decided",
     Dispute.Status.WON: "With you",
@@ -38,7 +38,7 @@ ON_THE_ORDER = {
 
 
 def told(reason: str) -> str:
-    """Return a dispute's reason as a sentence, also where it is not one of those that we know."""
+    """Return a dispute's reason as a sentence, also for a reason that we do not know."""
     if reason in SAID:
         return f"The customer told their bank: “{SAID[reason]}”"
     return f"The customer’s bank calls it “{reason.replace('_', ' ')}”."
@@ -63,6 +63,6 @@ def shown(row: Dispute) -> dict[str, Any]:
 
 
 def contested(rows: Sequence[Dispute], checkout: Checkout) -> bool:
-    """Whether the bank has yet to decide over all that was taken for an order, and nothing else was decided before."""
+    """Return whether an open dispute over the whole captured order is the order's only dispute."""
     is_one = checkout.status == Status.CAPTURED and len(rows) == 1
     return is_one and rows[0].status == Dispute.Status.OPEN and rows[0].amount == checkout.amount

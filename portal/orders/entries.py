@@ -1,4 +1,4 @@
-"""The entries of a checkout's timeline: changes of state, calls, webhook attempts, mates; the window on them."""
+"""The entries of a checkout's timeline: states, calls, webhook attempts, mates; the window on their rows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,15 +25,15 @@ VERBS = {
     "refund": "called refund",
     "read": "read the checkout",
 }
-REFUND_FAILED = "refund_failed"  # the key of that entry; a state's is its name, a share's its id
-WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # where it matters who did it
+REFUND_FAILED = "refund_failed"  # this entry's key; a state's key is its name, a share's key is its id
+WITH_ACTOR = (Status.CAPTURED, Status.VOIDED, Status.REFUNDING)  # states whose actor is shown
 
 Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
 class Window:
-    """A window on rows, for keyset pages: the newest `maximum` of them, or of those before a moment."""
+    """A window on rows, for keyset pages: the newest `maximum` rows, or the newest before a moment."""
 
     before: datetime | None
     maximum: int
@@ -51,11 +51,12 @@ class Window:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the timeline. `kind` is state, call, attempt, bank or split; `facts` are for programs.
+    """An entry of the timeline.
 
-    `actor` is who did it, "" where nobody is to be named; `by` names them. `cause` is the request that moved a state.
-    An entry that is `part_of` what another one tells, by its `key`, is left out where that one stands and says
-    `as_part`.
+    `kind` is state, call, attempt, bank, split or upcoming. `facts` are for programs. `actor` is the person
+    or key that acted, "" if no one is named, and `by` is the name in words. `cause` is the request that
+    changed a state. `part_of` is the `key` of another entry that reports the same fact. If the page has that
+    entry, it takes over the text `as_part`, and this entry is left out.
     """
 
     at: datetime
@@ -77,7 +78,10 @@ class Entry:
 
 
 def of_states(order: Order, changes: Sequence[Change], *, has_create: bool) -> Iterator[Entry]:
-    """Yield the changes of state, oldest first; the creation only if no call tells of it (not `has_create`)."""
+    """Yield the changes of state, oldest first.
+
+    The creation is included only if no call reports it (not `has_create`).
+    """
     for change in changes:
         is_latest = change is changes[-1] and change.to == order.checkout.status
         title, tone, icon, text = _state(order, change, is_latest=is_latest)
@@ -104,7 +108,10 @@ def _has_refund_failed(change: Change) -> bool:
 
 
 def _kind_of(actor: str) -> str:
-    """Return the actor for programs: a key with its id, which is the merchant's own, a person without."""
+    """Return the actor for programs: a key with its id, or a person without an id.
+
+    A key's id is the merchant's own.
+    """
     return actor if actor.startswith("client:") else actor.partition(":")[0]
 
 
@@ -137,14 +144,14 @@ def _state(order: Order, change: Change, *, is_latest: bool) -> tuple[str, str, 
 
 
 def _cards(order: Order) -> str:
-    """Return where a refund goes: to the lead's card by its name, or to all that paid."""
+    """Return the destination of a refund: the lead's card by its name, or all cards that paid."""
     payment = order.checkout.payment
     has_mate_paid = any(share.paid_at for share in order.shares)
     return card_of(payment) if payment and not has_mate_paid else "the cards that paid"
 
 
 def verb_of(call: ApiCall) -> str:
-    """Return what the call was for: "create", "capture", "cancel", "refund", "read" or the last word of its path."""
+    """Return a call's verb: "create", "capture", "cancel", "refund", "read", or the last word of its path."""
     if call.method == "GET":
         return "read"
     last = call.path.rstrip("/").rpartition("/")[2]
@@ -152,7 +159,7 @@ def verb_of(call: ApiCall) -> str:
 
 
 def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
-    """Yield the merchant's calls, refused ones too."""
+    """Yield the merchant's calls, including refused ones."""
     for call in calls:
         verb = verb_of(call)
         did = "created the checkout" if verb == "create" else VERBS.get(verb, f"called {verb}")
@@ -175,7 +182,7 @@ def of_calls(calls: Iterable[ApiCall]) -> Iterator[Entry]:
 
 
 def of_attempts(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]) -> Iterator[Entry]:
-    """Yield the webhook attempts with their answers; `deliveries` has theirs by id."""
+    """Yield the webhook attempts with their answers; `deliveries` has their deliveries by id."""
     for attempt in attempts:
         excerpt = attempt.response_excerpt.strip()[:80] if attempt.is_delivered is False else ""
         said = f"Your endpoint answered “{excerpt}”." if excerpt else ""
@@ -213,7 +220,7 @@ def _took(milliseconds: int | None) -> str:
 
 
 def of_split(order: Order) -> Iterator[Entry]:
-    """Yield the split of the cost, and each share that was paid: counts and amounts, no names."""
+    """Yield the split of the cost, and each paid share, as counts and amounts without names."""
     checkout, shares = order.checkout, order.shares
     if not shares:
         return
@@ -233,7 +240,7 @@ def of_split(order: Order) -> Iterator[Entry]:
 
 
 def _paid(share: PaymentRequest, at: datetime, currency: str) -> Entry:
-    # That it has gone back is an entry of its own, later.
+    # A separate, later entry reports that the share was refunded.
     goes = "was meant for" if share.status == ShareStatus.REFUNDED else "goes back to"
     return Entry(
         at=at,
@@ -248,5 +255,5 @@ def _paid(share: PaymentRequest, at: datetime, currency: str) -> Entry:
 
 
 def card_of(payment: Payment) -> str:
-    """Return a card as it is named in a sentence."""
+    """Return a card's name for a sentence."""
     return f"{payment.card_brand or 'card'} ending {payment.card_last4}" if payment.card_last4 else "a card"

@@ -1,6 +1,6 @@
-"""A page of the timeline as people read it: each thing is told once, and a call stands below what it caused.
+"""A page of the timeline for people: each fact appears once, and a call is below the state that it changed.
 
-What the bank did for a state or for a mate's share is said with that, and has no entry of its own.
+If the bank acted for a state or for a mate's share, that entry reports the act, which has no separate entry.
 """
 
 from collections.abc import Sequence
@@ -11,19 +11,23 @@ from itertools import groupby
 from portal.orders.entries import Entry
 from portal.templatetags.portal import time_of
 
-# By kind: a call has the bank asked, its answer moves the state, and that is told to the merchant.
+# The order at one moment. A call makes us ask the bank, the bank's answer changes the state, and then the
+# merchant is notified.
 CAUSES = ("call", "bank", "state", "asks", "attempt", "split")
-ASKS_THE_BANK = "asks"  # where the bank is still to be asked, since the state has moved
+ASKS_THE_BANK = "asks"  # a request to the bank that is still open, which a change of state has caused
 
 
 def cause_first(entry: Entry) -> tuple[datetime, int]:
-    """Sort by time; of one moment, what causes comes before what it causes, and else as it was found."""
+    """Return the sort key: the time, and at one moment causes before their effects."""
     is_asked = entry.tone == "move" and entry.kind == "bank"
     return entry.at, CAUSES.index(ASKS_THE_BANK if is_asked else entry.kind)
 
 
 def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
-    """Return a page's entries without those that are parts of others, each call below the state that it moved."""
+    """Return a page's entries without parts of other entries.
+
+    Each call is below the state that it changed.
+    """
     oldest_first = list(reversed(newest_first))
     wholes = [entry for entry in oldest_first if entry.key]
     parts: dict[int, list[str]] = {}
@@ -39,7 +43,7 @@ def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _reads_in_one(newest_first: Sequence[Entry]) -> list[Entry]:
-    """Return the entries, reads in a row of the same key with the same answer as one, at the time of the last."""
+    """Return the entries; consecutive equal reads by one key become one entry, at the time of the last."""
     found: list[Entry] = []
     for key, group in groupby(newest_first, key=read_as):
         same = list(group)
@@ -48,7 +52,7 @@ def _reads_in_one(newest_first: Sequence[Entry]) -> list[Entry]:
 
 
 def read_as(entry: Entry) -> tuple[str, str] | None:
-    """Return what reads that are told as one have in common, None of what is no read."""
+    """Return what combined reads have in common; None for an entry that is not a read."""
     is_read = entry.kind == "call" and entry.facts.get("method") == "GET"
     return (entry.title, entry.actor) if is_read else None
 
@@ -60,7 +64,7 @@ def _read_often(newest_first: Sequence[Entry]) -> Entry:
 
 
 def _whole_of(entry: Entry, wholes: Sequence[Entry]) -> Entry | None:
-    """Return the first entry from then on of which it is a part, None if the page has none."""
+    """Return the first entry from this one's time on of which it is a part; None if the page has none."""
     if not entry.part_of:
         return None
     return next((one for one in wholes if one.key == entry.part_of and one.at >= entry.at), None)
@@ -71,7 +75,10 @@ def _with(entry: Entry, parts: Sequence[str]) -> Entry:
 
 
 def _at_their_effect(oldest_first: Sequence[Entry]) -> list[Entry]:
-    """Return the entries, each call that moved a state at that time: it was noted when it had been answered."""
+    """Return the entries, where each call that changed a state has the time of that change.
+
+    A call is recorded after its response, which is later.
+    """
     moved: dict[str, Entry] = {}
     for entry in oldest_first:
         if entry.cause:

@@ -1,4 +1,4 @@
-"""Why a hold lapsed, in words: what was sent when, what came back, and whether a capture was tried.
+"""Why a hold lapsed, in words: the attempts, their answers, and whether a capture was tried.
 
 Rule portal.timeline.
 """
@@ -30,7 +30,7 @@ class Refused(NamedTuple):
 
 
 def why(checkout: Checkout) -> str:
-    """Return why nobody captured in time, "" if the hold did not lapse."""
+    """Return why there was no capture in time, "" if the hold did not lapse."""
     if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
         return ""
     ended = f"the hold ended at {time_of(checkout.voided_at)}"
@@ -56,7 +56,7 @@ def why(checkout: Checkout) -> str:
 
 
 def _called(checkout: Checkout, captures: QuerySet[ApiCall]) -> str:
-    """Return that captures were called and what they were answered, "" if none was."""
+    """Return a sentence about the calls of capture and their answers, "" if there were none."""
     if refused := _refused(captures):
         codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
         tries = f"{_times(sum(one.times for one in refused))} with {codes}"
@@ -73,7 +73,7 @@ def _refused(captures: QuerySet[ApiCall]) -> list[Refused]:
 
 
 def _untold(checkout: Checkout, voided_at: datetime, ended: str) -> str:
-    """Return why a hold ended of which no attempt is found to have told the merchant."""
+    """Return why a hold ended, if no attempt to notify the merchant is found."""
     if (checkout.authorized_at or voided_at) < retention.kept_since():
         return f"No capture came, so {ended}. What was sent then is no longer kept."
     if lookup.deliveries_of(list(lookup.events_about(checkout.pk).values_list("pk", flat=True))).exists():

@@ -1,4 +1,4 @@
-"""An order as the portal reads it: its checkout as it is now, and what several parts of its page show, read once."""
+"""An order as the portal reads it: its current checkout, and data that parts of its page share, read once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,10 @@ ACTS = (kinds.OUTSIDE_CAPTURE.name, kinds.CAPTURED_ANOTHER_AMOUNT.name, kinds.OU
 
 
 def _acts_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
-    """Return a subquery for what others did at the provider that no operator has closed yet: kind, facts and `at`."""
+    """Return a subquery for the open acts of others at the provider: kind, facts and `at`.
+
+    An act is open until an operator closes it.
+    """
     rows = Discrepancy.objects.filter(kind__in=ACTS, closed_at=None, merchant=merchant)
     of_order = rows.annotate(of=KeyTextTransform("checkout", "facts")).filter(of=Cast(checkout, TextField()))
     told = JSONObject(kind="kind", facts="facts", at="created_at")
@@ -50,27 +53,27 @@ _ONE = Prepared(
 
 @dataclass(frozen=True)
 class Order:
-    """A merchant's checkout, with its payment and merchant; the rest is read when it is first asked for."""
+    """A merchant's checkout, with its payment and merchant; other data is read when it is first needed."""
 
     checkout: Checkout
 
     @property
     def open_kind(self) -> str | None:
-        """The kind of the card operation that is open on it; None if none is."""
+        """The kind of the card operation that is open on it; None if no operation is open."""
         read: Any = self.checkout
         kind: str | None = read.open_kind
         return kind
 
     @property
     def acts(self) -> list[dict[str, Any]]:
-        """What was done with it in the provider's own dashboard and is open: kind, facts, when we learned of it."""
+        """The open acts on it in the provider's own dashboard: kind, facts, and when we learned of it."""
         read: Any = self.checkout
         acts: list[dict[str, Any]] = read.acts
         return acts
 
     @cached_property
     def shares(self) -> list[PaymentRequest]:
-        """What the mates were asked for; nobody was if nobody is to share."""
+        """The shares that the mates were asked for; an empty list if there are no mates."""
         return list(PaymentRequest.objects.filter(checkout=self.checkout)) if self.checkout.has_mates else []
 
     @cached_property
@@ -81,24 +84,24 @@ class Order:
 
     @cached_property
     def accounts(self) -> Accounts | None:
-        """What each card has borne; None where the statuses of order and shares say it all."""
+        """The sum that each card has borne; None if the statuses of order and shares already say it."""
         return settling.look(self.checkout)
 
     @cached_property
     def movements(self) -> list[Movement]:
-        """What has moved at the provider, the first first, with the payments and what caused it."""
+        """The movements at the provider, oldest first, with their payments and their causes."""
         rows = Movement.objects.filter(checkout_uuid=self.checkout.pk)
         return list(rows.select_related("payment", "operation", "dispute").order_by("recorded_at", "pk"))
 
     @cached_property
     def bookings(self) -> list[Booking]:
-        """What was booked without moving money at the provider, with the payments."""
+        """The bookings, which moved no money at the provider, with their payments."""
         rows = Booking.objects.filter(checkout_uuid=self.checkout.pk)
         return list(rows.select_related("payment").order_by("created_at", "pk"))
 
     @cached_property
     def notes(self) -> list[CheckoutNote]:
-        """What the merchant's people have noted, newest first."""
+        """The notes of the merchant's people, newest first."""
         rows = CheckoutNote.objects.filter(checkout_uuid=self.checkout.pk, merchant=self.checkout.merchant_id)
         return list(rows.select_related("user").order_by("-created_at", "-pk"))
 
@@ -112,13 +115,13 @@ class Order:
 
     @cached_property
     def postings(self) -> list[Posting]:
-        """All that the ledger says of it: a few lines for each card."""
+        """The order's lines of the ledger: a few for each card."""
         rows = Posting.objects.filter(checkout_uuid=self.checkout.pk, merchant=self.checkout.merchant_id)
         return list(rows.order_by("created_at", "pk"))
 
 
 def read(merchant: Merchant, checkout_uuid: UUID) -> Order:
-    """Return the merchant's order as it is now. Raises Http404, also for another merchant's."""
+    """Return the merchant's order in its current state. Raises Http404, also for another merchant's order."""
     try:
         return Order(reading.one(_ONE, checkout_uuid, merchant.pk))
     except Checkout.DoesNotExist:

@@ -1,4 +1,4 @@
-"""Acts on an order that were made outside this service: what each means, and what the merchant does now."""
+"""Acts on an order that were made outside this service: what each means, and what the merchant does."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -12,7 +12,7 @@ from portal.orders.order import Order
 
 RELEASED, TAKEN = kinds.OUTSIDE_VOID.name, kinds.OUTSIDE_CAPTURE.name
 TAKEN_OTHERWISE = kinds.CAPTURED_ANOTHER_AMOUNT.name
-# What it means in each status that has words of its own, and in any other.
+# The meaning of each act in the statuses that have their own text, and in any other status.
 MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     RELEASED: (
         {
@@ -33,7 +33,8 @@ MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
         " the money back.",
     ),
 }
-# In the place of a capture that would find the money: one of another amount never counts as ours.
+# The text for a capture of another amount. It never counts as ours, so the merchant's capture would not find
+# the money.
 OF_ANOTHER_AMOUNT = (
     "The customer is charged, but not the order’s amount: a capture would not find that money. Do not fulfil the order:"
     " cancel it. We see to it that the customer gets the money back."
@@ -42,19 +43,19 @@ OF_A_MATE = "It was a mate’s card: the order stays as it is. We are looking in
 
 
 class Told(NamedTuple):
-    """An act in the words of the order's page, and what it means."""
+    """An act in the words of the order's page, and its meaning."""
 
     title: str
     text: str
 
 
 def told(order: Order) -> list[Told]:
-    """Return the acts on an order that are still open, in words (rule portal.outside)."""
+    """Return the open acts on an order, in words (rule portal.outside)."""
     return [_told(order, act["kind"], act["facts"]) for act in order.acts]
 
 
 def entries(order: Order) -> Iterator[Entry]:
-    """Yield the acts that are still open as entries of the timeline, at the times when we learned of them."""
+    """Yield the open acts as entries of the timeline, at the times when we learned of them."""
     for act in order.acts:
         yield Entry(
             at=datetime.fromisoformat(act["at"]),
@@ -84,7 +85,10 @@ def _title(kind: str, facts: Mapping[str, Any]) -> str:
 
 
 def left(order: Order) -> dict[str, str]:
-    """Return what others gave back at the bank and what of a captured order is left; nothing if they gave nothing."""
+    """Return the sum that others refunded at the bank, and the rest of a captured order.
+
+    The result is empty if they refunded no money.
+    """
     if order.accounts is None or order.checkout.status != Status.CAPTURED:
         return {}
     given_back, currency = (
@@ -100,9 +104,9 @@ def left(order: Order) -> dict[str, str]:
 
 
 def refundable(order: Order) -> int:
-    """Return what of a captured order a refund would give back, in minor units.
+    """Return the sum that a refund of a captured order would return, in minor units.
 
-    What is owed to the lead for a share goes back to the mate, and is not of the order's amount.
+    Money that is owed to the lead for a share goes back to the mate. It is not part of the order's amount.
     """
     accounts = order.accounts
     if accounts is None:

@@ -21,7 +21,7 @@ from portal.dashboard import needs
 
 Row = TypeVar("Row", bound=Model)
 
-MAX_MATCHES = 1000  # rows that each reading of a search text finds
+MAX_MATCHES = 1000  # rows at most, for each way to read a search text
 MAX_TYPED = 255
 THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,3}(\.[0-9]{1,3})?")
 AMOUNT = re.compile(r"[0-9]{1,10}(\.[0-9]{1,3}|,[0-9]{1,2})?")
@@ -87,7 +87,7 @@ def typed(form: forms.Form) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Chip:
-    """An active filter: how it reads, and the changes to the query that switch it off."""
+    """An active filter: its words, and the changes to the query that remove it."""
 
     words: str
     parts: dict[str, str]
@@ -108,7 +108,7 @@ def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
 def of_days(
     rows: QuerySet[Row], merchant: Merchant, asked: dict[str, Any], *, key: str = "created_at"
 ) -> QuerySet[Row]:
-    """Return the rows made, by `key`, from the first day to the end of the last, in the merchant's time zone."""
+    """Return the rows whose `key` is from the first to the last day, in the merchant's time zone."""
     zone = ZoneInfo(merchant.time_zone)
     if asked.get("since"):
         rows = rows.filter(**{f"{key}__gte": datetime.combine(asked["since"], time(), zone)})
@@ -119,7 +119,7 @@ def of_days(
 
 
 def chips(asked: dict[str, Any], currencies: Collection[str] = ()) -> list[Chip]:
-    """Return the active filters; an amount in the currency of what was found, if that is one."""
+    """Return the active filters; if the found rows have one currency, an amount is written in it."""
     found = []
     if asked.get("q"):
         found.append(Chip(f"“{asked['q']}”", {"q": ""}))
@@ -148,9 +148,9 @@ def _days(since: Any, until: Any) -> str:
 
 
 def _matches(merchant: Merchant, text: str) -> set[UUID]:
-    """Return the checkouts that the text may name; each guess is one look-up in an index.
+    """Return the checkouts that the text can mean; each guess is one look-up in an index.
 
-    An order id is found by its beginning, and in either case.
+    An order id matches by its beginning, in upper or lower case.
     """
     found: set[UUID] = set(
         _pks(Checkout.objects.filter(merchant=merchant, merchant_order_id__istartswith=text))

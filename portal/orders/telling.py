@@ -1,4 +1,4 @@
-"""What a held order needs of a person where the merchant's endpoint has not taken the news."""
+"""The advice for a held order whose event the merchant's endpoint has not accepted."""
 
 from typing import NamedTuple
 
@@ -11,14 +11,14 @@ from webhooks.models import Delivery, EventType
 
 
 class Advice(NamedTuple):
-    """What has gone wrong, and what to do now."""
+    """The problem, and what to do now."""
 
     title: str
     text: str
 
 
 def advice(order: Order) -> Advice | None:
-    """Return what a held order needs of a person, None where its server knows of it or is about to."""
+    """Return the advice for a held order; None if its server knows of it or is about to."""
     checkout = order.checkout
     if checkout.status != Status.AUTHORIZED or checkout.capture_before is None:
         return None

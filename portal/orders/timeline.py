@@ -24,7 +24,7 @@ from portal.orders.search import parse_uuid
 from webhooks import lookup
 
 PER_PAGE = 500
-UNDER_WAY = (Status.AUTHORIZED, Status.REFUNDING)  # the page asks for itself again
+UNDER_WAY = (Status.AUTHORIZED, Status.REFUNDING)  # the page reloads itself
 UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
 
 
@@ -32,8 +32,9 @@ UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a
 class Story:
     """A page of the timeline, newest entry first, and why the hold lapsed if it did.
 
-    `older` is the cursor of the next page, "" on the last one. The newest page has `upcoming`, the latest first, and,
-    of an order that waits for nothing, `reads`: those that came after all else.
+    `older` is the cursor of the next page, "" on the last one. The newest page has `upcoming`, the latest
+    first. If its order is neither authorized nor refunding, it also has `reads`: those that came after all
+    other entries.
     """
 
     entries: Sequence[Entry]
@@ -70,13 +71,13 @@ def _story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequen
 
 
 def _found(order: Order, before: datetime | None) -> list[Entry]:
-    """Return the entries of a page, and at least one more if the timeline goes on."""
+    """Return the entries of a page, and at least one more if the timeline continues."""
     checkout, window = order.checkout, Window(before, PER_PAGE + 1)
     attempts = lookup.attempts_under(list(order.deliveries))
     told = partitions.told_of(checkout.pk)
     calls = ApiCall.objects.filter(merchant=checkout.merchant_id, checkout_uuid=checkout.pk, pk__range=told)
     called = window.of(calls)
-    # The creation is the first call of all: what is older than a whole page of calls is not on this page.
+    # The creation is the first call of all. An entry older than a whole page of calls is not on this page.
     has_create = bool(called) and entries.verb_of(called[-1]) == "create"
     changes = window.of(Change.objects.filter(checkout=checkout))
     found = [
@@ -91,7 +92,10 @@ def _found(order: Order, before: datetime | None) -> list[Entry]:
 
 
 def _cut(found: Sequence[Entry]) -> Sequence[Entry]:
-    """Return one page's entries: it ends between two moments, so that the next page begins with the earlier one."""
+    """Return one page's entries.
+
+    The page ends between two moments, so that the next page begins with the earlier one.
+    """
     if len(found) <= PER_PAGE:
         return found
     next_at = found[PER_PAGE].at
@@ -99,7 +103,7 @@ def _cut(found: Sequence[Entry]) -> Sequence[Entry]:
 
 
 def _before(checkout: Checkout, cursor: str) -> datetime | None:
-    """Return where an older page begins, None (for the newest) if the cursor is not one of this checkout's."""
+    """Return where an older page begins; None (the newest page) if the cursor is not of this checkout."""
     try:
         return datetime.fromisoformat(signing.loads(cursor, salt=_salt(checkout)))
     except (signing.BadSignature, ValueError, TypeError, UnicodeError):

@@ -1,4 +1,4 @@
-"""What is to come in a checkout's timeline: the end that time brings by itself, and the next attempts to tell of it."""
+"""The upcoming entries of a checkout's timeline: its automatic end, and the next webhook attempts."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from webhooks.models import Delivery
 
 
 def of(order: Order) -> list[Entry]:
-    """Return what will happen if nobody does anything, the latest first."""
+    """Return what will happen if no one acts, the latest first."""
     found = [*_end(order.checkout), *_attempts(order)]
     return sorted(found, key=lambda entry: entry.at, reverse=True)
 
@@ -26,7 +26,7 @@ def _end(checkout: Checkout) -> Iterator[Entry]:
 
 
 def _attempts(order: Order) -> Iterator[Entry]:
-    """Yield the next attempt of each delivery that waits for one; of one that is under way nothing is known yet."""
+    """Yield the next attempt of each waiting delivery; during an attempt, the next one is not known yet."""
     for delivery in order.deliveries.values():
         if will_be_sent(delivery) and delivery.next_attempt_at:
             title = f"Attempt {delivery.attempt_count + 1} to tell your server of {delivery.event_type}"
@@ -34,7 +34,7 @@ def _attempts(order: Order) -> Iterator[Entry]:
 
 
 def will_be_sent(delivery: Delivery) -> bool:
-    """Whether it waits for an attempt that will be made."""
+    """Return whether the delivery waits for an attempt that will be made."""
     if delivery.status != Delivery.Status.PENDING or delivery.lease_token is not None:
         return False
     at, until = delivery.next_attempt_at, delivery.valid_until

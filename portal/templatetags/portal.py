@@ -1,4 +1,4 @@
-"""Template filters: how the portal's pages write moments, durations, amounts and their own query."""
+"""Template filters for times, durations, amounts, long words and the page's query."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _SIGNED = re.compile(r"(?<![^ ])[−+][^ <&]{0,20}[0-9][^ <&]{0,6}(?![^ ])")
 _NAME = re.compile(r"\b([a-z]+\.)([a-z_]+\b:?)")
 _SLASH = re.compile(r"(?<=\w)/(?=\w)")
 
-HOLD_ENDS = 120  # seconds from a hold until its lapse; within it each tenth may matter
+HOLD_ENDS = 120  # seconds from a hold until its lapse, in which each tenth can matter
 FITS_A_LINE = 24  # letters of an id
 
 register = template.Library()
@@ -38,9 +38,9 @@ def passkeys_elsewhere(context: dict[str, Any]) -> str:
 
 @register.filter
 def when(moment: datetime | None, is_of_today: bool = True) -> str:
-    """Write a moment in the merchant's time zone: today the time alone, else with its date.
+    """Write a moment in the merchant's time zone: for today only the time, otherwise with its date.
 
-    `is_of_today` is of the list in which it stands: false where other days are in it, so that today is named too.
+    `is_of_today` is false in a list that has other days too, where today is also named.
     """
     return _written(moment, "H:i", is_of_today)
 
@@ -60,7 +60,7 @@ def _written(moment: datetime | None, clock: str, is_of_today: bool) -> str:
 
 @register.filter
 def day(moment: datetime) -> str:
-    """Write a moment's day in the merchant's time zone, without its year if that is this one; nothing for today."""
+    """Write a moment's day in the merchant's time zone, without the current year; empty for today."""
     local, today = timezone.localtime(moment), timezone.localdate()
     if local.date() == today:
         return ""
@@ -74,7 +74,7 @@ def time_of(moment: datetime) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a duration in words that do not part, such as "340 ms" or "1.2 s"."""
+    """Return a duration in words that do not break across lines, such as "340 ms" or "1.2 s"."""
     if seconds < 0.01:
         return "under 10\N{NO-BREAK SPACE}ms"
     if round(milliseconds := seconds * 1000) < 1000:
@@ -84,13 +84,16 @@ def span(seconds: float) -> str:
 
 @register.filter
 def seconds(milliseconds: Any) -> str:
-    """Write milliseconds as a duration: 340 ms, from a second on 1.2 s."""
+    """Write milliseconds as a duration: 340 ms, and from one second on 1.2 s."""
     return "" if milliseconds in (None, "") else span(milliseconds / 1000)
 
 
 @register.filter
 def offset(span: timedelta | None) -> str:
-    """Write the time since the hold: 0 s for itself, +0.02 s, +21.4 s, +2:00, +2 h, +5 d; nothing before it."""
+    """Write the time since the hold: 0 s for the hold itself, +0.02 s, +21.4 s, +2:00, +2 h, +5 d.
+
+    It is empty for a moment before the hold.
+    """
     passed = -1 if span is None else span.total_seconds()
     if not passed:
         return "0\N{NO-BREAK SPACE}s"
@@ -107,21 +110,25 @@ def offset(span: timedelta | None) -> str:
 
 @register.filter
 def shortened(identifier: str) -> str:
-    """Return a long id as its beginning and its end, so that it fits a line; a short one as it is."""
+    """Return a long id as its beginning and its end, so that it fits in a line.
+
+    Return a short one unchanged.
+    """
     return identifier if len(identifier) <= FITS_A_LINE else f"{identifier[:12]}…{identifier[-6:]}"
 
 
 @register.filter
 def whole_sums(words: str) -> SafeString:
-    """Return the words with no line break after the sign of a sum: browsers break between a minus and a £."""
+    """Return the words without a line break after a sum's sign: browsers break between a minus and a £."""
     return mark_safe(_SIGNED.sub(r'<span class="whole">\g<0></span>', escape(words)))  # noqa: S308 - escaped before
 
 
 @register.filter
 def whole_names(words: str) -> SafeString:
-    """Return words, or HTML without dots in its tags, in which an event's name goes to the next line with its colon.
+    """Return text as HTML in which an event's name goes to the next line together with its colon.
 
-    Where it is too long for one it breaks after its dot: elsewhere browsers break it anywhere, also before the colon.
+    `words` is text, or HTML without dots in its tags. A name that is too long for one line breaks after its
+    dot. Browsers would break it anywhere, even before the colon.
     """
     whole = r'<span class="name">\g<1><wbr>\g<2></span>'
     return mark_safe(_NAME.sub(whole, conditional_escape(words)))  # noqa: S308 - escaped before
@@ -129,20 +136,20 @@ def whole_names(words: str) -> SafeString:
 
 @register.filter
 def parted(path: str) -> SafeString:
-    """Return a path as HTML that may break after each of its slashes but the first: browsers break it anywhere."""
+    """Return a path as HTML that can break after each slash except the first; browsers break it anywhere."""
     return mark_safe(_SLASH.sub("/<wbr>", escape(path)))  # noqa: S308 - escaped before
 
 
 @register.filter
 def halves(email: str) -> tuple[str, str]:
-    """Return an address as what stands before and after its @."""
+    """Return an e-mail address as the parts before and after its @."""
     name, _, host = email.rpartition("@")
     return name, host
 
 
 @register.simple_tag(takes_context=True)
 def query(context: dict[str, Any], parts: Mapping[str, str] | None = None, **changes: Any) -> str:
-    """Return this page's query with changes; an empty value leaves a part out. The cursor is always left out."""
+    """Return this page's query with changes, without the cursor; an empty value leaves a part out."""
     asked: QueryDict = context["request"].GET.copy()
     asked.pop("cursor", None)
     for name, value in {**(parts or {}), **changes}.items():

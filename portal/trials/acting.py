@@ -1,4 +1,4 @@
-"""What the sandbox does in a trial besides paying: the part that a merchant could hardly bring about alone."""
+"""The sandbox's part in a trial, in addition to paying: what a merchant could hardly cause without help."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,7 +22,7 @@ RETRY_AFTER = timedelta(
 
 @contextmanager
 def first_attempts(case: Case) -> Iterator[None]:
-    """Take the first attempts of the events that are written in the block, if the case is one of failed deliveries."""
+    """Lease the first attempts of the events written in the block, if the case takes first attempts."""
     if not case.takes_first:
         yield
         return
@@ -31,7 +31,7 @@ def first_attempts(case: Case) -> Iterator[None]:
 
 
 def act(seen: Seen) -> bool:
-    """Do the sandbox's part if it is time for it, once; return whether anything was done."""
+    """Do the sandbox's part once, when it is time for it; return whether anything was done."""
     return _ACTS[seen.trial.case](seen)
 
 
@@ -40,7 +40,7 @@ def _nothing(_: Seen) -> bool:
 
 
 def _send_again(seen: Seen) -> bool:
-    """Send checkout.authorized again once it was answered and the order captured."""
+    """Send checkout.authorized again after it was answered and the order was captured."""
     sent = seen.delivery_of(EventType.AUTHORIZED)
     if seen.trial.acted_at or seen.checkout.status != Status.CAPTURED or sent is None:
         return False
@@ -58,7 +58,7 @@ def _resend(seen: Seen, sent: Delivery) -> bool:
 
 
 def _refuse_first(seen: Seen) -> bool:
-    """Have the first attempt end as if it had been answered 500."""
+    """Make the first attempt end as if it had been answered 500."""
     sent = _untried(seen)
     if sent is None:
         return False
@@ -67,7 +67,7 @@ def _refuse_first(seen: Seen) -> bool:
 
 
 def _drop_first(seen: Seen) -> bool:
-    """Drop the first answer; where no retry follows, since the order was captured, send the event again."""
+    """Drop the first answer; if no retry follows because the order was captured, send the event again."""
     sent = _untried(seen)
     if sent is not None:
         testing.drop_first(sent.pk)
@@ -90,7 +90,7 @@ def _come_too_late(seen: Seen) -> bool:
 
 
 def _refund(seen: Seen) -> bool:
-    """Begin a refund once the order was captured."""
+    """Begin a refund once the order is captured."""
     if seen.refund is not None or seen.checkout.status != Status.CAPTURED:
         return False
     cause, ref = Cause(f"user:{seen.trial.user_id}"), f"portal_{seen.trial.pk}"
@@ -99,7 +99,7 @@ def _refund(seen: Seen) -> bool:
 
 
 def _untried(seen: Seen) -> Delivery | None:
-    """Return the delivery of checkout.authorized while its first attempt, which the sandbox has taken, is open."""
+    """Return the delivery of checkout.authorized while its first attempt, leased by the sandbox, is open."""
     attempts = seen.authorized
     if len(attempts) != 1 or attempts[0].actor != outbox.SANDBOX or attempts[0].ended_at:
         return None

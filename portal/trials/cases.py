@@ -1,4 +1,4 @@
-"""The cases that the sandbox can run, as a table: what each is, and what it shows."""
+"""The cases that the sandbox can run, as a table of their texts and requirements."""
 
 from typing import NamedTuple
 
@@ -8,18 +8,21 @@ GOOD = "4242424242424242"
 
 
 class Case(NamedTuple):
-    """A case: `text` says what the sandbox does and what is wanted of the merchant's server. `card` pays the order."""
+    """A case. `text` says what the sandbox does and what the merchant's server must do.
+
+    `card` pays the order.
+    """
 
     name: str
     title: str
     text: str
-    waits_for: str  # what ends it well
-    then: str = ""  # what is wanted besides the capture; "" where none is
+    waits_for: str  # what makes it pass
+    then: str = ""  # what is required in addition to the capture, or ""
     card: str = GOOD
     # Whether the sandbox takes the first attempt of checkout.authorized.
     takes_first: bool = False
-    needs: EventType = EventType.AUTHORIZED  # the event that the case cannot do without
-    begin_at: str = ""  # the page that asks before it begins, if one does
+    needs: EventType = EventType.AUTHORIZED  # the event that the case requires
+    begin_at: str = ""  # the page that asks before it begins, or ""
 
 
 _TABLE = (

@@ -1,4 +1,4 @@
-"""What a trial has seen of its order: attempts, calls and states, read from the rows that any traffic leaves."""
+"""The evidence of a trial: its order's attempts, calls and states, read from the rows of any traffic."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MAX_SHOWN = 30
 
 
 class Line(NamedTuple):
-    """A piece of evidence: when, in words, how it looks, and where it is to be seen."""
+    """A piece of evidence: its time, words and tone, and the address of the page that shows it."""
 
     at: str
     words: str
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """What there is of a trial's order by now, each in the order of its time."""
+    """The current facts of a trial's order; each list is in the order of time."""
 
     now: datetime
     trial: Trial
@@ -45,7 +45,7 @@ class Seen:
     calls: Sequence[ApiCall]
     refund: Refund | None = None
     came_back_at: datetime | None = None  # when its refund was known to have failed
-    signatures: int = 0  # of the first attempt, where the case is about them
+    signatures: int = 0  # of the first attempt, if the case is about signatures
 
     def attempts_of(self, event_type: EventType) -> list[Attempt]:
         return [attempt for attempt in self.attempts if attempt.event_type == event_type]
@@ -60,12 +60,12 @@ class Seen:
 
     @property
     def captures(self) -> list[ApiCall]:
-        """The calls that captured, or were told that it is captured; a replay leaves none."""
+        """The calls of capture that were answered 200; an idempotent replay leaves no call."""
         return [call for call in self.calls if _verb(call) == "capture" and call.status == 200]
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a capture was called whose outcome nobody knows."""
+        """Whether a capture was called with an outcome that is not known."""
         return any(_verb(call) == "capture" and call.status == 504 for call in self.calls)
 
     def asked_since(self, at: datetime, *verbs: str) -> bool:
@@ -74,7 +74,7 @@ class Seen:
 
 
 def read(trial: Trial, checkout_uuid: UUID) -> Seen:
-    """Return what there is by now of the order that a trial has made. Raises Checkout.DoesNotExist."""
+    """Return the current facts of the order that a trial has made. Raises Checkout.DoesNotExist."""
     checkout = Checkout.objects.select_related("merchant").get(pk=checkout_uuid, merchant=trial.merchant_id)
     events = list(lookup.events_about(checkout.pk).values_list("pk", flat=True))
     deliveries = list(lookup.deliveries_of(events))
@@ -101,7 +101,7 @@ def _came_back_at(checkout: Checkout) -> datetime | None:
 
 
 def _signatures(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
-    """Return how many secrets have signed the first attempt, 0 while there is none."""
+    """Return how many secrets signed the first attempt; 0 before there is one."""
     for delivery in deliveries:
         if attempts and attempts[0].delivery_id == delivery.pk:
             return len(subscriptions.signing(delivery.subscription, attempts[0].started_at))
@@ -109,7 +109,7 @@ def _signatures(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> 
 
 
 def lines(seen: Seen) -> list[Line]:
-    """Return what was seen, in words, by its time."""
+    """Return the evidence in words, by time."""
     found = [*_states(seen), *_attempts(seen), *_calls(seen)]
     return sorted(found, key=lambda line: line.at)[:MAX_SHOWN]
 

@@ -1,4 +1,4 @@
-"""Whether a trial has passed, judged from what was seen alone: pure functions, one a case."""
+"""Whether a trial has passed, judged only by its evidence: pure functions, one for each case."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -12,8 +12,8 @@ from webhooks.delivery import in_words
 from webhooks.models import Attempt, Delivery, EventType
 
 LONGEST = timedelta(minutes=15)
-LOOKS_WITHIN = timedelta(minutes=10)  # a server that lists what has changed does so every few minutes
-CALM = timedelta(seconds=5)  # without a second capture, after which none is expected
+LOOKS_WITHIN = timedelta(minutes=10)  # a server that lists changes does so every few minutes
+CALM = timedelta(seconds=5)  # the time without a second capture after which none is expected
 GIVES_AWAY = (
     "Answer 2xx once you have captured, and 5xx when you could not: anything else gives the hold away."
 )
@@ -23,7 +23,7 @@ AGAIN = "Run it again, and let it list them less often meanwhile."
 
 
 class Verdict(NamedTuple):
-    """What came of a trial; `reason` says in a sentence or two what was missing and what to do."""
+    """The outcome of a trial; `reason` says in a sentence or two what was missing and what to do."""
 
     has_passed: bool
     reason: str = ""
@@ -33,7 +33,7 @@ PASSED = Verdict(True)
 
 
 def judge(seen: Seen) -> Verdict | None:
-    """Return what came of a trial, None while it is open."""
+    """Return the outcome of a trial, None while it is open."""
     if seen.now - seen.trial.created_at > LONGEST:
         waited = f"A quarter of an hour is over without {CASES[seen.trial.case].waits_for}."
         return Verdict(False, f"{waited} Look at the lines below, and run it again.")
@@ -41,7 +41,7 @@ def judge(seen: Seen) -> Verdict | None:
 
 
 def _without_capture(seen: Seen) -> Verdict | None:
-    """Return why nothing will be captured any more, None while that may still be, or has been."""
+    """Return why no capture can follow; None while a capture is possible, or has happened."""
     checkout = seen.checkout
     if checkout.status == Status.VOIDED and checkout.void_reason == "merchant_cancel":
         return Verdict(
@@ -89,7 +89,7 @@ def _retry(seen: Seen) -> Verdict | None:
 
 
 def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
-    """Return when a server that lists its holds has captured, if that ended the event before its next attempt."""
+    """Return when a server that lists its holds captured, if that ended the event before its next attempt."""
     sent = seen.delivery_of(EventType.AUTHORIZED)
     is_over = sent is not None and sent.status == Delivery.Status.SUPERSEDED
     return seen.checkout.captured_at if is_over and len(seen.authorized) <= attempts else None
@@ -105,7 +105,7 @@ def _retried(seen: Seen) -> Verdict | None:
 
 
 def _after(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict | None:
-    """Judge an event that came again: it is answered 2xx, and the order captured once."""
+    """Judge an event that was sent again: it must be answered 2xx, and the order captured once."""
     if second is None or second.ended_at is None:
         return None
     if not second.is_delivered:
@@ -116,7 +116,7 @@ def _after(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict | None
 
 
 def _once(seen: Seen, *, since: datetime) -> Verdict | None:
-    """Judge whether the order was captured by one call, once it has been calm for a while since."""
+    """Judge whether one call captured the order, once no second capture came for a while."""
     if len(seen.captures) > 1:
         what = "Your server captured twice: it took an event that came again for a new one."
         return Verdict(False, f"{what} Keep the ids of the events that you have seen, and skip those.")

@@ -1,4 +1,4 @@
-"""Trials from their beginning to their end: begin one, take a step of each that is due (rules trial.*)."""
+"""The life of a trial: begin one, and take a step of each that is due (rules trial.*)."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -30,9 +30,9 @@ PAYER = "+447700900123"
 LIMIT = quota.Limit(30, timedelta(hours=1))  # trials of a merchant
 LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
 MAX_STEPS = 50  # in one run of the pump
-KEPT = timedelta(days=2)  # what is neither the latest of its case nor the latest that passed
+KEPT = timedelta(days=2)  # for trials that are neither the latest of their case nor the latest that passed
 RECENT = timedelta(hours=1)
-MADE = "trial-"  # what the merchant_order_id of an order begins with that the sandbox makes
+MADE = "trial-"  # the beginning of the merchant_order_id of an order that the sandbox makes
 UNPAID = "The sandbox could not pay the order. Run it again; if it fails again, write to us."
 
 
@@ -54,7 +54,7 @@ class Begun(NamedTuple):
 def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None) -> Begun:
     """Begin a trial, or return the one that runs already. Raises CannotBegin. Call it in a transaction.
 
-    `order` is an unpaid order of the merchant's, which is paid in the place of one that the sandbox makes.
+    `order` is an unpaid order of the merchant. It is paid instead of an order that the sandbox makes.
 
     Rules trial.one, trial.bounds.
     """
@@ -83,7 +83,7 @@ def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None)
 
 
 def stop(merchant: Merchant, case: Case) -> bool:
-    """End the trial of a case that runs, as not passed; return whether one ran. Its order stays as it is."""
+    """End a case's running trial as not passed; return whether one ran. Its order stays unchanged."""
     running = Trial.objects.filter(merchant=merchant, case=case.name, ended_at=None)
     ended = {"ended_at": clock.now(), "next_look_at": None, "has_passed": False}
     return bool(running.update(**ended, reason=f"It was stopped while it waited for {case.waits_for}."))
@@ -121,7 +121,7 @@ def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:
 
 
 def run_due() -> None:
-    """Take a step of each trial that is due. Does nothing in production."""
+    """Take a step of each trial that is due. In production, no trial runs."""
     for _ in range(MAX_STEPS if settings.SANDBOX else 0):
         trial = _DUE.take_oldest(_leased)
         if trial is None:
@@ -139,13 +139,14 @@ _DUE: leases.Queue[Trial] = leases.Queue(
 
 
 def step(trial: Trial) -> None:
-    """Have the trial's order made and paid, do the sandbox's part once it is time, look, and end it if it can be."""
+    """Make and pay the trial's order, act when it is time, look at the evidence, and end the trial.
+
+    The trial ends only once it can be judged.
+    """
     case = CASES[trial.case]
     try:
         verdict = _looked(trial, _paid(trial, case))
-    except (
-        Exception
-    ) as error:  # it is tried again when the lease is over, until the trial has lasted too long
+    except Exception as error:  # the pump tries again after the lease, until the trial has lasted too long
         log.warning("trial", case=trial.case, trial=str(trial.pk), error=type(error).__name__, exc_info=True)
         is_late = clock.now() - trial.created_at > judging.LONGEST
         verdict = Verdict(False, UNPAID) if is_late else None
@@ -165,7 +166,7 @@ def _save(trial: Trial, verdict: Verdict | None) -> None:
 
 
 def _paid(trial: Trial, case: Case) -> UUID:
-    """Have the order made, and paid as its customer pays, unless it is already; return its id."""
+    """Make the order, and pay it as its customer pays, unless that is done; return its id."""
     made = trial.checkout_uuid
     if made is None:
         trial.checkout_uuid = made = creation.create(

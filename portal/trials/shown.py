@@ -1,4 +1,4 @@
-"""The checklist as its page shows it: what real traffic has shown, and the cases: what runs, and when one passed."""
+"""The checklist as its page shows it: the results of real traffic, and the cases with their trials."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,10 @@ OFTEN = ("", " twice", " three times", " four times", " five times", " again and
 
 @dataclass(frozen=True)
 class Shown:
-    """A case with its latest trial and the latest that passed; `is_done` also where real traffic has shown it."""
+    """A case with its latest trial and its latest passed trial.
+
+    `is_done` is also true if real traffic has shown the case.
+    """
 
     case: Case
     latest: Trial | None
@@ -44,13 +47,13 @@ class Shown:
 
     @cached_property
     def trouble(self) -> str:
-        """What the merchant's server has failed at while the trial runs, and when it is asked again; "" for nothing."""
+        """The failure of the merchant's server in the running trial, and its next attempt; "" without one."""
         made = self.latest.checkout_uuid if self.latest and self.is_running else None
         return _trouble(made, self.lines) if made else ""
 
     @cached_property
     def capture_by(self) -> datetime | None:
-        """When the hold of the trial that runs ends, and the trial with it; None once that is no longer so."""
+        """The end of the running trial's hold, and of the trial; None once the order is no longer held."""
         made = self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
         if made is None:
             return None
@@ -59,7 +62,7 @@ class Shown:
 
     @property
     def until(self) -> datetime | None:
-        """When the latest trial ends at the latest."""
+        """The latest time at which the latest trial ends."""
         return self.latest.created_at + LONGEST if self.latest else None
 
     @property
@@ -69,23 +72,23 @@ class Shown:
 
     @property
     def lines(self) -> Sequence[Mapping[str, Any]]:
-        """What the latest trial has seen, while it runs or after it failed."""
+        """The evidence of the latest trial, while it runs or after it failed."""
         return _dated(self.latest) if self.is_running or self.has_failed else []
 
     @property
     def proof(self) -> Sequence[Mapping[str, Any]]:
-        """What the trial that passed has seen."""
+        """The evidence of the trial that passed."""
         return _dated(self.passed)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The steps that traffic ticks, and the cases that the sandbox runs: none in production."""
+    """The steps that traffic completes, and the cases that the sandbox runs; no cases in production."""
 
     steps: Sequence[Step]
     cases: Sequence[Shown]
-    own: Checkout | None = None  # the merchant's newest unpaid order, which a case may pay
-    is_own: bool = False  # whether it shall
+    own: Checkout | None = None  # the merchant's newest unpaid order, which a case can pay
+    is_own: bool = False  # whether the cases are to pay it
 
     @property
     def order(self) -> Checkout | None:
@@ -94,7 +97,7 @@ class Progress:
 
     @property
     def counted(self) -> tuple[str, str]:
-        """How many steps tick by themselves, and how many cases a person runs, in words."""
+        """How many steps complete automatically, and how many cases a person runs, in words."""
         return NUMBERS[len(self.steps)], NUMBERS[len(self.cases)]
 
     @property
@@ -103,7 +106,7 @@ class Progress:
 
     @property
     def next_case(self) -> Shown | None:
-        """The case to run next, once the steps are done and while none runs."""
+        """The case to run next, once the steps are done and while no case runs."""
         if self.next or self.is_running:
             return None
         return next((one for one in self.cases if not one.is_done), None)
@@ -122,9 +125,9 @@ class Progress:
 
 
 def of(merchant: Merchant, *, is_own: bool = False) -> Progress:
-    """Return the merchant's checklist; in the sandbox a case takes the place of the step of its name.
+    """Return the merchant's checklist; in the sandbox, a case replaces the step with its name.
 
-    With `is_own` the cases shall pay the merchant's own order.
+    With `is_own`, the cases pay the merchant's own order.
     """
     steps = checklist.of(merchant)
     if not settings.SANDBOX:
@@ -135,7 +138,10 @@ def of(merchant: Merchant, *, is_own: bool = False) -> Progress:
 
 
 def counted(merchant: Merchant) -> Progress:
-    """Return the checklist of who has captured nothing yet, for its counts alone: without trials that did not pass."""
+    """Return the checklist of a merchant without a capture, only for its counts.
+
+    Of the trials, only those that passed are included.
+    """
     steps = checklist.of(merchant, is_paid=False)
     if not settings.SANDBOX:
         return Progress(steps, [])
@@ -157,7 +163,10 @@ def _cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[Sh
 
 
 def _trouble(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return what has failed of what the lines show: they are written a moment later than it happens."""
+    """Return a sentence about the failures that the lines show.
+
+    A line is written a moment after the failure.
+    """
     shown = {line["at"] for line in lines if line["tone"] == "stop"}
     events = list(lookup.events_about(checkout_uuid).values_list("pk", flat=True))
     due = lookup.deliveries_of(events).filter(status=Delivery.Status.PENDING, attempt_count__gt=0).first()

@@ -33,7 +33,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the audit log, newest first."""
     form = Filters(request.GET or None)
     rows = _entries(membership.merchant, lists.asked(form))
-    # Whoever asks for them sees each.
+    # A person who filters by an action sees each entry.
     shown = _each if form.is_bound and form.is_valid() and form.cleaned_data["action"] else _shown
     return lists.show(request, membership, Listing("audit", form, rows, shown))
 
@@ -55,7 +55,7 @@ def _each(found: Sequence[AuditEntry]) -> dict[str, Any]:
 
 
 def _shown(found: Sequence[AuditEntry]) -> dict[str, Any]:
-    """Return the page's lines; log-ins in a row, of one person from one place, are one."""
+    """Return the page's lines; consecutive logins of one person from one place are one line."""
     rows = []
     for is_same, group in groupby(found, key=_logged_in_as):
         same = list(group)

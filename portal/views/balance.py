@@ -1,4 +1,4 @@
-"""The page of the merchant's balance and movements, straight from the ledger, with what the processor says of each."""
+"""The page of the merchant's balance and movements, from the ledger, with the processor's line on each."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -39,12 +39,12 @@ KINDS: dict[str, str] = {  # of movements and of bookings
     Booking.Kind.CLOSING: "Not owed to a lead any more",
 }
 TAKEN_BACK = "{}, taken back"  # a booking's reversal
-# Movements that are their operation's own; what came back of one is not.
+# Movements that their operation itself made; a returned refund is not one of them.
 OF_OPERATIONS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
 
 
 class Cause(NamedTuple):
-    """What has moved money, in words, and the operation if it was one."""
+    """The cause of a movement of money, in words, and the operation if there is one."""
 
     kind: str
     operation_uuid: UUID | None
@@ -88,7 +88,10 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 
 
 def _in_dispute(merchant: Merchant) -> Iterator[tuple[str, int]]:
-    """Yield by currency what open disputes have moved, in minor units: what they took is negative."""
+    """Yield by currency the sum that open disputes have moved, in minor units.
+
+    Withdrawn money is negative.
+    """
     rows = Movement.objects.filter(dispute__status=Dispute.Status.OPEN, payment__merchant=merchant)
     sums_of = rows.values_list("payment__currency").annotate(sum=Sum("amount"))
     yield from sums_of.order_by("payment__currency")
@@ -101,7 +104,7 @@ def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
 
 
 def _together(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Return what the movements of a page add up to, in each currency."""
+    """Return the sum of a page's movements in each currency."""
     found: Counter[str] = Counter()
     for row in rows:
         found[row["currency"]] += row["minor_units"]
@@ -109,7 +112,7 @@ def _together(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
-    """Yield movements with their order and kind; what came to the merchant is positive."""
+    """Yield movements with their order and kind; money that came to the merchant is positive."""
     checkouts = Checkout.objects.filter(
         merchant=merchant, pk__in={posting.checkout_uuid for posting in found}
     )
@@ -137,13 +140,13 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
 
 
 def _disputed(checkouts: set[UUID]) -> set[UUID]:
-    """Return those of which a dispute is not decided yet."""
+    """Return those of the checkouts that have an open dispute."""
     rows = Dispute.objects.filter(checkout_uuid__in=checkouts, status=Dispute.Status.OPEN)
     return set(rows.values_list("checkout_uuid", flat=True))
 
 
 def _causes(transactions: set[UUID]) -> dict[UUID, Cause]:
-    """Return by transaction of the ledger what has moved the money."""
+    """Map each transaction of the ledger to the cause of its movement."""
     moved = Movement.objects.filter(pk__in=transactions).values_list("pk", "kind", "operation")
     causes = {
         pk: Cause(KINDS[kind], operation if kind in OF_OPERATIONS else None) for pk, kind, operation in moved

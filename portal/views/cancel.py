@@ -22,7 +22,7 @@ from portal.models import AuditEntry, Membership
 from portal.orders import detail, order, timeline
 
 MAX_REASON = 255
-CLOCKS = timedelta(minutes=5)  # by which the database's clock and ours may differ
+CLOCKS = timedelta(minutes=5)  # by which the database's clock and ours can differ
 BUSY = "A card payment on this order is under way. Try again in a moment: nothing was cancelled."
 NOT_NOW: dict[str, str] = {
     Status.CAPTURED: "This order has been captured: it stays captured, and you can refund it.",
@@ -59,7 +59,7 @@ def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 
 
 def _back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
-    """Return to the order's page, the whole of it also where a part was asked for."""
+    """Return to the order's page; the whole page is loaded even if only a part was requested."""
     if pages.is_asked_for(request, "question"):
         return HttpResponseClientRedirect(reverse("portal_checkout", args=[checkout_uuid]))
     return redirect("portal_checkout", checkout_uuid)
@@ -80,19 +80,19 @@ def _do(request: HttpRequest, membership: Membership, checkout: Checkout, reason
 
 
 def _sentence(refusal: Exception, checkout: Checkout) -> str:
-    """Why nothing was cancelled; a database's error that is no locked row is not for people, and goes on."""
+    """Return why the order was not cancelled; raise a database error that is not about a locked row."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     return _not_now(checkout) if isinstance(refusal, NotCancellable) else BUSY
 
 
 def _is_by(actor: str, checkout: Checkout) -> bool:
-    """Return whether it was this person who cancelled, now or by an earlier tap."""
+    """Return whether this person cancelled the order, now or by an earlier tap."""
     return Change.objects.filter(checkout=checkout, to=Status.VOIDED, actor=actor).exists()
 
 
 def _record(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
-    """Record who cancelled, once an order: a repeat does what a crash after the cancelling has left undone."""
+    """Record who cancelled, once per order; a repeated tap completes what a crash has left undone."""
     facts: dict[str, Any] = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
     since = (checkout.voided_at or clock.now()) - CLOCKS
     lately = AuditEntry.objects.filter(merchant=membership.merchant, created_at__gte=since)

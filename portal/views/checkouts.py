@@ -65,7 +65,7 @@ def _shown(rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Chec
 
 
 def _marks(found: Sequence[Checkout]) -> dict[UUID, Badge]:
-    """Return what a captured order's state does not say: its latest refund failed, or a payer disputes it."""
+    """Return badges for what a captured order's state does not show: a failed latest refund, or a dispute."""
     failed = needs.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
     disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
     return dict.fromkeys(failed, badges.REFUND_FAILED) | {
@@ -98,7 +98,7 @@ def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: U
 
 @requires("view")
 def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Return the timeline as JSON, to be sent to a colleague or to support."""
+    """Return the timeline as JSON, to send to a colleague or to support."""
     read = order.read(membership.merchant, checkout_uuid)
     story = timeline.as_json(read, request.GET.get("before", ""))
     return JsonResponse(story, json_dumps_params={"indent": 2})

@@ -1,4 +1,4 @@
-"""The data of an order's customer, for a merchant whom the customer has asked for it (rule privacy.export)."""
+"""The data of an order's customer, for a merchant that the customer asked for it (rule privacy.export)."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from portal.orders import order
 
 @requires("reveal", sensitive=True, form_of="portal_checkout")
 def customer_data(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Return a file with what the merchant may hand out of the customer who led this order, and record who took it."""
+    """Return a file with the data of this order's lead that the merchant may hand out; record who took it."""
     checkout = order.read(membership.merchant, checkout_uuid).checkout
     try:
         person = people.of_customer(checkout.lead_id or UUID(int=0))

@@ -27,7 +27,7 @@ from portal.orders.search import parse_uuid
 from webhooks import resending, subscriptions
 from webhooks.models import Attempt, Delivery, Subscription
 
-# What a person is asked before it is sent again all the same.
+# The question that a person must confirm before such a delivery is sent again.
 CONFIRMED: dict[type[resending.CannotResend], str] = {
     resending.HoldIsOver: "over",
     resending.AlreadyDelivered: "delivered",
@@ -41,7 +41,7 @@ class NothingChosen(Exception):
 @requires("view")
 @replica.readable
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show a line per attempt, newest first; of what is parked or waits, a line per delivery."""
+    """Show a line per attempt, newest first; for parked or waiting deliveries, a line per delivery."""
     merchant = membership.merchant
     with timezone.override(ZoneInfo(merchant.time_zone)):
         form = search.Filters(request.GET or None)
@@ -70,7 +70,10 @@ def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | 
 
 
 def _parked(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return how many parked deliveries can be sent again, and of which time: what is asked for, or the last days."""
+    """Return how many parked deliveries can be sent again, and their time span.
+
+    The span is the one that the filters ask for, or the last seven days.
+    """
     since, until = asked.get("since"), asked.get("until")
     rows, maximum = needs.parked(merchant), needs.MAXIMUM
     if since or until:
@@ -179,7 +182,7 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
 
 @requires("resend", form_of="portal_deliveries")
 def close(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Close what is parked and cannot be sent again."""
+    """Close the parked deliveries that cannot be sent again."""
     with transaction.atomic():
         closed = resending.close(membership.merchant)
         if closed:
@@ -204,7 +207,10 @@ def _tell(request: HttpRequest, resent: resending.Resent) -> None:
 
 
 def _span(request: HttpRequest) -> tuple[datetime, datetime | None]:
-    """Return from when to when; without an end, to now. Raises NothingChosen."""
+    """Return the start and the end of the time span; without an end, it lasts until now.
+
+    Raises NothingChosen.
+    """
     ends = request.POST.get("until", "")
     since, until = _moment(request.POST.get("since", "")), _moment(ends)
     if since is None or (ends and until is None):

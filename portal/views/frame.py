@@ -1,4 +1,4 @@
-"""The portal's menu as a page of its own, the choice between a person's merchants, and what is not there."""
+"""The menu as a separate page, the switch between a person's merchants, and the portal's 404 page."""
 
 from urllib.parse import urlsplit
 
@@ -19,7 +19,7 @@ from portal.orders import search
 def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the menu, for a phone without script, and the merchants that the person may act for.
 
-    It leads back to the page of the portal whose link opened it, and marks that page's place.
+    It leads back to the portal's page from which it was opened, and marks that page's place.
     """
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
     back = _came_from(request)
@@ -39,7 +39,7 @@ def switch(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _came_from(request: HttpRequest) -> str:
-    """Return the address of the portal's page that led here, home's after any other page and after the menu itself."""
+    """Return the address of the portal's page that led here; home's for other pages and the menu itself."""
     referrer = request.headers.get("Referer", "")
     there = urlsplit(referrer) if url_has_allowed_host_and_scheme(referrer, {request.get_host()}) else None
     if there is None or not _is_page(there.path):
@@ -48,7 +48,7 @@ def _came_from(request: HttpRequest) -> str:
 
 
 def _is_page(path: str) -> bool:
-    """Return whether one can go back to the path from the menu: it is the portal's, and not the menu's own."""
+    """Return whether the menu can lead back to the path: it is a page of the portal, not the menu."""
     try:
         return path.startswith(PORTAL) and resolve(path).url_name != "portal_menu"
     except Resolver404:
@@ -56,7 +56,7 @@ def _is_page(path: str) -> bool:
 
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return the page for an address with nothing at it: to whoever is signed in, within the portal."""
+    """Return the page for an unknown address; for a signed-in person, in the portal's frame."""
     membership = _inside(request)
     if membership is None:
         return page_not_found(request, exception)
@@ -66,7 +66,7 @@ def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _inside(request: HttpRequest) -> Membership | None:
-    """Return the membership of somebody who is in the portal, None elsewhere and for strangers."""
+    """Return the membership of a person who is in the portal; None elsewhere and for strangers."""
     if not request.path.startswith(PORTAL) or not request.user.is_authenticated:
         return None
     membership = access.current(request)

@@ -1,4 +1,4 @@
-"""The home page: what needs the merchant, figures and charts."""
+"""The home page: what needs attention, figures and charts."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -23,7 +23,10 @@ SWITCH = (("24h", "24 h"), ("7d", "7 d"), ("30d", "30 d"))
 @requires("view")
 @replica.readable
 def home(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show what needs the merchant, and figures and charts of a range; until the first capture how to come to it."""
+    """Show what needs attention, with figures and charts of a range.
+
+    Until the first capture, the page shows how to get there instead of figures and charts.
+    """
     waiting = Waiting(membership.merchant)
     if not first_day.is_over(membership.merchant):
         context = {"day": first_day.of(membership.merchant), "needs": waiting.needs()}

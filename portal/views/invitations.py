@@ -17,7 +17,7 @@ from portal.models import Invitation, Membership, User
 
 
 class PasswordForm(forms.Form):
-    """The password of somebody who has no account yet."""
+    """The password of a person who has no account yet."""
 
     password = forms.CharField(max_length=128, strip=False, error_messages={"required": "Choose a password."})
 
@@ -29,7 +29,7 @@ class PasswordForm(forms.Form):
 
 @sensitive_post_parameters()
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """Join a team, with a new password or as the person who signs in with this address already."""
+    """Join a team, with a new password or as the person who already signs in with this address."""
     try:
         invitation = team.open_invitation(token)
         person = User.objects.filter(email__iexact=invitation.email).first()
@@ -41,7 +41,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: User) -> HttpResponse:
-    """Ask who has an account to log in, and whether to join. Raises Invitation.DoesNotExist."""
+    """Ask a person with an account to log in, and whether to join. Raises Invitation.DoesNotExist."""
     if not request.user.is_authenticated:
         return redirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
     is_other = request.user.pk != person.pk
@@ -54,7 +54,7 @@ def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: U
 
 
 def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
-    """Ask for a password of a new account. Raises Invitation.DoesNotExist."""
+    """Ask for the password of a new account. Raises Invitation.DoesNotExist."""
     form = PasswordForm(request.POST or None, initial={"email": invitation.email})
     if request.method == "POST" and form.is_valid():
         person = User.objects.new_user(invitation.email, form.cleaned_data["password"])
@@ -62,7 +62,7 @@ def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> Http
             with transaction.atomic():
                 person.save(force_insert=True)
                 membership = _accept(request, token, person)
-        except IntegrityError:  # a second tap: the first has made the person, who logs in now
+        except IntegrityError:  # a second tap: the first one created the person, who can log in now
             return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
         return _joined(request, membership)

@@ -1,4 +1,4 @@
-"""The page of API keys: made, rotated, revoked; a secret is shown once."""
+"""The page of API keys: make, rotate, revoke; a secret is shown once."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from portal.keys import NewClient
 from portal.models import ApiClient, Membership
 from portal.pages import Question
 
-MAX_REVOKED = 50  # shown, those revoked last
+MAX_REVOKED = 50  # the latest ones, which are shown
 
 
 class KeyForm(forms.Form):
@@ -34,7 +34,7 @@ class KeyForm(forms.Form):
 
 @requires("view")
 def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the keys, what they may do and when they were last used; with `for=laptop` the form is filled in for one."""
+    """Show the keys, their scopes and their last use; with `for=laptop`, the form is filled in for one."""
     more: dict[str, Any] = {}
     if request.GET.get("for") == "laptop":
         more = {"name": "My laptop", "scopes": _scopes(membership, {"webhooks:read"})}
@@ -92,7 +92,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _who(refused: keys.ScopeNotAllowed) -> str:
-    """Return which people may do what was refused, as the beginning of a sentence."""
+    """Return the roles that may do the refused act, as the beginning of a sentence."""
     return f"Only an {' or '.join(role.label.lower() for role in refused.roles)}"
 
 
@@ -119,7 +119,7 @@ def _scopes(membership: Membership, chosen: Collection[str]) -> list[dict[str, A
 
 @contextmanager
 def _refusals(request: HttpRequest) -> Iterator[None]:
-    """Have the next page say why the block did not change a key. Raises Http404 if there is no such key."""
+    """Make the next page say why the block did not change a key. Raises Http404 if there is no such key."""
     try:
         with access.or_404(), transaction.atomic():
             yield

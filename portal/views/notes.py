@@ -17,7 +17,7 @@ MAX_NOTES = 100  # on one order
 
 
 class NoteForm(forms.Form):
-    """What somebody writes."""
+    """The text of a note."""
 
     text = forms.CharField(
         max_length=CheckoutNote.MAX_LETTERS, error_messages={"required": "Write something first."}

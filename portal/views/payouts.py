@@ -1,4 +1,4 @@
-"""What the card processor has paid out to a merchant's bank account, and what each payout is made of."""
+"""The card processor's payouts to a merchant's bank account, and the lines of each payout."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,23 +17,23 @@ from portal.models import Membership
 from portal.orders import search
 
 HEADING = ("made_at", "kind", "amount", "fee", "net", "currency", "order_id", "checkout_uuid", "reference")
-SHOWN = 31  # the newest, a month of them
+SHOWN = 31  # the newest, about a month of them
 
 
 def newest(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[BalanceEntry]:
-    """Return the merchant's newest payouts, of the days that are asked for; a negative one has come back."""
+    """Return the merchant's newest payouts of the requested days; a negative one was returned."""
     rows = BalanceEntry.objects.filter(merchant=merchant, kind=BalanceEntry.Kind.PAYOUT)
     return search.of_days(rows, merchant, asked, key="made_at").order_by("-made_at", "-pk")[:SHOWN]
 
 
 def shown(row: BalanceEntry) -> dict[str, Any]:
-    """Return what the page shows of a payout: as the bank account has it, what comes in is positive."""
+    """Return what the page shows of a payout; as in the bank account, incoming money is positive."""
     return {"entry": row, "amount": money.display(row.fee - row.amount, row.currency)}
 
 
 @requires("export")
 def exported(request: HttpRequest, membership: Membership, entry_uuid: UUID) -> HttpResponseBase:
-    """Return the lines of a payout as a CSV file; their net adds up to what the bank account got."""
+    """Return the lines of a payout as a CSV file; their net adds up to the sum that the bank account got."""
     payouts = BalanceEntry.objects.filter(merchant=membership.merchant, kind=BalanceEntry.Kind.PAYOUT)
     payout = payouts.filter(pk=entry_uuid).first()
     if payout is None:

@@ -1,4 +1,4 @@
-"""The refund of a checkout in two steps: the reason, then what goes back where (rule refund.portal)."""
+"""The refund of a checkout in two steps: the reason, then the amounts by card (rule refund.portal)."""
 
 from typing import Any
 from uuid import UUID, uuid4
@@ -40,7 +40,7 @@ class RefundForm(forms.Form):
 
 @requires("refund", sensitive=True)
 def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
-    """Ask for the reason (step 1), show what goes back to which card (step 2), then refund, once."""
+    """Ask for the reason (step 1), show the amount for each card (step 2), then refund, once."""
     read = order.read(membership.merchant, checkout_uuid)
     form = RefundForm(request.POST or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
@@ -55,7 +55,7 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
 
 
 def _step(checkout: Checkout, form: RefundForm, asked: dict[str, Any]) -> dict[str, Any]:
-    """What the form asks, or shows before the button is there."""
+    """Return what the form asks in step 1 and shows in step 2."""
     return {
         "refund_step": 2 if asked.get("step") == "check" else 1,
         "reason": asked.get("reason", form.data.get("reason", "")),
@@ -82,7 +82,7 @@ def _do(
 
 
 def _sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> str:
-    """Why nothing was given back; a database's error that is no locked row is not for people, and goes on."""
+    """Return why the order was not refunded; raise a database error that is not about a locked row."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
     if isinstance(refusal, NotRefundable):
@@ -93,7 +93,7 @@ def _sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> st
 
 
 def _record(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
-    """Record who asked, once per reference: a repeat does what a crash after the refund has left undone."""
+    """Record who asked, once per reference; a repeated tap completes what a crash has left undone."""
     known = AuditEntry.objects.filter(merchant=membership.merchant, action="refund")
     ref = refund.merchant_refund_ref
     if not known.filter(facts__ref=ref).exists():
@@ -111,7 +111,7 @@ def _not_now(status: str) -> str:
 
 
 def _parts(checkout: Checkout) -> list[dict[str, str]]:
-    """Return what goes back to which card: to each what it still bears, the lead's first."""
+    """Return the amounts by card: each card gets the sum that it still bears, the lead's card first."""
     accounts = cards.read(checkout, is_locked=False)
     found = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
     owed = [(card, card.owed(0)) for card in found]
@@ -123,7 +123,7 @@ def _parts(checkout: Checkout) -> list[dict[str, str]]:
 
 
 def _is_undecided(checkout: Checkout) -> bool:
-    """Return whether it is open who gets what: a mate is paying, or a share is on its way to the lead."""
+    """Return whether the amounts can change: a mate is paying, or a share is on its way to the lead."""
     shares = checkout.payment_requests.all()
     if shares.filter(status=ShareStatus.PAYING).exists():
         return True

@@ -44,7 +44,7 @@ def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
     since = clock.now() - SHOWN
     rows = ApiCall.objects.filter(merchant=merchant, created_at__gte=since)
-    rows = rows.filter(pk__gte=clock.first_id(since - partitions.CLOCKS_DIFFER))  # for its partitions alone
+    rows = rows.filter(pk__gte=clock.first_id(since - partitions.CLOCKS_DIFFER))  # limits the partitions
     if asked.get("q"):
         text = asked["q"].strip()
         about = list(search.checkouts(merchant, {"q": text}).values_list("pk", flat=True))

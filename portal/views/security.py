@@ -30,7 +30,7 @@ def shown(request: HttpRequest, membership: Membership, /) -> HttpResponse:
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the same to a person without a merchant; redirect everybody else to the portal's page."""
+    """Show the same to a person without a merchant; redirect all others to the portal's page."""
     if access.current(request) is not None:
         return redirect("portal_security")
     return render(request, "mfa/index.html", _facts(request, _person(request)))

@@ -43,7 +43,7 @@ GIVES_SCOPES = {  # portal.keys.grantable
 
 
 class InviteForm(forms.Form):
-    """Whom to invite, and in which role."""
+    """The person to invite, and their role."""
 
     email = forms.EmailField(max_length=254, error_messages=dict.fromkeys(("required", "invalid"), AN_EMAIL))
     role = forms.ChoiceField(choices=Role.choices, error_messages={"required": "Choose a role."})
@@ -68,7 +68,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
 
 
 def _table() -> list[dict[str, Any]]:
-    """Return what each role may do, a row an action."""
+    """Return what each role may do, one row for each action."""
     table = [(words, access.MAY[action]) for action, words in WORDS.items()]
     for scope, words in GIVES_SCOPES.items():
         table.append((words, frozenset(role for role in Role if scope in keys.grantable(role))))
@@ -94,7 +94,7 @@ def _members(merchant: Merchant) -> list[dict[str, Any]]:
 
 @requires("change_team", sensitive=True, form_of="portal_team")
 def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Invite somebody by mail."""
+    """Invite a person by mail."""
     form = InviteForm(request.POST)
     if form.is_valid():
         email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
@@ -122,7 +122,7 @@ def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUI
 
 @requires("change_team", sensitive=True, form_of="portal_team")
 def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
-    """Give somebody another role."""
+    """Give a person another role."""
     try:
         with access.or_404(), transaction.atomic():
             member = team.change(membership, membership_uuid, _role(request))
@@ -143,7 +143,7 @@ def _role(request: HttpRequest) -> Role:
 
 @requires("change_team", sensitive=True)
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
-    """Ask whether to remove somebody from the team; then do it."""
+    """Ask whether to remove a person from the team; then do it."""
     if request.method != "POST":
         return pages.ask(request, membership, _removing(membership, membership_uuid), here=HERE)
     return _remove(request, membership, membership_uuid)

@@ -1,4 +1,7 @@
-"""The integration checklist: what real traffic has shown, and the cases that the sandbox runs (rules trial.*)."""
+"""The integration checklist: the results of real traffic, and the cases that the sandbox runs.
+
+Rules trial.*.
+"""
 
 from contextlib import suppress
 from urllib.parse import urlencode
@@ -39,7 +42,7 @@ ROTATED = Question(
 
 @requires("view")
 def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show what the integration has done so far, and what is left; in the sandbox also the cases that it runs."""
+    """Show what the integration has done, and what is left; in the sandbox, also the cases that it runs."""
     progress = shown.of(membership.merchant, is_own=request.GET.get("order") == OWN)
     if pages.is_asked_for(request, "cases"):
         return pages.show(request, membership, "portal/_cases.html", {"progress": progress}, here=HERE)
@@ -49,7 +52,7 @@ def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", form_of=HERE)
 def run(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Begin a case, or stop the one that runs; without that it goes on."""
+    """Begin a case, or stop the one that runs if the form says so; a case that runs already continues."""
     case = CASES.get(request.POST.get("case", ""))
     if case is None or not settings.SANDBOX:
         raise Http404
@@ -78,7 +81,10 @@ def _query(order: str) -> str:
 
 @requires("change_webhooks", sensitive=True)
 def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to rotate the signing secret; then do it, and begin the case of it. Old secrets sign on meanwhile."""
+    """Ask whether to rotate the signing secret; then rotate it and begin its case.
+
+    Old secrets continue to sign.
+    """
     case = CASES["rotate"]
     if not settings.SANDBOX:
         raise Http404
@@ -94,7 +100,7 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
 
 
 def _question(membership: Membership) -> Question:
-    """Return what is asked: whether to rotate, or, while two secrets sign already, whether to send the order alone."""
+    """Return the question: whether to rotate, or while two secrets sign, whether to send only the order."""
     with suppress(SubscriptionNotFound):
         if subscriptions.previous_sign_until(subscriptions.read(membership.merchant)):
             return ROTATED
@@ -113,7 +119,7 @@ def _rotate(request: HttpRequest, membership: Membership, case: Case) -> str:
 
 
 def _begin(request: HttpRequest, membership: Membership, case: Case, order: str) -> bool:
-    """Begin a case, and record who did; return whether it did not run already. Raises CannotBegin."""
+    """Begin a case, and record who did; return whether it is a new run. Raises CannotBegin."""
     named = search.parse_uuid(order)
     if order and named is None:
         raise CannotBegin("That is no order.")

@@ -42,7 +42,7 @@ REFUSALS: dict[type[Exception], str] = {
     testing.TooManyTests: "Too many test events in an hour. Try again in an hour.",
 }
 HERE = "portal_webhooks"
-# Of a receiver's function that checks a signature: where it begins, and its further lines.
+# The first line of a receiver's function that checks a signature, and its further lines.
 CHECKS = re.compile(r"(def|function) verify\(")
 INSIDE = re.compile(r"$|\s|\{")
 ENDING = Question(
@@ -52,7 +52,7 @@ ENDING = Question(
     "A new endpoint gets a new secret.",
     "Remove it now",
 )
-RECEIVERS = {  # a language as it stands in the address, its file, its name
+RECEIVERS = {  # by the name in the address: the file and the language
     "python": ("receiver.py", "Python"),
     "node": ("receiver.mjs", "Node"),
     "typescript": ("receiver.ts", "TypeScript"),
@@ -61,7 +61,7 @@ RECEIVERS = {  # a language as it stands in the address, its file, its name
 
 
 class Unfit(Exception):
-    """What was typed is no endpoint; `errors` say why, beside each field."""
+    """The typed values are no valid endpoint; `errors` has the reason for each field."""
 
     def __init__(self, errors: dict[str, str]) -> None:
         super().__init__(*errors.values())
@@ -70,14 +70,14 @@ class Unfit(Exception):
 
 @requires("view")
 def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the endpoint, its health, its secrets, the test event just sent, and code that verifies a signature."""
+    """Show the endpoint, its health, its secrets, the last test event, and code that verifies a signature."""
     if pages.is_asked_for(request, "answer"):
         return pages.show(request, membership, "portal/_test_answered.html", _answered(request, membership))
     return _show(request, membership)
 
 
 def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
-    tested = _tested(request, membership)  # before the figures, which then count the answer that it shows
+    tested = _tested(request, membership)  # before the figures, so that they count the answer that it shows
     subscription = _subscription(membership)
     context = {
         "subscription": subscription,
@@ -92,7 +92,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
 
 
 def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
-    """Where the events go, which, how it fares, and what signs them."""
+    """Return the endpoint's address, event types, health and secrets."""
     if subscription is None:
         return {
             "url": "",
@@ -118,18 +118,21 @@ def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
 
 
 def _ticked(chosen: Collection[str]) -> list[dict[str, Any]]:
-    """The events that there are, and whether each is chosen."""
+    """Return all event types, and whether each is chosen."""
     return [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
 
 
 def _answered(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """The test event that the address names, and once it is answered how the endpoint fares: it counts as any other."""
+    """Return the test event that the address names, and after its answer the endpoint's health.
+
+    The answer counts in the health like any other.
+    """
     found = _tested(request, membership)
     return found if found["is_waiting"] else _endpoint(_subscription(membership)) | found
 
 
 def _receiver(request: HttpRequest) -> dict[str, Any]:
-    """A receiver, in the language that the address names."""
+    """Return the receiver in the language that the address names."""
     asked = request.GET.get("code", "")
     receiver = asked if asked in RECEIVERS else "python"
     name, _ = RECEIVERS[receiver]
@@ -155,7 +158,7 @@ def _subscription(membership: Membership) -> Subscription | None:
 
 
 def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
-    """Return the test event that the address names with its answer; nothing if it names none."""
+    """Return the test event that the address names, with its answer; no event if the address names none."""
     named = search.parse_uuid(request.GET.get("tested", ""))
     rows = lookup.deliveries_of([named] if named else [])
     delivery = rows.filter(merchant=membership.merchant, event_type=EventType.TEST).first()
@@ -163,13 +166,13 @@ def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
         return {"test": None, "is_waiting": False}
     shown = log.shown(membership.merchant, delivery)
     is_waiting = delivery.status == Delivery.Status.PENDING
-    badge = badges.FAILED if delivery.status == Delivery.Status.PARKED else shown.badge  # it goes out once
+    badge = badges.FAILED if delivery.status == Delivery.Status.PARKED else shown.badge  # it is sent once
     return {"test": shown, "badge": badge, "is_waiting": is_waiting, "tested": named}
 
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def save(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Register the endpoint, or change its address or which events it gets."""
+    """Register the endpoint, or change its address or its event types."""
     url = request.POST.get("url", "").strip()[: MAX_ADDRESS + 1]
     chosen = [name for name in request.POST.getlist("event_types") if name in EXPLAINED]
     try:
@@ -184,7 +187,7 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequence[str]) -> str:
-    """Keep the endpoint; return the secret of a new one, "" where it was changed. Raises Unfit."""
+    """Save the endpoint; return the secret of a new one, "" for one that was changed. Raises Unfit."""
     checked = _checked(membership.merchant, url, chosen)
     with transaction.atomic():
         access.recheck(membership, "change_webhooks")  # the check of the address has taken seconds
@@ -214,13 +217,13 @@ def _checked(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
 
 
 def _types(chosen: Sequence[str]) -> list[str]:
-    """Return the event types to subscribe to: `*` for all of them, which includes those to come."""
+    """Return the event types to subscribe to: `*` for all of them, which includes future ones."""
     return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
 
 
 @requires("approve_endpoint", sensitive=True, form_of="portal_webhooks")
 def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Approve the address for personal data; the deliveries that wait for it are then due."""
+    """Approve the address for personal data; the deliveries that wait for the approval are then due."""
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
         access.recheck(membership, "approve_endpoint")
         url = subscriptions.approve(membership.merchant, request.POST.get("url", ""))
@@ -234,7 +237,7 @@ def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True)
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Ask whether to end the subscription; then do it: deliveries that wait for the endpoint are parked."""
+    """Ask whether to end the subscription; then end it, and park the deliveries that wait for it."""
     if request.method != "POST":
         return pages.ask(request, membership, ENDING, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
@@ -247,7 +250,10 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Make a new secret, which the page shows once. Earlier ones sign on, each for its own two hours."""
+    """Make a new secret, which the page shows once.
+
+    Earlier secrets continue to sign, each for its own two hours.
+    """
     try:
         with transaction.atomic():
             access.recheck(membership, "change_webhooks")

@@ -1,4 +1,7 @@
-"""The feed of a merchant's events, in the order in which they were written: the way to catch up (rules events.*)."""
+"""The feed of a merchant's events, in the order in which they were written (rules events.*).
+
+It is the way to catch up.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -22,15 +25,16 @@ from webhooks import lookup, outbox
 from webhooks.api import serializers
 from webhooks.models import EVENTS, PERSONAL, Event, EventType, plain
 
-CUSTOMERS = "customers:read"  # the scope without which personal data is withheld
-USUAL, FURTHEST = timedelta(hours=24), timedelta(days=30)  # how far back a reader begins
+CUSTOMERS = "customers:read"  # the scope that shows personal data
+USUAL, FURTHEST = timedelta(hours=24), timedelta(days=30)  # how far back a reader can begin
 _COLUMNS = ("id", "type", "body", "body_deleted_at", "created_at", "written_at")
 
 
 class Place(NamedTuple):
-    """How far a reader has got: past the event `last`, among those written at `at`, the same moment or later.
+    """How far a reader has read: past the event `last`, among the events written at `at` or later.
 
-    They began with what happened at `since` or later; what is written from `began` on comes whatever its date.
+    The reader began with the events that happened at `since` or later. Events that are written from `began`
+    on are included regardless of their date.
     """
 
     at: datetime
@@ -43,7 +47,7 @@ _KINDS = (datetime.fromisoformat, UUID, datetime.fromisoformat, datetime.fromiso
 
 
 class Events(ApiView):
-    """Lists the merchant's events, oldest first, and always says where to go on."""
+    """Lists the merchant's events, oldest first, and always returns a cursor for the next call."""
 
     scopes = {"GET": "webhooks:read"}
     queries = {"GET": serializers.EventsQuery}
@@ -72,7 +76,10 @@ def _checkout(text: str | None) -> UUID | None:
 
 
 def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
-    """Return where to go on or begin. Raises InvalidCursor, also for another `created_after`, and ValidationError."""
+    """Return the place to continue or begin from.
+
+    Raises ValidationError, and InvalidCursor, also if a cursor comes with another `created_after`.
+    """
     given: datetime | None = asked.get("created_after")
     if "cursor" in asked:
         place = Place(*cursor.read(asked["cursor"], scope, *_KINDS))
@@ -90,9 +97,9 @@ def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
 
 
 def _check_nothing_is_gone(place: Place, until: datetime) -> None:
-    """Raise ValidationError if events have been dropped that a reader of this place has not seen."""
+    """Raise ValidationError if events were dropped that a reader at this place has not seen."""
     if place.at > until - partitions.YOUNGEST:
-        return  # nothing is dropped so early
+        return  # events that young are never dropped
     kept_from = partitions.starts_at(EVENTS)
     if kept_from is not None and place.at < kept_from:
         told = f"Events between it and {clock.iso(kept_from)} have been dropped. "
@@ -102,15 +109,16 @@ def _check_nothing_is_gone(place: Place, until: datetime) -> None:
 
 
 def _beginning(at: datetime) -> tuple[datetime, UUID]:
-    """Return a place before all that was written at a moment or later."""
+    """Return a place before all events that are written at a moment or later."""
     return at, clock.first_id(at - CLOCKS_DIFFER)
 
 
 def _rows(merchant: Merchant, place: Place, until: datetime) -> QuerySet[Event, Any]:
-    """Return what was written since a place, until a moment.
+    """Return the events written from a place on, until a moment.
 
-    The range of ids is for PostgreSQL alone, which leaves out the partitions of other days. An id is made just before
-    its row is written; what was written before there was a time of it has one moment, and the order of its ids.
+    The range of ids does not change the result. It only lets PostgreSQL leave out the partitions of other
+    days. An id is made just before its row is written. Events that are older than the column `written_at` all
+    have one time in it, and their ids give their order.
     """
     lowest = min(clock.made_at(place.last), place.at - CLOCKS_DIFFER)
     ids = clock.first_id(lowest), clock.first_id(until + CLOCKS_DIFFER)
@@ -126,7 +134,7 @@ def _rows(merchant: Merchant, place: Place, until: datetime) -> QuerySet[Event, 
 
 
 def _end(found: Sequence[Any], limit: int, place: Place, until: datetime) -> Place:
-    """Return how far a page has got: to its last event, or, where there were no more, to all that can't change."""
+    """Return the end of a page: its last event, or for the last page the time before which no row changes."""
     if len(found) == limit:
         return place._replace(at=found[-1].written_at, last=found[-1].id)
     at, last = _beginning(until)
@@ -145,7 +153,7 @@ def _shown(found: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]
 
 
 def _body(event: Any, sees_customers: bool) -> bytes:
-    """Return the bytes that are sent, without `data` where it is withheld or deleted."""
+    """Return the bytes that are sent, without `data` if it is withheld or deleted."""
     if event.type in PERSONAL and (event.body_deleted_at or not sees_customers):
         return outbox.envelope(event.id, event.type, event.created_at, None)
     return plain(event.type, bytes(event.body))

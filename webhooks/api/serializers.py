@@ -8,7 +8,7 @@ from webhooks import targets
 from webhooks.models import EventType
 from webhooks.subscriptions import SUBSCRIBABLE
 
-TOLD = tuple(kind.value for kind in EventType if kind != EventType.TEST)  # what the feed of events has
+TOLD = tuple(kind.value for kind in EventType if kind != EventType.TEST)  # the types in the feed of events
 
 
 class SubscriptionIn(fields.Body):
@@ -18,7 +18,7 @@ class SubscriptionIn(fields.Body):
     event_types = fields.List(child=fields.OneOf(SUBSCRIBABLE), allow_empty=False, max_length=100)
 
     def validate_url(self, url: str) -> str:
-        """Refuse what is wrong in itself, beside the other fields; where its name leads is asked afterwards."""
+        """Refuse an invalid URL together with errors of other fields; its name is resolved later."""
         try:
             return targets.check_url(url, allow_loopback=settings.WEBHOOK_LOOPBACK)
         except targets.TargetRefused as refused:
@@ -32,7 +32,7 @@ class RotateIn(fields.Body):
 
 
 class RotateQuery(fields.Query):
-    """The same flag in the address."""
+    """The same flag in the query."""
 
     revoke_previous = fields.QueryBoolean(required=False)
 
@@ -48,7 +48,7 @@ class DeliveriesQuery(fields.Query):
 
 
 class EventsQuery(fields.Query):
-    """Where the feed of events begins or goes on, and which of them it has."""
+    """Where the feed of events begins or continues, and its filters."""
 
     type = fields.OneOf(TOLD, required=False)
     checkout_uuid = fields.Text(required=False, format="uuid", help_text="Only events of this checkout.")

@@ -1,4 +1,4 @@
-"""The webhook API's views: the subscription, rotating its secret, the delivery log (rules subscription.*)."""
+"""The views of the webhook API: subscription, rotation of its secret, delivery log (rules subscription.*)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,8 +21,9 @@ from webhooks.api import serializers
 from webhooks.models import Attempt, Delivery, Event, Subscription
 from webhooks.targets import TargetRefused
 
-# The columns of an entry: three objects for each would cost as much as all the rest. What deliveries and events know is
-# read apart, by their ids: a join would have PostgreSQL plan for all partitions of each.
+# The columns of an entry: three objects for each entry would cost as much as all the rest. The data of
+# deliveries and events is read separately, by their ids, because for a join PostgreSQL would plan for all
+# their partitions.
 _COLUMNS = (
     "id",
     "number",
@@ -98,7 +99,7 @@ def _registered(request: Request, url: str, event_types: list[str]) -> subscript
 
 
 def _record(request: Request, action: str, **facts: Any) -> None:
-    """Have settings.KEYS_RECORDED_BY write what a key did into the audit log, in the transaction of what was done."""
+    """Have settings.KEYS_RECORDED_BY write what a key did to the audit log, in the change's transaction."""
     record = import_string(settings.KEYS_RECORDED_BY)
     record(request, caller_of(request), action, **facts)
 
@@ -135,7 +136,7 @@ class Deliveries(ApiView):
 
 
 def _attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
-    """Return the finished attempts that match the filters; one under way is not in the log yet."""
+    """Return the finished attempts that match the filters; one in flight is not in the log yet."""
     rows = lookup.attempts_of([_uuid(asked["event_id"])]) if "event_id" in asked else Attempt.objects.all()
     rows = rows.filter(merchant=merchant, ended_at__isnull=False)
     if "event_type" in asked:
@@ -153,9 +154,10 @@ def _uuid(text: str) -> UUID:
 
 
 def _entries(attempts: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return attempts as the log shows them, with what their deliveries and events know.
+    """Return attempts as the log shows them, with the data of their deliveries and events.
 
-    Their day may be dropped while this reads: an attempt whose delivery or event has just gone is left out.
+    A day can be dropped during this read, so an attempt whose delivery or event has just been dropped is left
+    out.
     """
     ids = {attempt.delivery_id for attempt in attempts}
     rows = Delivery.objects.filter(pk__in=ids)
@@ -167,7 +169,10 @@ def _entries(attempts: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def _entry(attempt: Any, sent: Any, about: Mapping[UUID, UUID | None]) -> dict[str, Any]:
-    """Return an attempt as the log shows it (rules log.*); the latest of a delivery has the time of the next one."""
+    """Return an attempt as the log shows it (rules log.*).
+
+    The latest attempt of a delivery also has the time of the next one.
+    """
     checkout_uuid = about[sent.event_id]
     is_latest = attempt.number == sent.attempt_count
     return {

@@ -1,6 +1,6 @@
-"""Verifies each webhook, captures what is held, answers: python3 receiver.py"""
-# It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET;
-# SIGNING_SECRETS, two while you rotate; PORT, if it is not to be 3000.
+"""Verifies each webhook, captures the held checkout, and answers. Run it with: python3 receiver.py"""
+# It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET and SIGNING_SECRETS (two secrets
+# while you rotate). Set PORT for another port than 3000.
 
 import hmac
 import json
@@ -30,11 +30,11 @@ def ago(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds))
 
 
-STARTED = ago(120)  # the first start begins with what is held now
+STARTED = ago(120)  # the first start begins with the checkouts that are held now
 
 
 class Refused(Exception):
-    """The delivery is answered with 400; the words are one of the four reasons."""
+    """The delivery is answered with 400; the message is one of the four reasons."""
 
 
 def verify(header: str, body: bytes) -> Any:
@@ -45,7 +45,7 @@ def verify(header: str, body: bytes) -> Any:
     if not is_whole or not re.fullmatch("[0-9]{1,12}", times[0]):
         raise Refused("malformed_header")
     message = times[0].encode() + b"." + body
-    secrets = SECRETS.split()  # never an empty one, with which anybody can sign
+    secrets = SECRETS.split()  # without empty ones, because anyone can sign with an empty secret
     wanted = [hmac.digest(secret.encode(), message, "sha256").hex().encode() for secret in secrets]
     if not sum(hmac.compare_digest(one, other) for one in given for other in wanted):
         raise Refused("no_matching_signature")
@@ -76,7 +76,7 @@ def authorized(method: str, path: str, body: object = None, seconds: float = 8) 
 
 
 def try_capture(checkout: str, seconds: float = 8) -> tuple[bool | None, float]:
-    """True: the money has moved; False: the hold is over; None: nobody knows yet. And how long to wait then."""
+    """Return True (captured), False (the hold is over) or None (not known yet), and the seconds to wait."""
     try:
         authorized("POST", f"{ORDERS}/{checkout}/capture", {}, seconds)
         return True, 0
@@ -91,7 +91,7 @@ def try_capture(checkout: str, seconds: float = 8) -> tuple[bool | None, float]:
 
 
 def capture(checkout: str) -> bool:
-    """Return whether the money has moved. All of it fits into a webhook's 15 s, a capture's 8 s too."""
+    """Return whether the money has moved. It takes at most 12 s, so it fits into a webhook's 15 s."""
     end = time.monotonic() + 12
     while True:
         moved, wait = try_capture(checkout, min(8, end - time.monotonic()))
@@ -99,23 +99,23 @@ def capture(checkout: str) -> bool:
             return moved
         if time.monotonic() + wait + 1 > end:
             raise OSError(f"{checkout} is not captured yet")
-        time.sleep(wait)  # then again: it takes nothing twice
+        time.sleep(wait)  # then try again: the service captures only once
 
 
 def fulfil(checkout: str) -> None:
-    """Slowly, elsewhere, what is here: once for each, however often this is called."""
+    """Do the slow work elsewhere. Here: mark the order as paid, once, however often this is called."""
     Path("paid", checkout).touch()
 
 
 def catch_up() -> None:
-    """Capture what is still held, then fulfil what was captured since the cursor, which you keep with your orders."""
+    """Capture what is still held, then fulfil orders captured since the cursor (keep it with them)."""
     page = authorized("GET", f"{ORDERS}?status=authorized&limit=200")["data"]
     held = page["checkouts"]
-    while page["next_cursor"]:  # the newest come first, what ends soonest last
+    while page["next_cursor"]:  # newest first, so the hold that ends soonest is last
         page = authorized("GET", f"{ORDERS}?status=authorized&limit=200&cursor={page['next_cursor']}")["data"]
         held += page["checkouts"]
     for one in sorted(held, key=lambda one: one["capture_before"]):
-        is_at_work = "pending_operation" in one or one["authorized_at"] > ago(10)  # a delivery is
+        is_at_work = "pending_operation" in one or one["authorized_at"] > ago(10)  # a delivery captures it
         if not is_at_work and try_capture(one["checkout_uuid"])[0]:
             fulfil(one["checkout_uuid"])
     kept, is_full = Path("cursor"), True
@@ -143,16 +143,16 @@ class Receiver(BaseHTTPRequestHandler):
         try:
             event = verify(self.headers.get("X-Service-Signature", ""), body)
             seen, data = Path("seen", str(event.get("id"))), event.get("data", {})
-            if not seen.exists():  # two deliveries at once may do the same: it does no harm
+            if not seen.exists():  # two deliveries at once can do the same: it does no harm
                 if event.get("type") == "checkout.authorized" and capture(data["checkout_uuid"]):
                     fulfil(data["checkout_uuid"])
                 seen.touch()
             self.answer(200, "ok")
-        except Refused as reason:  # whoever sent it: the body is neither kept nor logged
+        except Refused as reason:  # from an unknown sender: the body is neither kept nor logged
             self.answer(400, str(reason))
         except Exception as failure:
             print(failure, flush=True)
-            self.answer(500, "send it again")  # a 4xx would give the hold away
+            self.answer(500, "send it again")  # a 4xx would end the retries, and the hold would be lost
 
     def answer(self, status: int, words: str) -> None:
         print("a delivery is answered", status, words, flush=True)
@@ -162,7 +162,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.wfile.write(words.encode())
 
 
-for table in ("seen", "paid"):  # in your service: tables, each with a unique column
+for table in ("seen", "paid"):  # in your service, use tables, each with a unique column
     Path(table).mkdir(exist_ok=True)
 Thread(target=catch_up_for_ever, daemon=True).start()
 server = ThreadingHTTPServer(("127.0.0.1", PORT), Receiver)

@@ -1,6 +1,6 @@
-"""How the admin shows what a row holds: moments with their seconds, other rows as links.
+"""Columns of the admin: times with their seconds, and other rows as links.
 
-Columns are cached by their arguments, since Django compares them.
+Columns are cached by their arguments, because Django compares them.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ NOTHING = "–"
 
 
 def name_of(column: str | Column) -> str:
-    """Return the name of a column, of its field if it shows one."""
+    """Return the name of a column, or of the field that it shows."""
     return str(getattr(column, "__name__", column))
 
 
@@ -32,7 +32,7 @@ def link(target: Model | None) -> str:
 
 
 def page_of(label: str, key: object) -> str:
-    """Return the address of a row's page; `label` is its model's, such as "checkout.checkout"."""
+    """Return the address of a row's page. `label` is that of its model, such as "checkout.checkout"."""
     return reverse(f"admin:{label.replace('.', '_')}_change", args=[key])
 
 
@@ -43,7 +43,7 @@ def list_of(label: str, **lookups: object) -> str:
 
 
 def to_page(label: str, key: object) -> str:
-    """Return a link to a row's page by its key alone."""
+    """Return a link to a row's page, which shows the row's key."""
     return format_html('<a href="{}">{}</a>', page_of(label, key), key)
 
 
@@ -55,7 +55,7 @@ def linked(name: str, title: str) -> Column:
 
 @cache
 def reference(name: str, title: str, label: str) -> Column:
-    """Return a column that links to a row by a key that is no foreign key; the row may not exist."""
+    """Return a column that links to a row by a key that is not a foreign key. The row might not exist."""
 
     def shown(row: Any) -> str:
         key = getattr(row, name)
@@ -66,7 +66,7 @@ def reference(name: str, title: str, label: str) -> Column:
 
 @cache
 def moment(name: str, title: str) -> Column:
-    """Return a column that shows a moment to the second, in UTC."""
+    """Return a column that shows a time to the second, in UTC."""
 
     def shown(row: Any) -> str:
         at = getattr(row, name)

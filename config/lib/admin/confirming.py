@@ -1,4 +1,4 @@
-"""Admin actions that ask for confirmation first, and for words for the log."""
+"""Admin actions that first ask for confirmation, and for a note for the log."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +25,10 @@ OfOne = Callable[[Any], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Question:
-    """The texts of a confirmation: what will happen, what the words are for, and what the button says.
+    """The texts of a confirmation: what will happen, what the note is for, and the button's text.
 
-    `one` is the title for a single row, whose name (OperatorAdmin.called) stands for its {}; `of_one` returns what else
-    is said in other words of a single row, by the names of these fields.
+    `one` is the title for a single row. The row's name (OperatorAdmin.called) replaces its {}. `of_one`
+    returns the other fields whose texts differ for a single row, by name.
     """
 
     title: str
@@ -39,7 +39,7 @@ class Question:
     of_one: OfOne | None = None
 
     def about(self, shown: OperatorAdmin, rows: Sequence[Any]) -> "Question":
-        """Return the question in the words for the one row or for several, its title with the question mark."""
+        """Return the question for one row or for several. Its title ends with the question mark."""
         if len(rows) != 1 or not self.one:
             return replace(self, title=f"{self.title}?")
         words: dict[str, Any] = {"title": self.one.format(shown.called(rows[0]))}
@@ -49,9 +49,10 @@ class Question:
 def confirmed(
     question: Question, *, seen: Seen | None = None
 ) -> Callable[[Action], Callable[..., HttpResponse | None]]:
-    """Decorate an action, so that it asks first; it is given the words, which are required.
+    """Decorate an action so that it asks first. The action gets the note, which is required.
 
-    With `seen` the action takes one row at a time, and the question shows what `seen` returns for that row.
+    With `seen`, the action takes only one row at a time, and the question shows what `seen` returns for that
+    row.
     """
 
     def decorated(action: Action) -> Callable[..., HttpResponse | None]:
@@ -76,7 +77,7 @@ def confirmed(
 
 @dataclass(frozen=True)
 class Asked:
-    """What an action asks about one row: the question, what was seen of the row, and the note's field."""
+    """The question of an action about one row, what `seen` returned for the row, and the note's field."""
 
     question: Question
     seen: str
@@ -84,7 +85,7 @@ class Asked:
 
 
 def asked(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> Asked | None:
-    """Return what an action asks about a row; None if this operator may not run it, or it is not offered."""
+    """Return what an action asks about a row, or None if the row or the operator does not have it."""
     found = (shown.get_actions(request) or {}).get(action)
     if found is None or not shown.offers(action, row) or not hasattr(found[0], "question"):
         return None

@@ -1,4 +1,4 @@
-"""Lists of the admin that cost the same however long their tables are: nothing counts or reads a whole one."""
+"""Admin lists whose cost does not grow with their tables: no list counts or reads a whole table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,13 +15,13 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-MAXIMUM = 1000  # rows that a list shows in all its pages, and that a search finds
-LOOKED_THROUGH = 10_000  # rows that a filter searches
+MAXIMUM = 1000  # rows that a list shows on all its pages together, and rows that a search finds
+LOOKED_THROUGH = 10_000  # newest rows that a filter searches
 OF_MERCHANT = "merchant__exact"
 
 
 class ShortPaginator(Paginator):
-    """Counts at most MAXIMUM rows, in the list's own order, which has an index."""
+    """Paginator that counts at most MAXIMUM rows, in the list's own order, which has an index."""
 
     @cached_property
     def count(self) -> int:
@@ -30,14 +30,14 @@ class ShortPaginator(Paginator):
 
 
 class NewestFirst(ChangeList):
-    """A list in the one order that has an index, whatever the query asks for."""
+    """A list in the only order that has an index. It ignores any order in the query string."""
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
         return list(self.model_admin.get_ordering(request))
 
 
 class ChosenAlone(ActionForm):
-    """Applies an action to the ticked rows alone, never to all rows of the list."""
+    """Form that applies an action only to the ticked rows, never to all rows of the list."""
 
     select_across = forms.BooleanField(
         label="", required=False, initial=False, disabled=True, widget=forms.HiddenInput
@@ -45,7 +45,7 @@ class ChosenAlone(ActionForm):
 
 
 class AmongNewest(admin.ChoicesFieldListFilter):
-    """Filters by a choice among the newest rows only: for a rare one the whole table would be read."""
+    """Filter by a choice among the newest rows only: a rare choice would otherwise read the whole table."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,7 +57,7 @@ class AmongNewest(admin.ChoicesFieldListFilter):
 
 
 def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-    """Limit a list to its model's newest rows, or to the merchant's newest if it is one merchant's list."""
+    """Limit a list to its model's newest rows or, if it is one merchant's list, to the merchant's newest."""
     merchant_uuid = _merchant_uuid(request)
     rows = queryset.model._default_manager.order_by("-pk")
     if merchant_uuid is not None:
@@ -67,7 +67,7 @@ def among_newest(request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]
 
 
 def by_state(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
-    """Return a filter of a small table by states of our own, each of which reads as its word does."""
+    """Return a filter of a small table by named conditions. Each name is also the label of the choice."""
 
     class State(admin.SimpleListFilter):
         title = "state"
@@ -83,7 +83,7 @@ def by_state(choices: Mapping[str, Q]) -> type[admin.SimpleListFilter]:
 
 
 class OfMerchant(admin.SimpleListFilter):
-    """Shows which merchant's rows are listed, when another page has linked here, and links to everybody's."""
+    """Filter that shows whose rows a list has, if another page links to it, and links to all rows."""
 
     title = "merchant"
     parameter_name = OF_MERCHANT
@@ -106,7 +106,7 @@ class OfMerchant(admin.SimpleListFilter):
 
 
 def is_of_merchant(request: HttpRequest) -> bool:
-    """Return whether a list is of one merchant's rows."""
+    """Return whether a list has only one merchant's rows."""
     return _merchant_uuid(request) is not None
 
 
@@ -118,20 +118,21 @@ def _merchant_uuid(request: HttpRequest) -> UUID | None:
 
 
 def find(model: type[Model], paths: Sequence[str], term: str, of_each_merchant: Sequence[str]) -> set[Any]:
-    """Return the keys of the rows that have exactly this term in one of the columns, in any case for an `__iexact`.
+    """Return the keys of the rows that have exactly this term in one of the columns; `__iexact` ignores case.
 
-    Each look-up uses an index. Those of the columns in `of_each_merchant` begin with the merchant: one for each.
+    Each look-up uses an index. The indexes of the columns in `of_each_merchant` begin with the merchant, so
+    their look-ups name all merchants.
     """
     found: set[Any] = set()
     for path in paths:
         try:
             value = get_fields_from_path(model, path.removesuffix("__iexact"))[-1].to_python(term)
         except ValidationError:
-            continue  # a word is no uuid
+            continue  # for example, a word in a UUID column
         rows = model._default_manager.filter(**{path: value})
         if path.removesuffix("__iexact") in of_each_merchant:
             merchants = model._meta.get_field("merchant").related_model
-            # The field is a foreign key: its model is none of the other kinds of the stubs.
+            # The field is a foreign key, so this is a model, not one of the other types in the stubs.
             rows = rows.filter(merchant__in=merchants._default_manager.all())  # type: ignore[union-attr]
         found |= set(rows.order_by().values_list("pk", flat=True)[:MAXIMUM])
     return found

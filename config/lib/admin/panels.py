@@ -1,4 +1,4 @@
-"""Panels on a row's page in the admin: the first rows that refer to it, and links to all others."""
+"""Panels on a row's page in the admin: the first rows that refer to it, and links to lists of the others."""
 
 import re
 from collections import Counter
@@ -16,14 +16,14 @@ from django.utils.text import capfirst
 from config.lib.admin.columns import NOTHING, list_of, name_of, page_of
 
 MAXIMUM = 20  # rows of a panel
-# What nobody reads whole in a table: a row's id, and that of a request which brought none.
+# Long ids that a table shortens: a row's id, and a request id that we have made.
 _LONG = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?<=req_)[0-9a-f]{32}")
 _LINKED = re.compile(r"(?<=>)[0-9a-f]{8}-[0-9a-f-]{27}(?=<)")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A table of the first rows that refer to the page's row; `address` is the list of all of them."""
+    """A table of the first rows that refer to the page's row. `address` is the list of all of them."""
 
     title: str
     headers: Sequence[str]
@@ -33,12 +33,12 @@ class Panel:
 
     @property
     def lines(self) -> list[list[tuple[str, str]]]:
-        """Its rows, each cell beside its header: on a phone no column says it."""
+        """The rows, with each cell next to its header, because a phone shows no column headers."""
         return [list(zip(self.headers, row, strict=True)) for row in self.rows]
 
 
 class Link(NamedTuple):
-    """A link to a list, with how many rows it has, if they were counted."""
+    """A link to a list, with the number of its rows if they were counted."""
 
     title: str
     address: str
@@ -46,13 +46,13 @@ class Link(NamedTuple):
 
 
 def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
-    """Return the panel of rows whose `path` leads to this row, oldest first; `shown` is the admin of their model.
+    """Return the panel of rows whose `path` leads to this row, oldest first. `shown` is their model's admin.
 
-    If both belong to a merchant, the look-up names it too: the index may begin with it.
+    If both models have a merchant, the look-up names it too, because the index can begin with it.
     """
     lookups = {f"{path}__exact": row.pk} | _merchants(row, shown.model)
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
-    said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # by the page itself
+    said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # the page itself shows these
     columns = [column for column in shown.get_list_display(request) if name_of(column) not in said]
     return Panel(
         title=str(capfirst(shown.model._meta.verbose_name_plural)),
@@ -64,7 +64,7 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
 
 
 def shortened(cell: str) -> str:
-    """Return a cell whose long ids are cut in the middle; one that is an id alone has it whole in its title."""
+    """Return a cell with its long ids cut in the middle. A plain-text cell has its whole text as `title`."""
     if isinstance(cell, SafeString):
         return mark_safe(_LINKED.sub(_cut, cell))  # noqa: S308  # ids have no markup
     short = _LONG.sub(_cut, cell)
@@ -76,7 +76,7 @@ def _cut(found: re.Match[str]) -> str:
 
 
 def _merchants(row: Any, model: type[Model]) -> dict[str, Any]:
-    """Return the look-up of a row's merchant, where its model and the other one have one."""
+    """Return the look-up of a row's merchant if both models have one, else an empty dict."""
     both = _has_merchant(type(row)) and _has_merchant(model)
     return {"merchant__exact": row.merchant_id} if both else {}
 
@@ -100,7 +100,7 @@ def _cell(column: Any, row: Model, shown: Any) -> str:
 def referring(model: type[Model], shown: Any) -> Iterator[str]:
     """Yield the fields by which another admin's rows refer to a model: foreign keys and plain keys.
 
-    An admin's `unindexed` foreign keys are left out: to look for them would read its whole table.
+    An admin's `unindexed` foreign keys are left out, because a look-up by them would read its whole table.
     """
     for field in shown.model._meta.fields:
         is_found = field.name not in getattr(shown, "unindexed", ())
@@ -119,13 +119,13 @@ def elsewhere(
     *,
     is_counted: bool = False,
 ) -> list[Link]:
-    """Return links to the lists of all that refers to a row, except what is drawn as a panel.
+    """Return links to the lists of all rows that refer to a row, except those that are `drawn` as panels.
 
-    They name the merchant too where both have one, as `panel` does. If they are counted, empty lists are left out, but
-    for an admin's `uncounted` keys, which have no index.
+    If both models have a merchant, the links name it too, as in `panel`. If the rows are counted, empty lists
+    are left out. An admin's `uncounted` keys have no index, so their lists are neither counted nor left out.
     """
     links: list[Link] = []
-    lists: dict[int, QuerySet[Any, Any]] = {}  # those that can be counted, by their links' places
+    lists: dict[int, QuerySet[Any, Any]] = {}  # the lists that can be counted, by the index of their link
     for shown in registered:
         label, title = shown.model._meta.label_lower, capfirst(shown.model._meta.verbose_name_plural)
         names = [name for name in referring(type(row), shown) if (label, name) not in drawn]
@@ -141,7 +141,10 @@ def elsewhere(
 
 
 def _counted(links: Sequence[Link], lists: Mapping[int, QuerySet[Any, Any]]) -> list[Link]:
-    """Return the links with how many rows their lists have up to MAXIMUM, in one statement, but for empty lists."""
+    """Return the links with the sizes of their lists, up to MAXIMUM. Leave empty lists out.
+
+    One statement counts all lists.
+    """
     first, *others = (
         rows.order_by().values_list(Value(place))[: MAXIMUM + 1] for place, rows in lists.items()
     )

@@ -1,4 +1,4 @@
-"""The bases of all admin pages: lists that stay cheap, rows that link to related ones, read-only money and history."""
+"""The base classes of all admin pages: cheap lists, links to related rows, read-only money and history."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,21 +16,22 @@ from config.lib.admin import columns, lists, panels
 from config.lib.admin.columns import Column
 from config.lib.database import replica
 
-FROM_PAGE = "from_page"  # posted when an action was started on the row's own page
-FROM_OPERATIONS = "from_operations"  # posted when it was started on the page of all that needs a person
+FROM_PAGE = "from_page"  # posted if an action was started on the row's own page
+FROM_OPERATIONS = "from_operations"  # posted if it was started on the page of cases that need a person
 
 
 class ChangesForm(forms.ModelForm):
-    """Changes of a row what its page showed otherwise, and nothing else: others may have changed the rest since then.
+    """Form that changes only the fields whose values differ from what its page showed.
 
-    The page posts what it showed. Whoever posts a field without that means the row as it is now.
+    Another operator might have changed the other fields since then. The page posts what it showed. If a
+    client posts a field without the shown value, the form compares the field with the row as it is now.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         shown = [name for name in self.fields if self.add_initial_prefix(name) in self.data]
         for name, field in self.fields.items():
-            # the page posts nothing of a list that it showed empty
+            # a page does not post a list that it showed empty
             was_empty = bool(shown) and isinstance(field, forms.ModelMultipleChoiceField)
             is_told = not self.is_bound or name in shown or was_empty
             field.show_hidden_initial = is_told and self._is_of_row()
@@ -45,11 +46,11 @@ class ChangesForm(forms.ModelForm):
 
 
 class OperatorAdmin(admin.ModelAdmin):
-    """An admin whose lists stay cheap, whose search uses indexes, and whose pages link to all related rows."""
+    """An admin with cheap lists, a search that uses indexes, and pages that link to all related rows."""
 
     form = ChangesForm
     action_form = lists.ChosenAlone
-    actions_on_bottom = True  # below what they are about, as in the portal
+    actions_on_bottom = True  # below the rows that they act on, as in the portal
     actions_on_top = False
     actions_selection_counter = False
     list_per_page = 50
@@ -58,32 +59,30 @@ class OperatorAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER
     show_full_result_count = False
     sortable_by = ()
-    view_on_site = False  # no row has a page elsewhere, whatever a library's model says
+    view_on_site = False  # no row has a page elsewhere, even if a library's model says so
 
-    searched_by = ""  # the label of the search's field, where it needs one
+    searched_by = ""  # the label of the search field, if it needs one
     listed_as = "Newest first"  # the list's order
-    is_small = False  # so few rows that a search or a filter may read them all
+    is_small = False  # the table has so few rows that a search or a filter may read them all
     secret: tuple[str, ...] = ()
     references: Mapping[str, str] = {}  # fields with the key of another row, and that row's model
-    panels: tuple[tuple[str, str], ...] = ()  # on a row's page: models, and their fields that refer to it
-    counts_records = False  # whether a row's page says how many rows each list has that refers to it
-    uncounted: tuple[
-        str, ...
-    ] = ()  # keys in `references` that have no index: none of its rows are counted by them
-    linked_by: tuple[str, ...] = ()  # lookups beside its foreign keys, by which pages link to its list
+    panels: tuple[tuple[str, str], ...] = ()  # of a row's page: models, and their fields that refer to it
+    counts_records = False  # whether a row's page shows the size of each list of rows that refer to it
+    uncounted: tuple[str, ...] = ()  # keys in `references` without an index, by which rows are not counted
+    linked_by: tuple[str, ...] = ()  # lookups, in addition to foreign keys, by which pages link to its list
     of_each_merchant: tuple[str, ...] = ()  # searched columns whose index begins with the merchant
-    merchants_order: tuple[str, ...] = ()  # the order of one merchant's rows that has an index
+    merchants_order: tuple[str, ...] = ()  # the order that has an index, for the rows of one merchant
 
     def offers(self, action: str, row: Any) -> bool:
         """Return whether a row's own page has a button for an action."""
         return True
 
     def called(self, row: Any) -> str:
-        """Return how a question names a row."""
+        """Return the name of a row in a question."""
         return str(row)
 
     def column(self, name: Any) -> Any:
-        """Return how a field is shown: as a link if it leads to another row, to the second if it is a time."""
+        """Return the column for a field: another row as a link, a time to the second, others unchanged."""
         field = {field.name: field for field in self.opts.fields}.get(name)
         title = str(getattr(field, "verbose_name", name))
         if name in self.references:
@@ -96,16 +95,16 @@ class OperatorAdmin(admin.ModelAdmin):
         foreign = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
         more = self.list_select_related or ()
         rows = super().get_queryset(request)
-        # The stubs allow True here, which no admin of ours sets.
+        # The stubs allow True here, but our admins never set it.
         return rows.select_related(*foreign, *more) if foreign else rows  # type: ignore[misc]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row; one that is changed or deleted is locked, since it is written back whole."""
+        """Return the row. Lock it if the request changes or deletes it, because all fields are written."""
         found = super().get_object(request, object_id, from_field)
         if found is None or request.method != "POST" or not transaction.get_connection().in_atomic_block:
-            return found  # the page of its history takes a POST too, outside of any transaction
+            return found  # the history page takes a POST too, outside of any transaction
         if not (self.has_change_permission(request, found) or self.has_delete_permission(request, found)):
-            return found  # it will be refused; and of some tables our role may lock no row
+            return found  # Django will refuse it, and our role may not lock rows of some tables
         return self.get_queryset(request).select_for_update(of=("self",), no_key=True).get(pk=found.pk)
 
     def get_list_display(self, request: HttpRequest) -> Any:
@@ -140,7 +139,7 @@ class OperatorAdmin(admin.ModelAdmin):
         return lists.NewestFirst
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Allow only what filters and other pages look up, so that nobody guesses a secret letter by letter."""
+        """Allow only the lookups of filters and of our pages: no one may guess a secret letter by letter."""
         names = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
         allowed = {f"{name}__exact" for name in (*names, *self.references, *self.linked_by)}
         for chosen in self.get_list_filter(request) if request else ():
@@ -152,7 +151,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Find rows with exactly this term in one of `search_fields`; in a small table, anywhere in them."""
+        """Find rows with exactly this term in one of `search_fields`. In a small table, a part is enough."""
         term = search_term.replace("\0", "").strip()
         if self.is_small or not term:
             return super().get_search_results(request, queryset, term)
@@ -161,7 +160,7 @@ class OperatorAdmin(admin.ModelAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:
         row = kwargs.get("obj")
-        kwargs["form_url"] = request.get_full_path()  # the page may be shown again after a proof of identity
+        kwargs["form_url"] = request.get_full_path()  # after a reauthentication, the page has another address
         context["adminform"].form.label_suffix = ""
         if row is not None:
             context.update(self._around(request, row))
@@ -184,7 +183,7 @@ class OperatorAdmin(admin.ModelAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *where: Any
     ) -> HttpResponse | None:
-        """Redirect to the page on which the action was started, if that is not the list."""
+        """Redirect to the page where the action was started, if that is not the list."""
         answer = super().response_action(request, queryset, *where)
         chosen = request.POST.getlist("_selected_action")
         if isinstance(answer, HttpResponseRedirect) and FROM_PAGE in request.POST and len(chosen) == 1:
@@ -195,9 +194,9 @@ class OperatorAdmin(admin.ModelAdmin):
 
 
 class ReadOnlyAdmin(OperatorAdmin):
-    """Shows every field except the secret ones, and changes none."""
+    """An admin that shows every field except the secret ones, and changes none."""
 
-    also: tuple[str, ...] = ()  # columns that are shown beside the fields
+    also: tuple[str, ...] = ()  # columns that are shown in addition to the fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -217,7 +216,7 @@ class ReadOnlyAdmin(OperatorAdmin):
 
 
 class UnloggedAdmin(ReadOnlyAdmin):
-    """Shows rows that are left out of PostgreSQL's log, and so are on no replica: its list is read on the primary."""
+    """An admin of unlogged tables. No replica has their rows, so the list is read on the primary."""
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         return super().changelist_view(request, extra_context)

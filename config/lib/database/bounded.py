@@ -1,16 +1,16 @@
-"""A connection whose server may be silent for so long and no longer: PostgreSQL's own limits end with its process."""
+"""A connection with a limit on its server's silence. PostgreSQL's own limits end with its process."""
 
 from typing import Any
 
 import psycopg
 from psycopg.errors import _WaitTimeout
 
-ANSWER_SECONDS = 1.0  # for what takes no time but the way there and back
+ANSWER_SECONDS = 1.0  # for a statement that takes no more time than the round trip
 STATEMENT_SECONDS = 5.0
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """Breaks, with an OperationalError, when an answer takes longer than `seconds`."""
+    """A connection that breaks, with an OperationalError, if an answer takes longer than `seconds`."""
 
     seconds = ANSWER_SECONDS
 
@@ -18,5 +18,5 @@ class BoundedConnection(psycopg.Connection[Any]):
         try:
             return super().wait(gen, interval, self.seconds if timeout is None else timeout)
         except _WaitTimeout:
-            self.close()  # the answer may still come, to nobody's question
+            self.close()  # else the late answer would be read as that to the next statement
             raise

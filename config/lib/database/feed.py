@@ -1,4 +1,4 @@
-"""How far a list of changes may go, so that whoever goes on from its end misses nothing."""
+"""The newest time that a list of changes may include, so that a reader who continues there misses no row."""
 
 from datetime import datetime
 
@@ -6,10 +6,10 @@ from django.db import connection
 
 
 def horizon() -> datetime:
-    """Return a moment before which nothing is written any more: rows of earlier statements are there, or never come.
+    """Return a moment before which no more rows appear: rows of earlier statements are visible now, or never.
 
-    It is the start of the oldest transaction of ours that is open, and the list must be read in a later statement. A
-    second is taken off for a transaction that has begun and does not show yet. Rule list.changes.
+    The moment is the start of the service's oldest open transaction. Read the list in a later statement. One
+    second is subtracted, for a transaction that has begun but is not visible yet. Rule list.changes.
     """
     with connection.cursor() as cursor:
         cursor.execute(_HORIZON)
@@ -17,7 +17,8 @@ def horizon() -> datetime:
     return row[0]
 
 
-# Sessions of other roles show no start: the service's role is the only one that writes what is listed.
+# PostgreSQL does not show the start for sessions of other roles. Only the service's role writes the listed
+# rows.
 _HORIZON = """
 SELECT least(statement_timestamp(), min(xact_start)) - interval '1 second' FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()

@@ -1,8 +1,8 @@
-"""How far behind the replica is: this process looks once a second, so that no request has to (rules replica.*).
+"""How far behind the replica is. A process checks every second, so that no request has to (rules replica.*).
 
-On a primary at rest the time of the last replayed commit says nothing, and two machines' clocks may differ. So the
-primary's position in its log is noted each second, by the clock of this process; what the replica shows is no older
-than the latest position that it has reached.
+On a primary without writes, the time of the last replayed commit has no meaning, and the clocks of two
+machines can differ. This process therefore notes the position of the primary's log each second, by its own
+clock. The replica's data is no older than the last noted position that the replica has reached.
 """
 
 import threading
@@ -17,12 +17,13 @@ from prometheus_client import Gauge
 ALIAS = "replica"
 MAX_LAG_SECONDS = 5.0
 EVERY_SECONDS = 1.0
-REMEMBERED = 3600  # positions, one a second
+REMEMBERED = 3600  # positions, one per second
 LAG = Gauge(
     "checkout_replica_lag_seconds", "How old what the replica shows may be", multiprocess_mode="livemax"
 )
-# Which server it is too: a promoted replica, one of another cluster or of a branch that was left is none of ours.
-# PostgreSQL tells a new timeline after the next checkpoint, on both: until then the primary serves.
+# It also reads the server's identity. A promoted replica, and one of another cluster or of an abandoned
+# timeline, is not ours. Both servers report a new timeline only after their next checkpoint. Until then, the
+# primary serves.
 _LOOK = """
 SELECT pg_is_in_recovery(), concat_ws('/', system_identifier, timeline_id), pg_wal_lsn_diff(
     CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0')::bigint
@@ -32,7 +33,7 @@ log = structlog.get_logger("config.replica")
 
 
 class Place(NamedTuple):
-    """A server: whether it follows another one, its cluster and timeline, and how far its log is read or written."""
+    """A server's state: whether it follows another one, its cluster and timeline, its position in the log."""
 
     follows: bool
     server: str
@@ -40,25 +41,25 @@ class Place(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """The primary's position, and when it was asked for, by this process's own clock."""
+    """The primary's position, and when this process asked for it, by its own clock."""
 
     at: float
     position: int
 
 
 class _Known:
-    """What this process has seen of the two servers."""
+    """What this process knows about the two servers."""
 
     is_watched = False
-    answers = False  # the replica, when it was last asked or read
-    recent: tuple[Sample, ...] = ()  # not older than MAX_LAG_SECONDS when the primary last answered
-    replayed_at = 0.0  # when the primary was where the replica is now, at the earliest
+    answers = False  # whether the replica answered when it was last asked or read
+    recent: tuple[Sample, ...] = ()  # those not older than MAX_LAG_SECONDS when the primary last answered
+    replayed_at = 0.0  # the earliest time at which the primary can have been where the replica is now
     samples: deque[Sample] = deque(maxlen=REMEMBERED)
-    server = ""  # the primary's
+    server = ""  # of the primary
 
 
 def begin() -> None:
-    """Watch the replica from now on in this process, if there is one."""
+    """Start watching the replica in this process, if there is one."""
     if ALIAS in connections.settings:
         _Known.is_watched, _Known.replayed_at = True, time.monotonic()
         threading.Thread(target=_follow, name="replica", daemon=True).start()
@@ -72,7 +73,7 @@ def _follow() -> None:
 
 
 def look() -> None:
-    """Ask the primary, then the replica, where they are."""
+    """Ask the primary, then the replica, for its position."""
     try:
         _look_at_primary()
         _look_at_replica()
@@ -97,7 +98,7 @@ def _look_at_replica() -> None:
     if not _Known.answers:
         pool: Any = connections[ALIAS].pool  # type: ignore[attr-defined]  # the stubs lack it
         pool.open()
-        pool.check()  # what it has from before is dead
+        pool.check()  # its older connections are dead
     found = _place(ALIAS)
     is_ours = found.follows and found.server == _Known.server
     if is_ours:
@@ -116,12 +117,12 @@ def _place(alias: str) -> Place:
 
 
 def seconds() -> float:
-    """Return how many seconds old what the replica shows may be; as long as it is away, ever more."""
+    """Return how old, in seconds, the replica's data can be. The value grows while the replica is away."""
     return time.monotonic() - _Known.replayed_at
 
 
 def wanted() -> int | None:
-    """Return the position that a replica must have reached to be read now; None while the primary serves."""
+    """Return the position that the replica must have reached to be read, or None while the primary serves."""
     if not _Known.answers:
         return None
     since = time.monotonic() - MAX_LAG_SECONDS
@@ -129,20 +130,20 @@ def wanted() -> int | None:
 
 
 def failed(error: Exception) -> None:
-    """Have the primary serve until the replica was looked at again."""
+    """Let the primary serve until the replica is checked again."""
     _Known.answers = False
     log.warning("replica failed", error=type(error).__name__, reason=str(error)[:200])
 
 
 class Shown(NamedTuple):
-    """What operators are shown: how many seconds the replica is behind, and whether it serves."""
+    """The replica's state for operators: how many seconds it is behind, and whether it serves."""
 
     seconds: float
     serves: bool
 
 
 def shown() -> Shown | None:
-    """Return how the replica is, as this process knows it; None where there is none."""
+    """Return the replica's state as this process knows it, or None if there is no replica."""
     if not _Known.is_watched:
         return None
     return Shown(seconds(), wanted() is not None and seconds() <= MAX_LAG_SECONDS)

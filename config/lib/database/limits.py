@@ -1,11 +1,11 @@
-"""The time limits of the database role, which hold behind a connection pooler too."""
+"""The time limits of the database role. They also apply behind a connection pooler."""
 
 from typing import Any
 
 from django.db import connection, connections
 
-# In milliseconds. A hold lives for two minutes: a longer wait for a row, for a statement, or for a client that is idle
-# or does not read, could keep it from being captured.
+# In milliseconds. A hold lasts two minutes. A longer wait could prevent its capture: a wait for a row, for a
+# statement, or for a client that is idle or does not read.
 LIMITS = {
     "lock_timeout": 3_000,
     "statement_timeout": 15_000,
@@ -15,7 +15,7 @@ LIMITS = {
 
 
 def set_limits(*, using: str, **_: Any) -> None:
-    """Set the limits of the current role: after each `migrate`, since a restored database has none."""
+    """Set the limits of the current role. Runs after each `migrate`: a restored database has no limits."""
     with connections[using].cursor() as cursor:
         name = connections[using].ops.quote_name(connections[using].settings_dict["NAME"])
         for limit, milliseconds in LIMITS.items():
@@ -23,7 +23,10 @@ def set_limits(*, using: str, **_: Any) -> None:
 
 
 def missing() -> list[str]:
-    """Return the names of the limits that this connection lacks or exceeds; a Unix socket needs no TCP limit."""
+    """Return the names of the limits that this connection lacks or exceeds.
+
+    A Unix socket needs no TCP limit.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT name, setting::int FROM pg_settings WHERE name = ANY(%s)"

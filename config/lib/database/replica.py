@@ -1,8 +1,8 @@
-"""Who may read on the replica says so, and is read there while nothing speaks against it (rules replica.*).
+"""Reads on the replica: code asks for them, and gets them while the replica is usable (rules replica.*).
 
-For as long as the function of `read` runs, this thread's default connection is one to the replica: whatever it asks
-goes there, by the ORM or by SQL, and PostgreSQL refuses what it writes. So no verb can read there by mistake, and the
-function that runs on the primary instead is the same one.
+While the function that `read` calls is running, this thread's default connection is one to the replica. All
+queries of the ORM and in SQL go there, and PostgreSQL refuses writes. No verb can therefore read there by
+mistake, and the same function can run on the primary instead.
 """
 
 import threading
@@ -29,29 +29,31 @@ from config.lib.database.lag import ALIAS
 Read = TypeVar("Read")
 View = TypeVar("View", bound=Callable[..., Any])
 READS = Counter("checkout_replica_reads_total", "Pages and parts of files that a replica may serve", ["by"])
-# What replaying the log does to one query that is in its way; the next one finds nothing wrong.
+# Errors of a query that conflicts with the replay of the log. The next query works.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 LOOKING = frozenset({"GET", "HEAD"})
 _HAS = "SELECT pg_is_in_recovery() AND pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= %s"
-_thread = threading.local()  # primary: the connection that is the default one again after the block
+_thread = threading.local()  # `primary`: the connection that becomes the default again after the block
 
 
 def readable(view: View) -> View:
-    """Mark a view that only shows what may be a little old: its guard then calls it by `read`."""
+    """Mark a view that only shows data, which can be slightly old. Its guard then calls it with `read`."""
     view.is_readable = True  # type: ignore[attr-defined]  # ours
     return view
 
 
 def may_read(view: Any, method: str | None) -> bool:
-    """Return whether a request of this method to the view may be served by the replica."""
+    """Return whether the replica may serve a request with this method to the view."""
     return method in LOOKING and getattr(view, "is_readable", False)
 
 
 def read(call: Callable[[], Read], *, since: Callable[[], int] = int) -> Read:
-    """Call the function on the replica, if that is not late and has reached the position `since`, else on the primary.
+    """Call the function on the replica if it is not late and has reached `since`; else on the primary.
 
-    A replica that fails meanwhile has the function called anew, on the primary; so it only reads. In a transaction of
-    the primary, or in another block, it runs where it is.
+    `since` returns a position of the primary's log.
+
+    If the replica fails during the call, the function is called again on the primary, so it must only read.
+    In a transaction on the primary, or inside another block, the function runs on the current connection.
     """
     if ALIAS not in connections.settings or _own() is not None or connection.in_atomic_block:
         return call()
@@ -65,7 +67,7 @@ def read(call: Callable[[], Read], *, since: Callable[[], int] = int) -> Read:
                     READS.labels("replica").inc()
                     return found
         except NotSupportedError:
-            pass  # what is left out of the log is on no replica: codes and what else a day forgets
+            pass  # unlogged tables, such as that of sign-in codes, are on no replica
         except (OperationalError, InterfaceError) as error:
             if not isinstance(error.__cause__, CONFLICTS):
                 lag.failed(error)
@@ -74,7 +76,7 @@ def read(call: Callable[[], Read], *, since: Callable[[], int] = int) -> Read:
 
 
 def _has(position: int) -> bool:
-    """Return whether the replica that this thread is connected to has reached a position of the primary's log."""
+    """Return whether the replica of this thread's connection has reached a position of the primary's log."""
     connection.ensure_connection()
     raw: Any = connection.connection
     raw.seconds = ANSWER_SECONDS
@@ -110,7 +112,7 @@ def _give_back() -> None:
 
 @contextmanager
 def primary() -> Iterator[None]:
-    """Read and write on the primary until the block ends, also within `read`."""
+    """Read and write on the primary until the block ends, even inside `read`."""
     own = _own()
     if own is None:
         yield

@@ -1,4 +1,4 @@
-"""What a process reads from the database anew every few seconds, for callers that ask far more often."""
+"""Values that a process reads from the database every few seconds, for callers that ask far more often."""
 
 import threading
 import time
@@ -8,14 +8,14 @@ from typing import Generic, TypeVar
 from config.lib.database import replica
 
 Read = TypeVar("Read")
-GRACE = 1.0  # in seconds: for so long others use the old value while one reads it anew
+GRACE = 1.0  # seconds for which other threads use the old value while one thread reads it again
 
 
 class Fresh(Generic[Read]):
-    """A function without arguments whose value is at most `seconds` and GRACE old.
+    """A function without arguments whose value is at most `seconds` plus GRACE old.
 
-    From `seconds` on one thread reads it anew. Once it is too old each caller reads it: nobody waits for another's
-    reading, which may itself wait for a connection.
+    After `seconds`, one thread reads the value again. Once it is too old, each caller reads it. No caller
+    waits for the read of another thread, because that can wait for a connection.
     """
 
     def __init__(self, read: Callable[[], Read], *, seconds: float) -> None:
@@ -37,13 +37,13 @@ class Fresh(Generic[Read]):
 
     def _anew(self) -> Read:
         began = time.monotonic()
-        with replica.primary():  # what all threads go by
+        with replica.primary():  # because all threads use the value
             value = self._read()
-        # Else another's is newer, or `read_anew` came meanwhile.
+        # Otherwise another thread's value is newer, or `read_anew` was called during the read.
         if began >= max(self._read_at, self._wanted_at):
             self._value, self._read_at = value, began
         return value
 
     def read_anew(self) -> None:
-        """Make the next call read."""
+        """Make the next call read the value again."""
         self._wanted_at, self._read_at = time.monotonic(), float("-inf")

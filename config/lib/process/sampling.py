@@ -1,4 +1,4 @@
-"""What a process measures of itself once a second, so that /metrics shows also what no request has touched lately."""
+"""Measurements that a process takes of itself every second, so that /metrics also shows its unused parts."""
 
 import os
 import threading
@@ -7,17 +7,17 @@ from collections.abc import Callable
 SECONDS = 1.0
 _looks: list[Callable[[], None]] = []
 _starting = threading.Lock()
-_begun_in: int | None = None  # the process whose thread samples: a fork has none
+_begun_in: int | None = None  # the process that has the sampling thread, which a fork does not inherit
 
 
 def every_second(look: Callable[[], None]) -> Callable[[], None]:
-    """Have a function called once a second, from `begin` on, in a thread of its own. It must be quick."""
+    """Register a quick function that is called every second, in a separate thread, once `begin` has run."""
     _looks.append(look)
     return look
 
 
 def begin() -> None:
-    """Start sampling in this process, if it does not yet."""
+    """Start sampling in this process, unless it has started already."""
     global _begun_in
     with _starting:
         if _begun_in == os.getpid():

@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry, where a collector is named: else nothing is done and its library is not even loaded.
+"""OpenTelemetry spans, if a collector is configured. Otherwise no span is made, and no library is loaded.
 
-What one request sets off is one trace, also when a worker does it hours later: rows keep the `traceparent` under which
-they were written. Rule environment.traces.
+All work that one request causes is one trace, even if a worker does it hours later: rows keep the
+`traceparent` under which they were written. Rule environment.traces.
 """
 
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 _NO_SPAN = nullcontext()
-_tracer: Any = None  # until `begin`
+_tracer: Any = None  # set by `begin`
 
 
 def begin(part: str, version: str) -> None:
-    """Send this process's spans to OTEL_EXPORTER_OTLP_ENDPOINT from now on; `part` names the process there."""
+    """Start sending this process's spans to OTEL_EXPORTER_OTLP_ENDPOINT. `part` names the process there."""
     global _tracer
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
@@ -28,10 +28,10 @@ def begin(part: str, version: str) -> None:
 
 
 def span(name: str, *, parent: str = "", **facts: object) -> AbstractContextManager[Any]:
-    """Have a span around the block; yield it, or None where there are none.
+    """Make a span around the block; yield it, or None if there is no tracing.
 
-    It belongs to the span of the `traceparent` in `parent`, without one to the span around it. An exception is told by
-    its type alone, as its text may hold what nobody may read.
+    Its parent is the span of the `traceparent` in `parent`, else the current span. Only the type of an
+    exception is recorded, because its text can contain secrets.
     """
     return _NO_SPAN if _tracer is None else _span(name, parent, facts)
 
@@ -52,7 +52,7 @@ def _span(name: str, parent: str, facts: dict[str, object]) -> Iterator[Any]:
 
 
 def current() -> str:
-    """Return the `traceparent` of the span around the caller, "" where there is none."""
+    """Return the `traceparent` of the current span, or "" if there is none."""
     if _tracer is None:
         return ""
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -63,7 +63,7 @@ def current() -> str:
 
 
 def _context(parent: str) -> Any:
-    """Return the context of a `traceparent`, None for that of the span around the caller."""
+    """Return the context of a `traceparent`. For "", return None, which means the current span."""
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     if not parent:

@@ -1,4 +1,4 @@
-"""The caller's IP address, and what limits count as one caller."""
+"""The caller's IP address, and the networks that limits count as one caller."""
 
 import ipaddress
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ _LONGEST = 64  # characters of an address with brackets, zone and port
 
 
 def of(request: HttpRequest) -> str:
-    """Return the caller's address: what the outermost of our TRUSTED_PROXY_COUNT proxies saw.
+    """Return the caller's address, as the outermost of our TRUSTED_PROXY_COUNT proxies saw it.
 
-    If that proxy does not know it (`unknown`, or no address), it is the nearest proxy's.
-    Rule limit.address.
+    If that proxy does not know it (`unknown`, or an invalid address), return the address of the nearest
+    proxy. Rule limit.address.
     """
     count: int = settings.TRUSTED_PROXY_COUNT
     seen = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
@@ -25,7 +25,7 @@ def of(request: HttpRequest) -> str:
 
 
 def _parsed(written: str) -> str:
-    """Return the bare address of `ip`, `ip:port`, `[ipv6]:port` or `ipv6%zone`, "" for anything else."""
+    """Return the bare address of `ip`, `ip:port`, `[ipv6]:port` or `ipv6%zone`, or "" for any other text."""
     text = written.strip().strip('"')[:_LONGEST]
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -49,7 +49,7 @@ class Networks(NamedTuple):
 
 
 def networks_of(address: str) -> Networks:
-    """Return the networks of an address; text that is no address is its own network."""
+    """Return the networks of an address. A text that is not an address is its own network."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -61,9 +61,10 @@ def networks_of(address: str) -> Networks:
 
 
 def digests(purpose: str, address: str) -> dict[str, list[str]]:
-    """Return the digests by which a limit counts the rows of a caller, by their columns, the ones to write first.
+    """Return the digests by which a limit counts a caller's rows, by column.
 
-    There is a digest for each lookup key. Those of a caller without a /48 are empty.
+    There is a digest for each lookup key. The first one is the one to write. A caller without a /48 has empty
+    digests for it.
     """
     found = networks_of(address)
     networks = crypto.keyed_digests(purpose, found.network)

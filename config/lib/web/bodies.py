@@ -1,4 +1,4 @@
-"""Reads each body whole before the application sees the request, within bounds of size and time.
+"""Reading of each whole body before the application sees the request, with limits on size and time.
 
 Rules api.body_size, api.slow_body.
 """
@@ -23,17 +23,18 @@ Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 CLOSE = ("Connection", "close")
-OAUTH = ("/oauth/token", "/oauth/revoke")  # whose refusals are RFC 6749's
-SECONDS = 10.0  # within which the rest of a request must have come
-LONGEST_PARAMETERS = 256  # characters: a boundary has 70 at most
+OAUTH = ("/oauth/token", "/oauth/revoke")  # refusals there follow RFC 6749
+SECONDS = 10.0  # within which the rest of a request must arrive
+LONGEST_PARAMETERS = 256  # characters; a boundary has 70 at most
 TOO_SLOW = "The body did not come in time, or not whole. Send it again."
 
 
 class CountedBodies:
-    """A WSGI application that hands on whole bodies of at most `largest` bytes, chunked or not.
+    """A WSGI application that passes on whole bodies of at most `largest` bytes, chunked or not.
 
-    `larger` names the paths that take more, and how much. A longer body is not read, or only the beginning of a
-    chunked one: its CONTENT_LENGTH tells the application. A response with `Connection: close` closes the connection.
+    `larger` has the paths that take more, with their limits. A longer body is not read, except for the
+    beginning of a chunked one. The application sees its length in CONTENT_LENGTH. A response with
+    `Connection: close` closes the connection.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class CountedBodies:
         return [_too_slow(environ, start)]
 
     def _is_whole(self, environ: Environ) -> bool:
-        """Read the body; return whether all of it came. One that is longer than allowed counts as whole."""
+        """Read the body; return whether all of it arrived. A body that is too long counts as whole."""
         expected = length(environ)
         largest = self._larger.get(environ.get("PATH_INFO", ""), self._largest)
         is_chunked = "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower()
@@ -63,7 +64,7 @@ class CountedBodies:
         return body is not None and (is_chunked or len(body) == expected)
 
     def _read(self, environ: Environ, maximum: int) -> bytes | None:
-        """Return at most `maximum` bytes of the body, None if it breaks off or takes too long."""
+        """Return at most `maximum` bytes of the body, or None if it breaks off or takes too long."""
         with self._watch.over(environ.get("gunicorn.socket")) as in_time:
             try:
                 body: bytes = environ["wsgi.input"].read(maximum)
@@ -73,7 +74,7 @@ class CountedBodies:
 
 
 def length(environ: Environ) -> int:
-    """Return the Content-Length as Django reads it: 0 if it is no number."""
+    """Return the Content-Length as Django reads it: 0 if it is not a number."""
     try:
         return int(environ.get("CONTENT_LENGTH") or 0)
     except ValueError:
@@ -81,7 +82,10 @@ def length(environ: Environ) -> int:
 
 
 def _too_slow(environ: Environ, start: StartResponse) -> bytes:
-    """Begin the answer to a body that did not arrive, and return the answer's body: RFC 6749's for OAuth clients."""
+    """Start the response to a body that did not arrive, and return the response's body.
+
+    For OAuth clients, it follows RFC 6749.
+    """
     number = request_id.kept(environ.get("HTTP_X_REQUEST_ID", ""))
     log.warning("slow_body", request_id=number)
     body = malformed.envelope("request_timeout", TOO_SLOW, number)
@@ -92,9 +96,10 @@ def _too_slow(environ: Environ, start: StartResponse) -> bytes:
 
 
 def _content_type(environ: Environ) -> str:
-    """Return the content type, with the boundary of a form and no other parameter.
+    """Return the content type, with the boundary of a form, and without any other parameter.
 
-    All bodies are UTF-8. Some decoders that a charset may name take far longer, and so do very long parameters.
+    All bodies are UTF-8. Some decoders that a charset can name take far longer, and so do very long
+    parameters.
     """
     kind, parameters = environ.get("CONTENT_TYPE", "").partition(";")[::2]
     is_form = kind.strip().lower() == "multipart/form-data"
@@ -103,7 +108,10 @@ def _content_type(environ: Environ) -> str:
 
 
 def _closing(environ: Environ, start_response: StartResponse) -> StartResponse:
-    """Wrap start_response so that `Connection: close` closes: gunicorn ignores that header, and has its own way."""
+    """Wrap start_response so that `Connection: close` closes the connection.
+
+    Gunicorn ignores that header, and has its own way to close a connection.
+    """
     close = getattr(getattr(start_response, "__self__", None), "force_close", None)
 
     def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
@@ -116,14 +124,14 @@ def _closing(environ: Environ, start_response: StartResponse) -> StartResponse:
 
 
 def end_reading(connection: socket.socket | None) -> None:
-    """Read nothing further from a peer, so that neither a pending read nor the close waits for it."""
+    """Stop reading from a peer, so that neither a pending read nor the close waits for it."""
     if connection is not None and not isinstance(connection, ssl.SSLSocket):
         with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RD)
 
 
 class Watch:
-    """A thread that ends reads that take too long; it lives while there is something to watch."""
+    """A thread that ends reads that take too long. It lives while there are reads to watch."""
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
@@ -132,7 +140,7 @@ class Watch:
 
     @contextlib.contextmanager
     def over(self, connection: socket.socket | None) -> Iterator[Callable[[], bool]]:
-        """Watch the reads of a block; yield a function that returns whether the time has not run out."""
+        """Watch the reads of a block; yield a function that returns whether there is time left."""
         until = time.monotonic() + SECONDS
         if connection is not None:
             with self._changing:

@@ -1,13 +1,16 @@
-"""Cleans the Cookie header: its parser takes quadratic time for a value full of backslashes."""
+"""Clean-up of the Cookie header, whose parser takes quadratic time for a value full of backslashes."""
 
 from django.http import HttpRequest
 from django.utils.deprecation import MiddlewareMixin
 
-LONGEST = 16 * 1024  # characters of the header; servers take half of that in one line
+LONGEST = 16 * 1024  # characters of the header; servers accept half of that in one line
 
 
 class CookieMiddleware(MiddlewareMixin):
-    """Removes backslashes from the header, since no cookie of ours has any, and all cookies if it is too long."""
+    """Middleware that removes backslashes from the header, which our cookies never have.
+
+    If the header is too long, it removes all cookies.
+    """
 
     def process_request(self, request: HttpRequest) -> None:
         header = request.META.get("HTTP_COOKIE", "")

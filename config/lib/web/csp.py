@@ -1,4 +1,4 @@
-"""What a page's CSP allows besides our own origin (rule secret.csp)."""
+"""Each page's content security policy, with the origins that it allows next to ours (rule secret.csp)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -16,7 +16,7 @@ _Origins = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class PolicyMiddleware:
-    """Says each page's policy, which django-csp's own middleware builds anew for each answer."""
+    """Middleware that sets each page's policy, from a cache. django-csp's middleware builds it every time."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -31,7 +31,7 @@ class PolicyMiddleware:
 
 
 def endpoints_header() -> str:
-    """Return where `report-to` sends reports; "" without https, where browsers take no endpoint.
+    """Return where `report-to` sends reports, or "" without https, where browsers accept no endpoint.
 
     Rule card_page.reports.
     """
@@ -43,14 +43,14 @@ def _hashable(origins_of: Mapping[str, Sequence[str]]) -> _Origins:
     return tuple((name, tuple(origins)) for name, origins in origins_of.items())
 
 
-@lru_cache(1024)  # a merchant's pages have as many as the merchant has shops to lead back to
+@lru_cache(1024)  # a merchant's pages have one policy for each shop to which they lead back
 def _policy(update: _Origins, replace: _Origins) -> str:
-    """Return the policy with its directives in a fixed order: the library's order differs between processes."""
+    """Return the policy with its directives in a fixed order: the library's differs between processes."""
     return "; ".join(sorted(build_policy(update=dict(update), replace=dict(replace)).split("; ")))
 
 
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
-    """Allow the origins at which this page's forms end after a redirect: Chromium blocks any other."""
+    """Allow the origins where this page's forms end after a redirect, because Chromium blocks all others."""
     found = {origins.of(url) for url in urls}
     allow(response, {"form-action": sorted(found - {""})})
 
@@ -62,6 +62,6 @@ def allow(response: HttpResponse, origins_of: Mapping[str, Sequence[str]]) -> No
 
 
 def allow_framing(response: HttpResponse) -> None:
-    """Allow our own pages, which are under the same policy, to show this one in a frame."""
+    """Allow our own pages, which have the same policy, to show this page in a frame."""
     response._csp_replace = {"frame-ancestors": ["'self'"]}  # type: ignore[attr-defined]  # ours
     response["X-Frame-Options"] = "SAMEORIGIN"

@@ -1,6 +1,6 @@
-"""What of the API is deprecated, and until when it goes on: a table, and what answers say of it.
+"""The table of deprecated calls with their end dates, and what responses say about it.
 
-Rule docs.deprecation. Nothing is deprecated now.
+Rule docs.deprecation. No call is deprecated now.
 """
 
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from datetime import UTC, datetime, timedelta
 from django.conf import settings
 from django.utils.http import http_date
 
-MONTHS = 12  # at least, from the announcement on
+MONTHS = 12  # minimum, from the announcement on
 SHORTEST = timedelta(days=366)
 
 
 class TooSoon(Exception):
-    """What is deprecated has not the months that merchants were promised."""
+    """A deprecated call would end before the months that merchants were promised."""
 
 
 @dataclass(frozen=True)
 class Deprecated:
-    """Calls whose path begins with `address`; without a method all of them. `words` say what to use instead."""
+    """Calls whose path begins with `address`, with one method or all. `words` say what to use instead."""
 
     address: str
     since: datetime
@@ -32,7 +32,7 @@ class Deprecated:
             raise TooSoon(self.address)
 
     def holds_for(self, method: str, path: str) -> bool:
-        """Return whether a call is one of these."""
+        """Return whether a call is one of these calls."""
         return path.startswith(self.address) and self.method in ("", method)
 
 
@@ -40,7 +40,10 @@ TABLE: tuple[Deprecated, ...] = ()
 
 
 def headers(method: str, path: str) -> dict[str, str]:
-    """Return what an answer says of its call: Deprecation (RFC 9745), Sunset (RFC 8594), Link; nothing if it stays."""
+    """Return the response headers for a deprecated call, or an empty dict for any other call.
+
+    They are Deprecation (RFC 9745), Sunset (RFC 8594) and Link.
+    """
     for row in TABLE:
         if row.holds_for(method, path):
             return {
@@ -52,7 +55,7 @@ def headers(method: str, path: str) -> dict[str, str]:
 
 
 def told() -> str:
-    """Return the table in words, as CommonMark."""
+    """Return the table as text in CommonMark."""
     rows = (
         f"- `{row.method or 'Every'} {row.address}`: deprecated since {row.since.astimezone(UTC):%-d %B %Y}, "
         f"ends on {row.until.astimezone(UTC):%-d %B %Y}. {row.words}"

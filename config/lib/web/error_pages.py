@@ -1,4 +1,4 @@
-"""The context of every template, and the pages of errors 403, 413, 415 and 500, each of which names its request."""
+"""The context of every template, and the error pages 403, 413, 415 and 500, which show the request id."""
 
 import sys
 from typing import Any
@@ -18,7 +18,7 @@ PORTAL = "/portal"
 
 
 def environment(request: HttpRequest) -> dict[str, Any]:
-    """Return what every template knows: whether it is test mode, where the other portal is, and the request id."""
+    """Return the context of every template, such as test mode, the other portal's address, the request id."""
     return {
         "test_mode": settings.SANDBOX,
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
@@ -29,20 +29,20 @@ def environment(request: HttpRequest) -> dict[str, Any]:
 
 
 def refused(request: HttpRequest, exception: PermissionDenied) -> HttpResponse:
-    """Return the page for a refused action. It says which roles may act, or which merchant was chosen since."""
+    """Return the page for a refused action. It says which roles may act, or which merchant is chosen now."""
     facts = {name: getattr(exception, name, "") for name in ("who_may", "other_merchant")}
     return render(request, "403.html", facts, status=403)
 
 
 def unread(request: HttpRequest, status: int) -> HttpResponse:
-    """Return the page that says why a payer's form is not read: 413, it is too long, or 415, it has files."""
+    """Return the page that says why a payer's form is not read: it is too long (413) or has files (415)."""
     return HttpResponse(render_to_string(f"{status}.html", environment(request)), status=status)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Return the page for a fault of ours, using little of the request, which may be what broke: no more than its line.
+    """Return the page for an internal error. Use only the request's first line: the rest can be what broke.
 
-    A database that is away makes it a 503, after which a proxy or a script asks again soon.
+    If the database is away, the page is a 503, so that a proxy or a script asks again soon.
     """
     context = environment(request) | {"may_open_again": request.method == "GET"}
     page = HttpResponse(render_to_string("500.html", context), status=500)

@@ -1,4 +1,4 @@
-"""Host names that are not on the public internet, refused both for a merchant's shop and for its endpoint."""
+"""Host names outside the public internet, which are refused for a merchant's shop and for its endpoint."""
 
 FORBIDDEN_SUFFIXES = (
     ".local",
@@ -15,6 +15,6 @@ METADATA_NAMES = frozenset({"metadata.goog", "metadata.azure.com", "metadata.ten
 
 
 def is_reserved(host: str) -> bool:
-    """Return whether a lower-case ASCII name is of this machine, a private network or a cloud's metadata."""
+    """Return whether a lower-case ASCII name belongs to this machine, a private network or cloud metadata."""
     name = host.removesuffix(".")
     return name == "localhost" or name.endswith(FORBIDDEN_SUFFIXES) or name in METADATA_NAMES

@@ -1,4 +1,4 @@
-"""One request to a known peer, which ends in time whatever the peer does."""
+"""One request to a known peer, with a time limit that the peer cannot exceed."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from aiohttp.abc import AbstractResolver
 
 
 class NoAnswer(Exception):
-    """The connection broke, the time ran out, or what came back was not HTTP."""
+    """The connection broke, the time ran out, or the answer was not HTTP."""
 
 
 class Response(NamedTuple):
-    """An HTTP status, the whole body, and the headers by their names, in any case."""
+    """An HTTP status, the whole body, and the headers, whose names ignore case."""
 
     status: int
     body: bytes
@@ -26,15 +26,15 @@ class Response(NamedTuple):
 
 
 def resolver() -> AbstractResolver:
-    """Return a resolver of the running loop's own, which is to be closed; it asks as the system's settings say.
+    """Return a resolver for the running loop, with the system's settings. The caller must close it.
 
-    Made without any argument, all loops share it, and for two threads that begin at once it is broken.
+    A resolver without any argument is shared by all loops, and breaks if two threads start at the same time.
     """
     return aiohttp.AsyncResolver(tries=None)
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Response:
-    """Send a POST as `request` does."""
+    """Send a POST request. See `request`."""
     return request("POST", url, body, headers, seconds=seconds)
 
 
@@ -47,7 +47,7 @@ def request(
     seconds: float,
     largest: int | None = None,
 ) -> Response:
-    """Send a request, and return the response if all of it comes within `seconds`. Redirects are not followed.
+    """Send a request; return the response if all of it arrives within `seconds`. Redirects are not followed.
 
     Raises NoAnswer, also for a body of more than `largest` bytes.
     """
@@ -74,7 +74,7 @@ async def _request(sent: dict[str, Any], seconds: float, largest: int | None) ->
 
 
 async def _read(response: aiohttp.ClientResponse, largest: int | None) -> bytes:
-    """Return the body. Raises NoAnswer once more than `largest` bytes of it have come."""
+    """Return the body. Raises NoAnswer once more than `largest` bytes have arrived."""
     if largest is None:
         return await response.read()
     body = bytearray()

@@ -1,4 +1,4 @@
-"""The answers that are made outside of Django, so that no server makes them in words of its own.
+"""Error responses that are made outside of Django, so that no server uses its own words.
 
 Rules api.malformed, api.slow_body.
 """
@@ -17,7 +17,7 @@ BROKEN = "Something broke on our side. Tell support the request_id."
 def answer(
     words: str, request_id: str, *, code: str = "invalid_header", status: str = "400 Bad Request"
 ) -> bytes:
-    """Return the whole answer, head and body, that says these words in the envelope of errors; the connection ends."""
+    """Return a whole response, head and body, with these words in the error envelope. The connection ends."""
     body = envelope(code, words, request_id)
     named = [*headers(body, request_id), ("Connection", "close")]
     head = (f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in named), "", "")
@@ -25,7 +25,7 @@ def answer(
 
 
 def envelope(code: str, words: str, request_id: str) -> bytes:
-    """Return the body of an error."""
+    """Return the body of an error response."""
     error: dict[str, Any] = {
         "code": code,
         "message": words,
@@ -38,7 +38,7 @@ def envelope(code: str, words: str, request_id: str) -> bytes:
 
 
 def headers(body: bytes, request_id: str) -> list[tuple[str, str]]:
-    """Return the headers of such an answer."""
+    """Return the headers of an error response with this body."""
     return [
         ("Content-Type", "application/json"),
         ("Content-Length", str(len(body))),

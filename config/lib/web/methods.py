@@ -1,8 +1,8 @@
-"""What a request's method asks for (rule api.head)."""
+"""The meaning of a request's method (rule api.head)."""
 
 from typing import Any
 
 
 def asked(request: Any) -> str:
-    """Return the request's method, GET for a HEAD, which asks for a GET's head alone."""
+    """Return the request's method, or GET for a HEAD, which asks only for the head of a GET."""
     return "GET" if request.method == "HEAD" else str(request.method)

@@ -1,4 +1,4 @@
-"""The origin and the host of a URL as headers write them: in ASCII, as DNS knows the host."""
+"""The origin and the host of a URL, as headers write them: in ASCII, with the host as in DNS."""
 
 import re
 from functools import lru_cache
@@ -6,14 +6,14 @@ from urllib.parse import SplitResult, urlsplit
 
 import yarl
 
-LONGEST_NAME, LONGEST_LABEL = 253, 63  # characters that DNS takes
+LONGEST_NAME, LONGEST_LABEL = 253, 63  # characters that DNS allows
 _AUTHORITY = re.compile(r"[^/?#]*")
 
 
 def split(url: str) -> SplitResult:
     """Return the parts of a URL. Raises ValueError, also if its host is longer than DNS allows.
 
-    Python normalizes a host's accents first, which takes four times as long for twice as many.
+    Without this check, Python normalizes a host's accents, which takes four times as long for twice as many.
     """
     authority = _AUTHORITY.match(url.partition("//")[2])
     if authority is not None and len(authority[0]) > LONGEST_NAME + len(":65535"):
@@ -21,9 +21,9 @@ def split(url: str) -> SplitResult:
     return urlsplit(url)
 
 
-@lru_cache(1024)  # the shops' addresses on each page of theirs
+@lru_cache(1024)  # each page of a shop asks for the same addresses
 def of(url: str) -> str:
-    """Return `scheme://host:port`, with the port if one is given; "" without a host that DNS could know."""
+    """Return `scheme://host:port`, with the port only if it is given, or "" if the host is invalid in DNS."""
     try:
         parts = split(url)
         host, port = host_of(url), parts.port
@@ -34,7 +34,7 @@ def of(url: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the host in ASCII, such as `xn--bcher-kva.example`; "" without one that DNS could know."""
+    """Return the host in ASCII, such as `xn--bcher-kva.example`, or "" if it is not valid in DNS."""
     try:
         written = split(url).hostname or ""
         if not written or len(written) > LONGEST_NAME:

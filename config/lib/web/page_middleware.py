@@ -1,8 +1,8 @@
-"""Lets requests past the middlewares that they do not need.
+"""Middlewares that let requests skip the other middlewares that they do not need.
 
-Calls of the API need nothing of pages: files, policies, language, sessions, forms. A read cost a tenth more with them.
-What a call still needs is done here: its host is one of ours, its answer has a length. The payer's pages need nothing
-of the portal's: no session, no user, no messages.
+API calls need none of the middlewares for pages: static files, policies, language, sessions, forms. With
+them, a read cost a tenth more. This module does what a call still needs: it checks the host, and sets the
+response's length. Payers' pages need none of the portal's middlewares: no session, no user, no messages.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ _views: list[Handler] = []
 
 
 class CallMiddleware:
-    """Hands a call of the API straight to its view; everything else goes on through the middlewares of pages.
+    """Middleware that passes API calls directly to their views. Other requests pass the pages' middlewares.
 
-    Django builds the last of the list first, so `views` has said by then where they are.
+    Django builds the last middleware of the list first, so `views` has already stored the views.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -37,7 +37,10 @@ class CallMiddleware:
 
 
 class PayerMiddleware:
-    """Hands a request for a payer's page straight to its view; all others go on through the portal's middlewares."""
+    """Middleware that passes requests for payers' pages directly to their views.
+
+    Other requests pass the portal's middlewares.
+    """
 
     def __init__(self, get_response: Handler) -> None:
         self._portal, self._page = get_response, _views[-1]
@@ -48,6 +51,6 @@ class PayerMiddleware:
 
 
 def views(get_response: Handler) -> Handler:
-    """Tell the two above where the views are: the last of the list, which Django leaves out again."""
+    """Store the views for the two middlewares above, as the last of the list. Django leaves it out again."""
     _views.append(get_response)
     raise MiddlewareNotUsed

@@ -1,4 +1,4 @@
-"""Jinja2 for the pages that payers see, compiled to Python: Django's language took half of such a page's CPU."""
+"""Jinja2 for payers' pages, compiled to Python. Django's template language took half of such a page's CPU."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -17,15 +17,15 @@ from markupsafe import Markup
 
 from config.lib.web import static_files, units
 
-FOLDERS = ("hosted_page", "bank", "stripe")  # of templates/; every other one is in Django's language
+FOLDERS = ("hosted_page", "bank", "stripe")  # in templates/; the other folders use Django's language
 PARTS = "hosted_page/_parts.html"
 
 
 def environment(**given: Any) -> Environment:
-    """Return Jinja2 for the payer's pages. What a page names must be in its context, and is escaped."""
+    """Return the environment for payers' pages. A page's names must be in its context and are escaped."""
     folders = {name: FileSystemLoader(settings.BASE_DIR / "templates" / name) for name in FOLDERS}
     given |= {"loader": PrefixLoader(folders), "undefined": StrictUndefined}
-    found = Environment(extensions=["jinja2.ext.i18n"], lstrip_blocks=True, **given | {"autoescape": True})  # noqa: S701 (it is set)
+    found = Environment(extensions=["jinja2.ext.i18n"], lstrip_blocks=True, **given | {"autoescape": True})  # noqa:S701
     found.policies["ext.i18n.trimmed"] = True
     found.install_gettext_callables(  # type: ignore[attr-defined]  # of its extension
         said, translation.ngettext, newstyle=True, pgettext=translation.pgettext
@@ -40,26 +40,26 @@ def environment(**given: Any) -> Environment:
         "htmx_script": partial(static_files.script, static_files.HTMX),
     }
     parts = _macros(found, PARTS)
-    found.globals |= parts | {"icon": cache(parts["icon"])}  # a page has thirty, each the same to everybody
+    found.globals |= parts | {"icon": cache(parts["icon"])}  # a page has thirty, the same for all payers
     return found
 
 
 def _macros(pages: Environment, name: str) -> dict[str, Macro]:
-    """Return a template's macros by name. Pages that import them do it anew for each payer."""
+    """Return a template's macros by name. A page that imported them would do so again for each payer."""
     given = vars(pages.get_template(name).module)
     return {name: macro for name, macro in given.items() if isinstance(macro, Macro)}
 
 
 def said(words: str) -> Markup:
-    """Return a page's own words in the active language; tags in them are meant."""
+    """Return a page's own words in the active language. HTML tags in them are not escaped."""
     return _speaking(translation.get_language())(words)
 
 
 @cache
 def _speaking(language: str | None) -> Callable[[str], Markup]:
-    """Return `said` for the language that is active now."""
+    """Return `said` for one language."""
 
-    @cache  # a look into the catalogues costs ten times as much, and pages have no other words than these
+    @cache  # a look-up in the catalogues costs ten times as much, and pages only have a fixed set of words
     def said_in_it(words: str) -> Markup:
         with translation.override(language):
             return Markup(units.whole(translation.gettext(words)))  # noqa: S704 (ours)
@@ -68,7 +68,10 @@ def _speaking(language: str | None) -> Callable[[str], Markup]:
 
 
 def each(request: HttpRequest) -> dict[str, Any]:
-    """Return what is made once for a page: `csrf_input` for all forms; `_` and `gettext`, which know its language."""
+    """Return what is made once for a page.
+
+    This is `csrf_input` for all forms, and `_` and `gettext` for the page's language.
+    """
     said_in_it = _speaking(translation.get_language())
 
     def gettext(words: str, **values: Any) -> Markup:

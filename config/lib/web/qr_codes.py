@@ -6,7 +6,7 @@ import segno
 
 
 def svg(url: str) -> bytes:
-    """Return a URL as a QR code: always black on white, with the quiet zone that cameras need."""
+    """Return the QR code of a URL: always black on white, with the quiet zone that cameras need."""
     drawn = io.BytesIO()
     segno.make(url, error="m").save(drawn, kind="svg", border=4, light="#fff", dark="#000", omitsize=True)
     return drawn.getvalue()

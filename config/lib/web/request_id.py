@@ -1,4 +1,4 @@
-"""One id per request: in the answer's header, in every log line, in the error body, on the timeline."""
+"""One id per request, in the response's header, in every log line, in the error body and on the timeline."""
 
 import re
 import time
@@ -14,10 +14,10 @@ from uuid_utils.compat import uuid7
 from config.lib.process import tracing
 
 _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_current: ContextVar[tuple[str, float]] = ContextVar("request_id", default=("", 0.0))  # with when it came
+_current: ContextVar[tuple[str, float]] = ContextVar("request_id", default=("", 0.0))  # id, arrival
 log = structlog.get_logger("request")
 
-METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # strangers name more
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}  # strangers can send other words
 REQUESTS = Counter("checkout_requests", "Requests answered", ["route", "method", "status"])
 SECONDS = Histogram(
     "checkout_request_seconds",
@@ -28,29 +28,30 @@ SECONDS = Histogram(
 
 
 def new() -> str:
-    """Return an id for a request that has brought none."""
+    """Return an id for a request that has not brought one."""
     return f"req_{uuid7().hex}"
 
 
 def kept(given: str) -> str:
-    """Return a caller's own id if it is well formed, else a new one."""
+    """Return a caller's own id if it is well formed, else a new id."""
     return given if _ACCEPTABLE.fullmatch(given) else new()
 
 
 def current() -> str:
-    """Return the id of the request being answered, "" outside of one."""
+    """Return the id of the current request, or "" outside of a request."""
     return _current.get()[0]
 
 
 def age_ms() -> int:
-    """Return how many milliseconds ago the request being answered came."""
+    """Return how many milliseconds ago the current request arrived."""
     return round((time.monotonic() - _current.get()[1]) * 1000)
 
 
 class RequestIdMiddleware:
-    """Keeps a caller's well-formed X-Request-Id, else makes one; counts and logs each request.
+    """Middleware that keeps a caller's well-formed X-Request-Id or makes one, and counts and logs requests.
 
-    Its merchant, client and checkout, once known, are bound to all its lines. Rules api.request_id, secret.logs.
+    Once known, its merchant, client and checkout are bound to all its log lines. Rules api.request_id,
+    secret.logs.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -78,7 +79,7 @@ class RequestIdMiddleware:
         return response
 
     def _count_and_log(self, request: HttpRequest, response: HttpResponse, started: float) -> None:
-        """Name the route, not the path: an id in an address may be a pay link's secret."""
+        """Count and log the route, not the path, because an id in a path can be a pay link's secret."""
         match, seconds = request.resolver_match, time.monotonic() - started
         route, status = match.route if match else "-", response.status_code
         method = request.method if request.method in METHODS else "-"
@@ -94,7 +95,7 @@ class RequestIdMiddleware:
 
 
 def _trace_of(request: HttpRequest) -> str:
-    """Return the trace that a merchant's backend goes on with: it has it from our webhook."""
+    """Return an API call's `traceparent`, with which a merchant's backend continues our webhook's trace."""
     is_api = request.path_info.startswith("/api/")
     given: str = request.headers.get("traceparent", "") if is_api else ""
     return given

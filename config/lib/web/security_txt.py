@@ -1,4 +1,4 @@
-"""How to report a weakness: `/.well-known/security.txt` (RFC 9116), and the page with the policy that it names.
+"""How to report a vulnerability: `/.well-known/security.txt` (RFC 9116), and the page with its policy.
 
 Rule secret.security_txt.
 """
@@ -22,7 +22,7 @@ PATH = "/.well-known/security.txt"
 @cache_control(public=True, max_age=86_400)
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
-    """Return whom to write to about a weakness."""
+    """Return the contact for reports of vulnerabilities."""
     today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
     hosts = dict.fromkeys(origins.of(url) for url in (settings.BASE_URL, settings.CHECKOUT_PAGE_URL))
     lines = [

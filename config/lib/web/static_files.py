@@ -1,7 +1,7 @@
-"""Static files: compressed and named by their contents outside local, and loaded only as this release delivers them.
+"""Static files: compressed and named by their contents outside local, and protected by digests.
 
-A page names each script and style sheet with the digest of its bytes (subresource integrity). A browser runs no file
-whose bytes differ. Rule card_page.integrity.
+A page names each script and style sheet with the digest of its bytes (subresource integrity). A browser loads
+no file whose bytes differ from this release. Rule card_page.integrity.
 """
 
 import base64
@@ -22,7 +22,10 @@ HTMX = "django_htmx/htmx-2.min.js"
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):
-    """A file that `make static` did not gather keeps its plain name: a page without styles is better than none."""
+    """Storage that keeps the plain name of a file that `make static` did not collect.
+
+    A page without styles is better than no page.
+    """
 
     manifest_strict = False
 
@@ -36,39 +39,40 @@ class HashedStaticFiles(CompressedManifestStaticFilesStorage):
 
 @cache
 def script(name: str) -> SafeString:
-    """Return the element that loads one of our scripts, with its integrity."""
+    """Return the HTML element that loads one of our scripts, with its integrity."""
     return format_html('<script src="{}"{} defer></script>', static(name), _attribute(name))
 
 
 @cache
 def stylesheet(name: str) -> SafeString:
-    """Return the element that loads one of our style sheets, with its integrity."""
+    """Return the HTML element that loads one of our style sheets, with its integrity."""
     return format_html('<link rel="stylesheet" href="{}"{}>', static(name), _attribute(name))
 
 
 def _attribute(name: str) -> SafeString:
-    """Return the attribute; empty for a missing file, which no browser loads anyway."""
+    """Return the attribute `integrity`, or "" for a missing file, which no browser loads anyway."""
     content = delivered(name)
     return SafeString("") if content is None else format_html(' integrity="{}"', integrity(content))
 
 
 def integrity(content: bytes) -> str:
-    """Return the digest of a file as subresource integrity writes it."""
-    # A longer digest would make the bill heavier than 60 KiB, which tests/browser/test_light.py allows.
+    """Return the digest of a file in the format of subresource integrity."""
+    # A longer digest would make the bill's page larger than the 60 KiB that tests/browser/test_light.py
+    # allows.
     return f"sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}"
 
 
 def delivered(name: str) -> bytes | None:
-    """Return the bytes of a static file as browsers get it; None if there is no such file.
+    """Return the bytes of a static file as browsers get it, or None if there is no such file.
 
-    `make static` writes other addresses into style sheets, so that their bytes differ from the source.
+    `make static` changes the addresses in style sheets, so their bytes differ from the source.
     """
     path = _source(name) if settings.STATIC_ROOT is None else _gathered(name)
     return path.read_bytes() if path is not None and path.is_file() else None
 
 
 def released(name: str) -> bytes | None:
-    """Return the bytes of a static file's source, which `make static` copies; None if there is no such file."""
+    """Return the bytes of a static file's source, which `make static` copies, or None if there is none."""
     path = _source(name)
     return path.read_bytes() if path is not None else None
 

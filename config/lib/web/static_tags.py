@@ -1,4 +1,4 @@
-"""Template tags of Django's language for our scripts and style sheets: `{% script "js/portal.js" %}`."""
+"""Django template tags for our scripts and style sheets: `{% script "js/portal.js" %}`."""
 
 from django import template
 

@@ -1,4 +1,4 @@
-"""What belongs together stays on one line: a number and its unit, an id with a hyphen."""
+"""Texts without line breaks inside a number with its unit, or inside an id with a hyphen."""
 
 import re
 
@@ -10,10 +10,10 @@ _PARTED_ID = re.compile(r"(?<!\S)\w[^\s&<-]*-[^\s&<]*\w")
 
 
 def whole(words: str) -> str:
-    """Return the words with a no-break space between each number, or its place, and a short unit."""
+    """Return the words with a no-break space between each number, or its placeholder, and a short unit."""
     return _PARTED.sub("\\1\N{NO-BREAK SPACE}", words)
 
 
 def whole_ids(words: str) -> SafeString:
-    """Return the words as HTML with no line break after an id's hyphen, unless it is too long for a line."""
-    return mark_safe(_PARTED_ID.sub(r'<bdi class="whole">\g<0></bdi>', escape(words)))  # noqa: S308 - escaped before
+    """Return the words as HTML. An id with a hyphen gets no line break, unless it is too long for a line."""
+    return mark_safe(_PARTED_ID.sub(r'<bdi class="whole">\g<0></bdi>', escape(words)))  # noqa: S308 - escaped

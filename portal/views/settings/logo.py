@@ -18,19 +18,22 @@ HERE = "portal_settings"
 
 
 def take_in_memory(request: HttpRequest) -> None:
-    """Have the request's file taken, in memory alone; none where it goes on after a proof: it was read before."""
+    """Read the request's file only into memory.
+
+    If the request continues after a proof of identity, its files were read before and are kept.
+    """
     if not hasattr(request, "_files"):
         request.upload_handlers = [MemoryFileUploadHandler(request)]
 
 
 def sent(request: HttpRequest) -> Drawn | None:
-    """Return the picture that was sent as it will be served, None if none was. Raises decoding.Unusable."""
+    """Return the uploaded picture as it will be served; None without an upload. Raises decoding.Unusable."""
     file: Any = request.FILES.get("logo")
     return None if file is None else keeping.read(file.read())
 
 
 def keep(request: HttpRequest, membership: Membership, drawn: Drawn) -> None:
-    """Keep the picture that was sent as the merchant's logo."""
+    """Store the uploaded picture as the merchant's logo."""
     file: Any = request.FILES["logo"]
     with transaction.atomic():
         keeping.keep(membership.merchant_id, drawn)

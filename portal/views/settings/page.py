@@ -1,4 +1,4 @@
-"""The settings page: name, colour, logo, country, links, hosts to return to, unpaid lifetime, the opt-in."""
+"""The settings page: name, colour, logo, country, links, return hosts, unpaid lifetime, the opt-in."""
 
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from portal.models import Membership
 from portal.views.settings import logo, preview
 
 HERE = logo.HERE
-# What the fields are called on the page, where a refusal leads to them.
+# The names of the fields on the page, to which the list of errors links.
 LABELS = {
     "name": "Name",
     "brand_colour": "Colour",
@@ -45,7 +45,10 @@ LABELS = {
 
 
 class Wording(NamedTuple):
-    """New words of the opt-in as they were typed, in a language's code; none where there is no text."""
+    """New words of the opt-in as they were typed, and their language's code.
+
+    `text` is "" if there are none.
+    """
 
     text: str
     language: str
@@ -57,12 +60,13 @@ def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
     return _show(request, membership)
 
 
-@csrf_exempt  # until it is known who sends it: a stranger's file is never taken apart, not even for its token
+@csrf_exempt  # until the sender is known: a stranger's file is never parsed, not even for its token
 @requires("change_settings", form_of=HERE, reads_form=logo.take_in_memory)
 def changed(request: HttpRequest, membership: Membership) -> HttpResponseBase:
-    """Save the settings with the logo and the opt-in's new words, or show them as they were typed, with their preview.
+    """Save the settings with the logo and the opt-in's new words, or show them as typed, with a preview.
 
-    A change of the name, or of an address to which customers are sent, requires fresh proof; a logo is kept before it.
+    A change of the name, or of an address to which customers are sent, requires fresh proof. A logo is saved
+    before that proof.
     """
     return _changed(request, membership)
 
@@ -82,7 +86,10 @@ def _changed(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | None, dict[str, str]]:
-    """Return the logo that was sent, if it is one, and what is wrong with the form: no file is sent twice by itself."""
+    """Return the logo that was sent, if there is one, and the form's errors.
+
+    A browser does not send a file again automatically, so the errors ask for it.
+    """
     try:
         drawn = logo.sent(request)
     except decoding.Unusable as unusable:
@@ -92,7 +99,10 @@ def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | No
 
 
 def _write(request: HttpRequest, membership: Membership, wanted: dict[str, Any], wording: Wording) -> str:
-    """Save what is different; return what to say of it, "" if nothing is. Raises ReauthenticationRequired."""
+    """Save the changes; return the message about them, "" if there are none.
+
+    Raises ReauthenticationRequired.
+    """
     with transaction.atomic():
         different = _write_settings(request, membership, wanted)
         version = _write_wording(request, membership, wording) if wording.text else 0
@@ -107,7 +117,7 @@ def _write_settings(request: HttpRequest, membership: Membership, wanted: dict[s
     if not audit.SENSITIVE_SETTINGS.keys().isdisjoint(different) and not access.is_fresh(request):
         raise ReauthenticationRequired
     if "brand_colour" in different:
-        merchant.brand_version += 1  # the old colour's sheet is cached for good
+        merchant.brand_version += 1  # browsers cache the old colour's style sheet permanently
     for name in different:
         setattr(merchant, name, wanted[name])
     if different:
@@ -117,7 +127,10 @@ def _write_settings(request: HttpRequest, membership: Membership, wanted: dict[s
 
 
 def _write_wording(request: HttpRequest, membership: Membership, wording: Wording) -> int:
-    """Write a new version of the opt-in box's words and return its number; earlier ones stay as they were shown."""
+    """Write a new version of the opt-in box's words and return its number.
+
+    Earlier versions stay unchanged.
+    """
     text, language = wording
     version = consent.write(membership.merchant, text=text, language=language).version
     facts = {"version": version, "language": language}
@@ -131,7 +144,7 @@ def _typed(form: QueryDict) -> Wording:
 
 
 def _problem(wording: Wording) -> dict[str, str]:
-    """Return what is wrong with new words, by their field; nothing where none were typed."""
+    """Return what is wrong with new words, by their field; empty if no words were typed."""
     if not wording.text:
         return {}
     if wording.language not in dict(settings.LANGUAGES):
@@ -154,7 +167,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
 
 
 def _around(merchant: Merchant) -> dict[str, Any]:
-    """Return what the page shows beside the values, if nothing was typed or refused."""
+    """Return the page's context in addition to the values, as it is before a person types."""
     return {
         "logo": keeping.shown(merchant),
         "errors": {},
@@ -177,7 +190,7 @@ def _values(merchant: Merchant) -> dict[str, Any]:
 
 
 def _texts(merchant: Merchant) -> dict[str, list[dict[str, Any]]]:
-    """Return the wordings of the opt-in, each with its language's name: those in use, and the newest of the others."""
+    """Return the wordings of the opt-in with their languages' names: those in use, and the newest others."""
     names = dict(_languages())
     texts = list(OptInText.objects.filter(merchant=merchant.pk).order_by("is_ours", "-version")[:20])
     newest = {
@@ -193,7 +206,7 @@ def _texts(merchant: Merchant) -> dict[str, list[dict[str, Any]]]:
 
 
 def _is_said_today(merchant: Merchant, text: OptInText) -> bool:
-    """Return whether words may be in use: ours are no more once the merchant is called otherwise."""
+    """Return whether a wording can be in use; ours no longer is once the merchant's name has changed."""
     return not text.is_ours or text.text == consent.our_words(merchant, text.language)
 
 

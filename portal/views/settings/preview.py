@@ -1,4 +1,4 @@
-"""The settings page's preview: what customers will see while somebody types, and whether the colour can be read."""
+"""The preview of the settings page: what customers will see, and whether the colour is easy to read."""
 
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -21,14 +21,14 @@ FAINT = "This colour is nearly as light as the page. A darker one shows where th
 
 
 class Preview(NamedTuple):
-    """The address of the page to frame, and what is to be said of the colour."""
+    """The address of the page in the frame, and a warning about the colour."""
 
     address: str
     warning: str
 
 
 def of(merchant: Merchant, typed: QueryDict | dict[str, str]) -> Preview:
-    """Return the preview of what was typed; of a name or colour that can't be saved, as it is saved."""
+    """Return the preview of the typed values; a name or colour that cannot be saved is shown as saved."""
     form = LookForm(typed)
     form.is_valid()
     saved = {"name": merchant.name, "brand_colour": merchant.brand_colour}
@@ -44,7 +44,7 @@ def _warning(colour: str) -> str:
 
 @requires("view")
 def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """Show the part of the settings page that follows what is typed."""
+    """Show the part of the settings page that changes while a person types."""
     context = {"preview": of(membership.merchant, request.GET)}
     return pages.show(request, membership, "portal/_preview.html", context)
 

@@ -1,4 +1,4 @@
-"""The engine that settings.DATABASES names."""
+"""The database engine that settings.DATABASES names."""
 
 import select
 import time
@@ -14,17 +14,17 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 set_json_loads(orjson.loads)
-SURE_SECONDS = 1.0  # for which a connection that was good counts as good, unless its socket says otherwise
+SURE_SECONDS = 1.0  # how long a checked connection counts as alive, unless its socket shows otherwise
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Takes a living connection from the pool, without a question to PostgreSQL for each.
+    """A database wrapper that takes a living connection from the pool, without a query to PostgreSQL for it.
 
-    A server that ends a connection hangs up or says so, and that stands on the socket at once. One that is gone without
-    a word is found out by the question, which is asked after a second without use.
+    A server that ends a connection hangs up or sends a message, and the socket shows this at once. A server
+    that is gone without a message is found by a query, which is sent after a second without use.
 
-    Timestamps are read by psycopg's own loader, in C. Django puts one in Python on top for the sake of time zones other
-    than the connection's, and looks at it again with each cursor; our connections know UTC alone.
+    psycopg's own loader, in C, reads timestamps. Django replaces it by one in Python, for time zones other
+    than the connection's, and checks it again with each cursor. Our connections only use UTC.
     """
 
     def get_connection_params(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _is_alive(connection: Any) -> bool:
 
 
 def _has_word(connection: Any) -> bool:
-    """Return whether there is anything to read from a server that was asked nothing: its end, mostly."""
+    """Return whether the server has sent data without a query. Usually this is the connection's end."""
     watch = select.poll()
     watch.register(connection.fileno(), select.POLLIN)
     return bool(watch.poll(0))
