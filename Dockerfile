@@ -10,7 +10,8 @@ FROM python:3.11.16-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c
 LABEL org.opencontainers.image.title="Merchant Checkout Service" org.opencontainers.image.version="1.0.0"
 WORKDIR /srv/checkout
 COPY --from=build /srv/checkout /srv/checkout
-ENV PATH=/srv/checkout/.venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+ARG COMMIT=
+ENV COMMIT=$COMMIT PATH=/srv/checkout/.venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=4s --start-period=30s CMD ["python", "-m", "config.deploy.probe"]

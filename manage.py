@@ -10,7 +10,7 @@ from config.local import environment
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     environment.adopt()
-    if sys.argv[1:] == ["version"]:  # Django would say its own
-        print(version.VERSION)
+    if sys.argv[1:] == ["version"]:  # Django prints its own version
+        print(version.running())
     else:
         execute_from_command_line(sys.argv)

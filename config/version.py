@@ -1,16 +1,42 @@
-"""The running version, and the first log line, which names it."""
+"""The version and commit of the running code, and the first line of the log, which names them."""
 
+import os
+import subprocess
 from collections.abc import MutableMapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import structlog
 
-VERSION = "1.0.0"  # as in pyproject.toml; CHANGELOG.md lists the changes of each version
+VERSION = "1.0.0"  # as in pyproject.toml; CHANGELOG.md lists what each version changed
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@cache
+def running() -> str:
+    """Return the version and the commit, such as "1.0.0+1a2b3c4d5e6f"; only the version if the commit is not known.
+
+    The variable COMMIT names the commit of an image. In a git repository, git does.
+    """
+    commit = os.environ.get("COMMIT", "")[:12] or _commit()
+    return f"{VERSION}+{commit}" if commit else VERSION
+
+
+def _commit() -> str:
+    if not ROOT.joinpath(".git").exists():
+        return ""
+    # The service's user does not own the repository, so git would refuse to read it.
+    command = ("git", "-c", f"safe.directory={ROOT}", "rev-parse", "--short=12", "HEAD")
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
 
 
 def add(_logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Return a log line with the running version added."""
-    line["version"] = VERSION
+    """Return a log line with the version that has written it."""
+    line["version"] = running()
     return line
 
 
