@@ -13,10 +13,10 @@ from django.views.generic import RedirectView
 from checkout.syncing import notifications
 from config import errors
 from config.lib.web import security_txt
-from config.openapi import downloads, front, page, postman, schema
-from config.operators import acts
-from config.operators import views as operators
+from config.openapi import downloads, front, page, schema
 from payments import provider
+from portal.backoffice import acts
+from portal.backoffice import views as operators
 from portal.oauth import metadata, revocation, token
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -62,7 +62,6 @@ urlpatterns = [
     path(".well-known/oauth-authorization-server", metadata.metadata),
     path("api/schema", schema.api_schema, name="api_schema"),
     path("api/docs", page.page, name="api_docs"),
-    path("api/docs/postman.json", postman.collection, name="api_postman"),
     path("api/docs/<str:name>", downloads.download, name="api_docs_file"),
     path("api/merchant/v1/", include(merchant_api)),
     path("provider/notifications", notifications.take, name="provider_notifications"),

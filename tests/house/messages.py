@@ -13,7 +13,6 @@ from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import DEFAULT_KEYWORDS, extract
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
@@ -46,7 +45,6 @@ def main() -> None:
         known.update(template, no_fuzzy_matching=True)
         known.obsolete.clear()
         path(folder.name).write_bytes(written(known))
-        path(folder.name).with_suffix(".mo").write_bytes(compiled(read(folder.name)))
         for message in missing(known):
             print(f"{folder.name}: {message!r} is not translated yet", file=sys.stderr)
 
@@ -110,13 +108,6 @@ def written(catalogue: Catalog) -> bytes:
     write_po(file, catalogue, width=WIDTH, no_location=True, omit_header=False, sort_output=True)
     lines = file.getvalue().splitlines(keepends=True)
     return b"".join(line for line in lines if not line.startswith(UNSAID))
-
-
-def compiled(catalogue: Catalog) -> bytes:
-    """Return the catalogue in gettext's binary format."""
-    file = io.BytesIO()
-    write_mo(file, catalogue)
-    return file.getvalue()
 
 
 if __name__ == "__main__":
