@@ -31,8 +31,8 @@ control_socket_disable = True
 
 def post_fork(_arbiter: Any, _worker: Any) -> None:
     """Start measuring, reporting and watching the replica in a new process."""
-    from config import telemetry
     from config.lib.database import lag
+    from config.monitoring import telemetry
 
     telemetry.begin("web")
     lag.begin()

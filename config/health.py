@@ -12,8 +12,9 @@ from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
-from config import fitness, metrics
+from config import fitness
 from config.lib.process import liveness
+from config.monitoring import metrics
 
 
 class HealthMiddleware(MiddlewareMixin):

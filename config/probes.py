@@ -13,7 +13,8 @@ from celery import signals
 from django.conf import settings
 from django.db import close_old_connections
 
-from config import health, metrics, telemetry
+from config import health
+from config.monitoring import metrics, telemetry
 
 log = structlog.get_logger("probes")
 SECONDS = 5.0  # time limit for a peer to send its request, and to receive the answer

@@ -1,1 +1,1 @@
-"""Alert rules and a dashboard, each generated from one table by `make monitoring`."""
+"""Metrics and traces of the service, the alert rules for Prometheus, and a dashboard for Grafana."""

@@ -12,6 +12,7 @@ from checkout.models import Checkout
 from config import celery
 from config.celery import app
 from config.lib.process import liveness
+from config.schedule import FINISH_OPERATIONS
 from payments.models import Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox.adapter import SandboxProvider
@@ -93,7 +94,7 @@ class TestTheTickers:
         """The tickers of what waits for the provider, faster than they are."""
         app.loader.import_default_modules()
         monkeypatch.setattr(loop, "wake", lambda: None)
-        for name, value in {"GLANCE": 0.02, "RHYTHM": 0.05, "PUMPS": (celery.FINISH_OPERATIONS,)}.items():
+        for name, value in {"GLANCE": 0.02, "RHYTHM": 0.05, "PUMPS": (FINISH_OPERATIONS,)}.items():
             monkeypatch.setattr(celery, name, value)
         celery._start_tickers()
         yield

@@ -12,11 +12,11 @@ from pytest_django.fixtures import Settings
 
 from checkout import cancellations, captures, creation, refunds, tasks
 from checkout.models import Checkout
-from config import celery, fitness
-from config.operators import figures
+from config import fitness, schedule
 from payments import opening
 from payments.models import DatabaseMark, Merchant, Operation
 from payments.opening import Closed
+from portal.backoffice import figures
 from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
@@ -169,7 +169,7 @@ class TestWhatStands:
         factories.make_late(held)
         close()
         with nothing_moves():
-            for name in celery.PUMPS | celery.HOURLY | celery.CALENDAR:
+            for name in schedule.PUMPS | schedule.HOURLY | schedule.CALENDAR:
                 import_string(name)()
             tasks.expire_due()
         held.refresh_from_db()

@@ -67,7 +67,6 @@ SHOWN_BY = {
     "config/local/children.py": "config/local/test_engines.py",
     "config/local/servers.py": "config/local/test_run.py",
     "config/local/shop_site.py": "config/local/test_shop.py",
-    "config/monitoring/dashboard.py": "config/monitoring/test_alerts.py",
     "config/openapi/causes.py": "config/openapi/test_page.py",
     "config/openapi/fields.py": "config/openapi/test_schema.py",
     "config/openapi/guide.py": "config/openapi/test_page.py",

@@ -336,7 +336,7 @@ PARSED = {
 # These parse what we have written ourselves: rows, numbers and addresses that were checked, our line to the bank.
 WRITTEN_BY_US = {
     "checkout/api/presentation.py",
-    "config/operators/lists.py",
+    "portal/backoffice/lists.py",
     "hosted_page/page_security/daily_check.py",
     "hosted_page/privacy/erasing.py",
     "hosted_page/sms/countries.py",

@@ -5,7 +5,7 @@ A series is written as promtool reads it, one value each 15 s: `0+5x40` rises by
 
 from typing import Any, NamedTuple
 
-from config.monitoring import alerts
+from tests.config.monitoring import rules
 
 
 class Series(NamedTuple):
@@ -127,23 +127,23 @@ SERIES: dict[str, Series] = {
 }
 
 
-def tests(rules: str) -> dict[str, Any]:
+def tests(file: str) -> dict[str, Any]:
     """Return the file of tests: each alert fires by its time, not before it has lasted, and not when calm."""
     found = []
-    for alert in alerts.ALERTS:
-        series = SERIES[alert.name]
-        found.append(_test(alert, series.good, at=series.within, fires=False))
-        found.append(_test(alert, series.bad, at=series.within, fires=True))
-        if alert.lasts:
-            found.append(_test(alert, series.bad, at=int(alert.lasts) - 15, fires=False))
-    return {"rule_files": [rules], "evaluation_interval": "15s", "tests": found}
+    for rule in rules.RULES:
+        series = SERIES[rule["alert"]]
+        found.append(_test(rule["alert"], series.good, at=series.within, fires=False))
+        found.append(_test(rule["alert"], series.bad, at=series.within, fires=True))
+        if rules.lasts(rule):
+            found.append(_test(rule["alert"], series.bad, at=rules.lasts(rule) - 15, fires=False))
+    return {"rule_files": [file], "evaluation_interval": "15s", "tests": found}
 
 
-def _test(alert: alerts.Alert, series: dict[str, str], *, at: int, fires: bool) -> dict[str, Any]:
-    expression = f'max(ALERTS{{alertname="{alert.name}",alertstate="firing"}})'
+def _test(name: str, series: dict[str, str], *, at: int, fires: bool) -> dict[str, Any]:
+    expression = f'max(ALERTS{{alertname="{name}",alertstate="firing"}})'
     return {
         "interval": "15s",
-        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "input_series": [{"series": one, "values": values} for one, values in series.items()],
         "promql_expr_test": [
             {
                 "expr": expression,

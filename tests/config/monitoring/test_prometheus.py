@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 import requests
 
-from config.monitoring import alerts
-from tests.config.monitoring import watched
+from tests.config.monitoring import rules, watched
 from tests.config.monitoring.watched import Prometheus, World
 from tests.journeys import polling
 from tests.journeys.merchant import seconds_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.long, pytest.mark.rule("environment.alerts")]
-FAST = alerts.Pace(1 / 20)
+FAST = 1 / 20
 CALM_SECONDS = 600
 FIRES_WITHIN, ENDS_WITHIN = 75.0, 90.0
 GIVEN_UP_WITHIN = 100.0  # a hold's last attempt starts 75 s after its event
@@ -224,7 +223,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, 
     folder = tmp_path_factory.mktemp("watched")
     with (
         watched.running(folder / "service") as (world, ports),
-        watched.prometheus(folder / "real", ports, alerts.Pace(), "15s") as real,
+        watched.prometheus(folder / "real", ports, 1.0, "15s") as real,
         watched.prometheus(folder / "fast", ports, FAST, "1s") as fast,
     ):
         yield world, real, fast
@@ -263,4 +262,4 @@ def test_says_what_is_broken(watching: tuple[World, Prometheus, Prometheus], fau
 
 def test_every_alert_has_a_fault() -> None:
     made = set[str]().union(*(expected for _, expected, _ in FAULTS.values()))
-    assert made == {alert.name for alert in alerts.ALERTS} - {"VersionsMixed", "ReplicaLate"}
+    assert made == set(rules.NAMES) - {"VersionsMixed", "ReplicaLate"}

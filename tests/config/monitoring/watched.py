@@ -14,8 +14,7 @@ import requests
 import yaml
 
 from config.local import children
-from config.monitoring import alerts
-from config.monitoring.__main__ import HERE
+from tests.config.monitoring import rules
 from tests.journeys import deployment, polling, receiver, service
 from tests.journeys.deployment import Deployment
 from tests.journeys.receiver import Receiver
@@ -68,15 +67,15 @@ class Prometheus:
 
 
 @contextlib.contextmanager
-def prometheus(folder: Path, ports: dict[str, str], pace: alerts.Pace, every: str) -> Iterator[Prometheus]:
-    """Run Prometheus on config/monitoring's own files, with the addresses and the pace of this test."""
+def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -> Iterator[Prometheus]:
+    """Run Prometheus on the files of config/monitoring, with this test's addresses and all times multiplied."""
     folder.mkdir()
-    told = yaml.safe_load((HERE / "prometheus.yml").read_text())
+    told = yaml.safe_load((rules.HERE / "prometheus.yml").read_text())
     told["global"] = {"scrape_interval": every, "evaluation_interval": every, "scrape_timeout": every}
     for job in told["scrape_configs"]:
         job["static_configs"] = [{"targets": [f"127.0.0.1:{ports[job['job_name']]}"]}]
     (folder / "prometheus.yml").write_text(json.dumps(told))
-    (folder / "alerts.yml").write_text(alerts.rules(pace))
+    (folder / "alerts.yml").write_text(rules.written(factor))
     (folder / "token").write_text(TOKEN)
     port, _ = service.free_ports()
     command = [

@@ -10,15 +10,15 @@ from django.core.management import call_command
 from django.test import Client
 from multidict import CIMultiDict
 
-from config.celery import CALENDAR
 from config.lib.web import http, static_files
-from config.operators import cases
+from config.schedule import CALENDAR
 from hosted_page import tasks
 from hosted_page.page_security import daily_check, inventory
 from payments import safe_answers
 from payments.models import Discrepancy
 from payments.provider import ProviderUnreachable
 from payments.providers.stripe.adapter import StripeProvider
+from portal.backoffice import cases
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("card_page.daily_check")]
 CARD, FIRST = "Card form of the sandbox bank", "Phone number"

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from config.celery import HOURLY
+from config.schedule import HOURLY
 from hosted_page import tasks
 from hosted_page.models import CspReport
 from hosted_page.page_security import reports

@@ -129,7 +129,7 @@ class TestThePages:
         self, operator: Client, rows: list[Discrepancy], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name in ("LISTED", "SHOWN"):
-            monkeypatch.setattr(f"config.operators.cases.{name}", len(rows))
+            monkeypatch.setattr(f"portal.backoffice.cases.{name}", len(rows))
         waiting = html.unescape(operator.get("/admin/operations/").content.decode())
         lists = (operator.get(f"/admin/payments/discrepancy/?p={page}") for page in (1, 2))
         listed = html.unescape("".join(answer.content.decode() for answer in lists))

@@ -6,8 +6,8 @@ from django.http import HttpRequest
 from django.test import RequestFactory
 
 from config.lib.admin import confirming
-from config.operators import cases
 from payments.models import Merchant
+from portal.backoffice import cases
 from portal.models import User
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.proof")]

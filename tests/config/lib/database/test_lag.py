@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from config import metrics
 from config.lib.database import lag, replica
+from config.monitoring import metrics
 from payments.models import Merchant
 from portal.models import Role
 from tests import factories

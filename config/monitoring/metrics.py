@@ -1,0 +1,102 @@
+"""The content of /metrics, in Prometheus' format: the processes' own metrics, and figures from the database.
+
+Most metrics are defined next to the code that they measure. This module has the others.
+
+Rule environment.metrics.
+"""
+
+import hmac
+import os
+import threading
+from collections.abc import Iterator, Sequence
+
+from django.conf import settings
+from django.db import Error, close_old_connections, connection
+from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from config.lib.process import sampling
+from config.version import running
+from portal.backoffice import figures
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+POOL = Gauge("checkout_pool_connections", "Connections that a pool may have", multiprocess_mode="livesum")
+POOL_IN_USE = Gauge("checkout_pool_connections_in_use", "Those in use", multiprocess_mode="livesum")
+POOL_WAITING = Gauge("checkout_pool_waiting", "Threads that wait for one", multiprocess_mode="livesum")
+
+
+def is_allowed(authorization: str) -> bool:
+    """Return whether this Authorization header may read the metrics. Without METRICS_TOKEN, no header may."""
+    expected = f"Bearer {settings.METRICS_TOKEN}"
+    return bool(settings.METRICS_TOKEN) and hmac.compare_digest(authorization.encode(), expected.encode())
+
+
+def text() -> bytes:
+    """Return the metrics of all processes that share this process's folder, and the database's figures."""
+    registry = REGISTRY
+    if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # untyped there
+    return generate_latest(registry) + generate_latest(_Figures())
+
+
+class _Known:
+    """The database's figures as this process last read them, so that no request waits for the database."""
+
+    found: Sequence[figures.Figure] = ()
+    answers = False
+
+
+def begin() -> None:
+    """Start measuring in this process."""
+    sampling.begin()
+    if settings.METRICS_TOKEN:
+        threading.Thread(target=_follow, name="figures", daemon=True).start()
+
+
+def _follow() -> None:
+    pause = threading.Event()
+    while True:
+        look()
+        pause.wait(figures.EVERY_SECONDS)
+
+
+def look() -> None:
+    """Read the figures, or note that the database does not answer."""
+    try:
+        _Known.found, _Known.answers = figures.read(), True
+    except Error:
+        _Known.found, _Known.answers = (), False
+    finally:
+        close_old_connections()
+
+
+class _Figures(Collector):
+    """Collector that gives the version and the database's figures to Prometheus' library."""
+
+    def collect(self) -> Iterator[Metric]:
+        version = GaugeMetricFamily("checkout_version", "1, with the version that runs", labels=["version"])
+        version.add_metric([running()], 1)
+        yield version
+        yield GaugeMetricFamily(
+            "checkout_database_answers", "1 while the database answers, else 0", value=float(_Known.answers)
+        )
+        for name, (label, words) in figures.TABLE.items():
+            family = GaugeMetricFamily(name, words, labels=[label] if label else [])
+            for each, value, number in _Known.found:
+                if each == name:
+                    family.add_metric([value] if label else [], number)
+            yield family
+
+
+@sampling.every_second
+def _sample_pool() -> None:
+    pool = getattr(connection, "pool", None)
+    if pool is None:
+        return
+    stats = pool.get_stats()
+    POOL.set(stats["pool_max"])
+    POOL_IN_USE.set(stats["pool_size"] - stats["pool_available"])
+    POOL_WAITING.set(stats["requests_waiting"])

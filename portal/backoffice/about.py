@@ -1,0 +1,110 @@
+"""The rows that an operator's question is about, as lines: orders, merchants, operations, discrepancies."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Model
+
+from checkout.models import Checkout
+from config.lib.admin import columns
+from payments import money
+from payments.models import Discrepancy, Merchant, Operation
+from portal.backoffice import badges, cases
+from portal.badges import Badge
+
+# The verb for the end of an operation, in the words of its badge.
+ENDED = {
+    Operation.State.FAILED: "failed",
+    Operation.State.DECLINED: "declined",
+    Operation.State.SUCCEEDED: "settled",
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """A row as a question names it. A missing value is "" or None."""
+
+    title: str
+    address: str
+    badge: Badge | None = None
+    amount: str = ""
+    order_id: str = ""
+    order_uuid: UUID | None = None
+    merchant: str = ""
+    card: str = ""
+    difference: str = ""  # shown instead of the amount, as in lists
+    at: datetime | None = None
+    happened: str = "since"  # what happened at this moment
+
+
+def of(rows: Sequence[Model]) -> list[About]:
+    """Return the rows, all of one model, as lines. One statement looks up the orders of all of them."""
+    if rows and isinstance(rows[0], Discrepancy):
+        return list(_discrepancies(rows))
+    if rows and isinstance(rows[0], Operation):
+        return list(_operations(rows))
+    return [_plain(row) for row in rows]
+
+
+def _plain(row: Any) -> About:
+    address = columns.page_of(row._meta.label_lower, row.pk)
+    if isinstance(row, Checkout):
+        card = f"{row.payment.card_brand} {row.payment.card_last4}" if row.payment else ""
+        amount = money.display(row.amount, row.currency)
+        badge = badges.of_checkout(row)
+        return About(
+            row.merchant_order_id,
+            address,
+            badge,
+            amount,
+            merchant=str(row.merchant),
+            card=card,
+            at=row.created_at,
+            happened="made",
+        )
+    if isinstance(row, Merchant):
+        return About(row.name, address, badges.of_merchant(row))
+    return About(str(row), address)
+
+
+def _operations(rows: Sequence[Any]) -> Iterator[About]:
+    orders = order_ids([row.payment.checkout_uuid for row in rows])
+    for row in rows:
+        yield About(
+            title=str(row.get_kind_display()).capitalize(),
+            address=columns.page_of("payments.operation", row.pk),
+            badge=badges.of_operation(row),
+            amount=money.display(row.amount, row.payment.currency),
+            order_id=orders.get(row.payment.checkout_uuid, ""),
+            order_uuid=row.payment.checkout_uuid,
+            merchant=str(row.payment.merchant),
+            card=f"{row.payment.card_brand} {row.payment.card_last4}",
+            at=row.ended_at or row.created_at,
+            happened=ENDED.get(row.state, "since"),
+        )
+
+
+def _discrepancies(rows: Sequence[Any]) -> Iterator[About]:
+    named = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).order_by("created_at"))
+    for row in named:
+        told = cases.case(row, row.created_at, None)
+        yield About(
+            title=told.title,
+            address=columns.page_of("payments.discrepancy", row.pk),
+            badge=badges.CLOSED if row.closed_at else None,
+            amount=told.amount,
+            order_id=told.order_id,
+            order_uuid=told.order_uuid,
+            merchant=str(row.merchant or "No merchant of ours"),
+            card=f"{told.payment.card_brand} {told.payment.card_last4}" if told.payment else "",
+            difference=told.difference,
+            at=row.created_at,
+        )
+
+
+def order_ids(uuids: Sequence[UUID]) -> Mapping[UUID, str]:
+    """Return the merchants' ids of orders, by the orders' uuids."""
+    return dict(Checkout.objects.filter(pk__in=uuids).values_list("pk", "merchant_order_id"))

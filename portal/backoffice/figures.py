@@ -1,0 +1,100 @@
+"""The figures for /metrics that come from the database. One process reads them, at most every five seconds.
+
+Rule environment.metrics.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from django.core.cache import cache
+
+from checkout.models import CALLS, Checkout
+from checkout.states import Status
+from config.lib import clock
+from config.lib.database import partitions
+from payments import opening
+from payments.inquiring import reconciliation
+from payments.models import Discrepancy, Operation
+from portal.backoffice import queues
+from webhooks import lookup
+from webhooks.models import PARTITIONED, Delivery, EventType
+
+EVERY_SECONDS = 5  # between two reads, for any number of readers and processes
+KEPT_SECONDS = 60  # older figures are not shown, even if no newer read succeeds
+COUNTED = 1000  # the most rows that are counted
+SOON = timedelta(seconds=30)  # before a hold's end
+_TURN, _FIGURES = "metrics.turn", "metrics.figures"
+
+Figure: TypeAlias = tuple[str, str, float]  # a key of TABLE, the value of its label, the number
+# The label of each figure, and its description.
+TABLE = {
+    "checkout_queue_oldest_seconds": ("queue", "How long the oldest row has been due"),
+    "checkout_queue_late": ("queue", "1 while the oldest row has waited too long, else 0"),
+    "checkout_unresolved_operations": (
+        "kind",
+        "Operations sent a minute ago or more, outcome unknown (up to 1,000)",
+    ),
+    "checkout_unresolved_oldest_seconds": ("kind", "Age of the oldest of them"),
+    "checkout_discrepancies": ("kind", "Open discrepancies (up to 1,000)"),
+    "checkout_holds_unheard": ("", "Holds that end within 30 s, whose merchant has not taken the event yet"),
+    "checkout_partitions_ahead_days": ("table", "For how many days from today on there are partitions"),
+    "checkout_reconciled_age_seconds": ("", "How long ago the last complete reconciliation began"),
+    "checkout_closed": ("", "1 while a restored database waits for its repair, else 0"),
+    "checkout_figures_taken_timestamp_seconds": ("", "When the figures from the database were read"),
+}
+
+
+def read() -> list[Figure]:
+    """Return the figures, at most five seconds old. Raises Error if the database does not answer."""
+    if cache.add(_TURN, True, EVERY_SECONDS):
+        cache.set(_FIGURES, list(_take(clock.now())), KEPT_SECONDS)
+    figures: list[Figure] = cache.get(_FIGURES, [])
+    return figures
+
+
+def _take(now: datetime) -> Iterator[Figure]:
+    for queue in queues.read(now):
+        age = (now - queue.since).total_seconds() if queue.since else 0.0
+        yield "checkout_queue_oldest_seconds", queue.title, max(0.0, age)
+        yield "checkout_queue_late", queue.title, float(queue.verdict == queues.LATE)
+    yield from _unresolved(now)
+    kinds = Discrepancy.objects.filter(closed_at=None).values_list("kind", flat=True)
+    for kind, count in Counter(kinds[:COUNTED]).items():
+        yield "checkout_discrepancies", kind, count
+    yield "checkout_holds_unheard", "", _unheard(now)
+    for table in (*PARTITIONED, CALLS):
+        yield "checkout_partitions_ahead_days", table.table, partitions.days_ahead(table, now.date())
+    yield "checkout_reconciled_age_seconds", "", reconciliation.age(now).total_seconds()
+    yield "checkout_closed", "", float(opening.is_closed())
+    yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
+
+
+def _unresolved(now: datetime) -> Iterator[Figure]:
+    open_states = (Operation.State.IN_FLIGHT, Operation.State.PENDING, Operation.State.UNKNOWN)
+    rows = Operation.objects.filter(
+        ended_at=None, state__in=open_states, created_at__lte=now - timedelta(minutes=1)
+    )
+    found = list(rows.order_by("created_at").values_list("kind", "created_at")[:COUNTED])
+    counts = Counter(kind for kind, _ in found)
+    for kind in Operation.Kind.values:
+        first = next((at for each, at in found if each == kind), now)
+        yield "checkout_unresolved_operations", kind, counts[kind]
+        yield "checkout_unresolved_oldest_seconds", kind, (now - first).total_seconds()
+
+
+def _unheard(now: datetime) -> int:
+    """Count the holds that end soon and whose subscribed merchant has not accepted the event.
+
+    Parked deliveries count too: an endpoint that refuses quickly uses up its attempts long before the hold
+    ends.
+    """
+    holds = Checkout.objects.filter(status=Status.AUTHORIZED, capture_before__range=(now, now + SOON))
+    ends = list(holds.values_list("pk", flat=True)[:COUNTED])
+    events = lookup.events_about(*ends).filter(type=EventType.AUTHORIZED)
+    told = dict(events.values_list("pk", "checkout_uuid"))
+    untaken = lookup.deliveries_of(told).filter(
+        status__in=(Delivery.Status.PENDING, Delivery.Status.PARKED), subscription__ended_at=None
+    )
+    return len({told[event] for event in untaken.values_list("event", flat=True)})

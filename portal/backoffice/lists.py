@@ -1,0 +1,178 @@
+"""The rows of the operators' lists of orders, discrepancies and merchants, and the words of their filters.
+
+Each list is made from one page of rows that the admin has read. Discrepancies are read again with their
+orders.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.db.models.functions import Now
+from django.http import HttpRequest
+
+from checkout import reading
+from checkout.models import Checkout
+from checkout.states import Status
+from config.lib.admin import columns
+from config.lib.admin.lists import LOOKED_THROUGH, OfMerchant
+from payments import money
+from payments.discrepancies import kinds
+from payments.models import Discrepancy, Merchant, Payment
+from portal.backoffice import ages, badges, cases, marks, shell
+from portal.backoffice.cases import Case
+from portal.badges import CHECKOUT, Badge
+
+# The labels of filters, by Django's title or by the field.
+FILTERS = {
+    "payments.discrepancy.kind": "What is wrong",
+    "opt in enabled": "Asks for marketing consent",
+    f"status, among the newest {LOOKED_THROUGH:,}": "State",
+}
+STATES = {str(state.label): CHECKOUT[state].words for state in Status}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card that paid for an order, how often if more than once, and its first payment."""
+
+    words: str
+    payment: UUID
+
+
+@dataclass(frozen=True)
+class OrderRow:
+    """An order of a list.
+
+    `more` is shown next to its badge. `by` and `cards` say how a search has found it.
+    """
+
+    checkout: Checkout
+    badge: Badge
+    amount: str
+    age: str
+    more: Badge | None = None
+    by: str = ""
+    cards: Sequence[Card] = ()
+
+
+@dataclass(frozen=True)
+class DiscrepancyRow:
+    """A discrepancy of a list."""
+
+    case: Case
+    badge: Badge
+    address: str  # where it is decided; "" if it is closed, or this operator may not see the page
+
+
+@dataclass(frozen=True)
+class MerchantRow:
+    """A merchant of a list, with its badge and the shop's host."""
+
+    merchant: Any
+    badge: Badge
+    host: str = ""
+
+
+def orders(found: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
+    """Return one page of orders. Each was read `with_read_at`."""
+    more = marks.of([row.pk for row in found], request)
+    return [order(row, more.get(row.pk)) for row in found]
+
+
+def order(row: Checkout, more: Badge | None, by: str = "", payments: Sequence[Payment] = ()) -> OrderRow:
+    """Return an order of a query `with_read_at` as a row."""
+    amount = money.display(row.amount, row.currency)
+    age = ages.in_words(reading.read_at(row) - row.created_at)
+    return OrderRow(row, badges.of_checkout(row), amount, age, more, by, cards(payments))
+
+
+def cards(payments: Sequence[Payment]) -> list[Card]:
+    """Return the cards of payments, each once."""
+    found: dict[str, list[Payment]] = {}
+    for payment in payments:
+        words = f"{payment.card_brand or ''} {payment.card_last4 or 'no card'}".strip()
+        found.setdefault(words, []).append(payment)
+    return [
+        Card(f"{words}\N{NO-BREAK SPACE}×{len(rows)}" if len(rows) > 1 else words, rows[0].pk)
+        for words, rows in found.items()
+    ]
+
+
+def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[DiscrepancyRow]:
+    """Return one page of discrepancies in the given order."""
+    rows = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
+    named = {row.pk: row for row in rows.annotate(read_at=Now())}
+    told = [cases.case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
+    shown = _on_operations() if shell.may_look(request) else None
+    may_see_orders = shell.may_see(request, "checkout.checkout")
+    return [
+        DiscrepancyRow(
+            case,
+            badges.of_discrepancy(case.discrepancy, case.age, is_old=case.is_old),
+            ""
+            if shown is None or case.discrepancy.closed_at
+            else _decided_at(case, shown, may_see_orders=may_see_orders),
+        )
+        for case in told
+    ]
+
+
+def _on_operations() -> set[UUID]:
+    """Return the keys of the open discrepancies that the operations page shows, in one statement."""
+    rows = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
+    return set(rows.values_list("pk", flat=True)[: cases.SHOWN])
+
+
+def _decided_at(case: Case, shown: set[UUID], *, may_see_orders: bool) -> str:
+    """Return where a discrepancy is decided: on the operations page, its order's page, or its own page."""
+    row = case.discrepancy
+    if row.pk in shown:
+        return case.decided_at
+    if may_see_orders and case.order_uuid:
+        return f"{columns.page_of('checkout.checkout', case.order_uuid)}#case-{row.pk}"
+    return columns.page_of(row._meta.label_lower, row.pk)
+
+
+def merchants(found: Sequence[Merchant], request: HttpRequest) -> list[MerchantRow]:
+    """Return one page of merchants."""
+    return [MerchantRow(row, badges.of_merchant(row), host_of(row)) for row in found]
+
+
+def host_of(merchant: Any) -> str:
+    """Return the shop's host, which distinguishes merchants with the same name; "" if none is known."""
+    return str(urlsplit(merchant.shop_url).hostname or "") or next(iter(merchant.return_hosts), "")
+
+
+def title_of(spec: Any) -> str:
+    """Return the label of a filter."""
+    title, field = str(spec.title), getattr(spec, "field", None)
+    of_field = f"{field.model._meta.label_lower}.{field.name}" if field else ""
+    return FILTERS.get(of_field) or FILTERS.get(title, title[:1].upper() + title[1:])
+
+
+def words_of(label: str, name: str, shown: str) -> str:
+    """Return a filter's choice in the words of its list's badges."""
+    if label == "checkout.checkout":
+        return STATES.get(shown, shown)
+    return kinds.of(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
+
+
+def chosen(listed: Any) -> str:
+    """Return the active filters of a list in words, such as "open only"."""
+    found = []
+    for spec in listed.filter_specs:
+        for choice in list(spec.choices(listed))[1:]:  # the first choice is all rows
+            if choice.get("selected"):
+                words = choice_of(spec, str(choice["display"]))
+                is_name = isinstance(spec, OfMerchant) or words.isupper()
+                found.append(words if is_name else words[:1].lower() + words[1:])
+    return f"{', '.join(found)} only" if found else "some are on"
+
+
+def choice_of(spec: Any, shown: str) -> str:
+    """Return a filter's choice in the words of its list's badges. Our own filters have no field."""
+    field = getattr(spec, "field", None)
+    return shown if field is None else words_of(field.model._meta.label_lower, field.name, shown)

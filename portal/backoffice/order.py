@@ -1,0 +1,363 @@
+"""One order as an operator sees it: where the money is, what waits, and the operations at the bank.
+
+Rule operator.page.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Min, Model
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+
+from checkout import reading
+from checkout.models import Bill, Checkout, PaymentRequest, Refund
+from checkout.remedies import owed
+from checkout.settling.cards import Card
+from checkout.states import SHARE_PAID, Status
+from config.lib.admin import columns
+from hosted_page import summary
+from payments import money
+from payments.models import Booking, Dispute, Operation, Payment
+from portal.backoffice import ages, badges, board, cases, marks, shell
+from portal.backoffice.acts import MAY_RUN
+from portal.badges import DISPUTE, REFUND, REFUND_FAILED, Badge, of_delivery
+from portal.orders import reasons
+from portal.orders.disputed import ON_THE_ORDER
+from portal.orders.order import Order
+from webhooks.models import Delivery, Subscription
+
+MAXIMUM = 50  # rows of a table; its list has all rows
+HOLDS = "The bank holds {amount}{card}. It can be captured until {until}; then it is released."
+RELEASED = "No money has moved to the merchant: the hold of {amount}{card} was released."
+RELEASING = "No money has moved to the merchant: the hold of {amount}{card} is being released."
+UNKNOWN: dict[str, str] = {
+    Operation.Kind.AUTHORIZE: "The bank may hold {amount}. It has not said yet.",
+    Operation.Kind.CAPTURE: "The bank may have taken {amount}. It has not said yet.",
+}
+OR_WITH: dict[str, str] = {Operation.Kind.CAPTURE: "Or with the merchant: the bank has not said."}
+PLACES = {Status.AUTHORIZED: "hold", Status.CAPTURED: "shop", Status.REFUNDING: "shop"}
+TIMES = {
+    "created_at": "Made",
+    "authorized_at": "Held",
+    "captured_at": "Captured",
+    "voided_at": "Voided",
+    "expired_at": "Expired",
+    "last_refund_at": "Refunded",
+}
+BOOKED = {
+    Booking.Kind.SETTLED_OUTSIDE: "Settled outside",
+    Booking.Kind.CLOSING: "Not owed to the lead any more",
+}
+OUTSIDE = "Refund in the provider’s own dashboard"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a table on the page: what it is, the card, the badge, the amount, the time, and a note."""
+
+    row: Any
+    what: str
+    badge: Badge
+    amount: str = ""
+    at: datetime | None = None
+    card: str = ""
+    note: str = ""
+
+    @property
+    def address(self) -> str:
+        """Return the address of its row's page."""
+        return columns.page_of(self.row._meta.label_lower, self.row.pk)
+
+
+class Page:
+    """The content of an order's page for this operator. Each part is read on first use.
+
+    The checkout comes from a query `with_read_at`.
+    """
+
+    def __init__(self, checkout: Checkout, request: HttpRequest) -> None:
+        self.checkout, self.request, self.now = checkout, request, reading.read_at(checkout)
+        self.amount = self._money(checkout.amount)
+        self.badge = badges.of_checkout(checkout)
+        self.order = Order(checkout)
+
+    @property
+    def may_run(self) -> bool:
+        """Return whether this operator may have an operation looked up now."""
+        return bool(self.request.user.has_perm(MAY_RUN))
+
+    @cached_property
+    def bill(self) -> Sequence[summary.Line]:
+        """Return the ordered items, line by line."""
+        if not self._may_see(Bill):
+            return []
+        return [summary.line(item, self.checkout.currency) for item in self.checkout.bill]
+
+    @cached_property
+    def disputes(self) -> Sequence[Dispute]:
+        return self.order.disputes if self._may_see(Dispute) else []
+
+    @cached_property
+    def bookings(self) -> Sequence[Booking]:
+        return self.order.bookings if self._may_see(Booking) else []
+
+    @cached_property
+    def more(self) -> Sequence[Badge]:
+        """Return the badges next to the order's own: in doubt, its latest dispute, a failed refund."""
+        in_doubt = any(row.state in marks.STATES for row in self._operations)
+        found = [marks.BADGES[marks.UNCLEAR]] if in_doubt else []
+        found += [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
+        has_failed = self.checkout.status != Status.REFUNDED and self._refunds
+        if has_failed and all(row.status == Refund.Status.FAILED for row in self._refunds):
+            found.append(REFUND_FAILED)
+        return found
+
+    @cached_property
+    def cases(self) -> Sequence[cases.Case]:
+        """Return the open discrepancies about this order, with their verbs."""
+        if not shell.may_look(self.request):
+            return []
+        return cases.read(self.now, self.request, self.checkout.pk)
+
+    @cached_property
+    def unresolved(self) -> Sequence[board.UnresolvedOperation]:
+        """Return the operations whose outcome is not known."""
+        unclear = [row for row in self._operations if badges.is_unclear(row)]
+        named, ends = self.checkout.merchant_order_id, self.checkout.capture_before
+        return [board.unresolved(row, named, self.now, ends) for row in unclear]
+
+    @cached_property
+    def _operations(self) -> Sequence[Operation]:
+        if not self._may_see(Operation):
+            return []
+        rows = owed.with_returns(Operation.objects.filter(payment__checkout_uuid=self.checkout.pk))
+        return list(rows.select_related("payment__merchant").order_by("pk")[:MAXIMUM])
+
+    @cached_property
+    def operations(self) -> Sequence[Line]:
+        """Return the operations at the bank, oldest first."""
+        return [self._operation(row) for row in self._operations]
+
+    @cached_property
+    def payments(self) -> Sequence[Line]:
+        """Return the cards, each with its state."""
+        if not self._may_see(Payment):
+            return []
+        rows = Payment.objects.filter(checkout_uuid=self.checkout.pk).order_by("pk")[:MAXIMUM]
+        return [
+            Line(row, card_of(row), badges.PAYMENT[row.status], self._money(row.amount), row.created_at)
+            for row in rows
+        ]
+
+    @cached_property
+    def _shares(self) -> Sequence[PaymentRequest]:
+        if not self._may_see(PaymentRequest):
+            return []
+        return sorted(self.order.shares, key=lambda row: row.position)
+
+    @cached_property
+    def shares(self) -> Sequence[Line]:
+        """Return the mates' shares, never their names or numbers."""
+        return [
+            Line(
+                row,
+                f"Share {row.position}",
+                badges.SHARE[row.status],
+                self._money(row.amount),
+                row.paid_at or row.ended_at or row.created_at,
+            )
+            for row in self._shares
+        ]
+
+    @property
+    def shares_paid(self) -> str:
+        paid = sum(row.status in SHARE_PAID for row in self._shares)
+        return f"{paid} of {len(self._shares)} paid"
+
+    @cached_property
+    def _refunds(self) -> Sequence[Refund]:
+        if not self._may_see(Refund):
+            return []
+        return list(self.checkout.refunds.order_by("created_at")[:MAXIMUM])
+
+    @cached_property
+    def given_back(self) -> Sequence[Line]:
+        """Return the refunds, the disputes and the bookings by operators."""
+        lines = [self._refund(row) for row in self._refunds]
+        lines += [self._dispute(row) for row in self.disputes]
+        return lines + [self._booking(row) for row in self.bookings]
+
+    @property
+    def given_back_title(self) -> str:
+        """Return the title of the table.
+
+        It does not say that money was returned, because a refund can fail.
+        """
+        return "Refunds, disputes" if self.disputes else "Refunds"
+
+    @cached_property
+    def deliveries(self) -> Sequence[Line]:
+        """Return the webhook deliveries about the order, oldest first."""
+        if not self._may_see(Delivery):
+            return []
+        rows = sorted(self.order.deliveries.values(), key=lambda row: row.pk)[:MAXIMUM]
+        return [self._delivery(row) for row in rows]
+
+    @property
+    def untold(self) -> str:
+        """Return why no webhook was sent about the order, as far as that is known."""
+        first = Subscription.objects.filter(merchant=self.checkout.merchant_id).aggregate(Min("created_at"))
+        since = first["created_at__min"]
+        if since is None:
+            return "No endpoint is set."
+        return (
+            "No endpoint was set then." if since > self.checkout.updated_at else "No endpoint was told of it."
+        )
+
+    @property
+    def times(self) -> Sequence[tuple[str, datetime]]:
+        """Return when the order was made, held, captured and so on, without events that have not happened."""
+        is_held = self.checkout.status == Status.AUTHORIZED
+        names = TIMES | ({"capture_before": "Hold ends"} if is_held else {})
+        return [(words, at) for name, words in names.items() if (at := getattr(self.checkout, name))]
+
+    @property
+    def age(self) -> str:
+        """Return how long ago the order was made."""
+        return ages.in_words(self.now - self.checkout.created_at)
+
+    @property
+    def place(self) -> str:
+        """Return where the money is: "hold", "shop" or "card"; "" if none has moved or it is elsewhere."""
+        is_elsewhere = self._cards and any(card.settled or card.outside for card in self._cards)
+        if is_elsewhere or self._came_back or any(row.status != Dispute.Status.WON for row in self.disputes):
+            return ""
+        return PLACES.get(Status(self.checkout.status), "card" if self.checkout.authorized_at else "")
+
+    @property
+    def said(self) -> str:
+        """Return where the money is, in a sentence."""
+        for row in self.disputes[:1]:
+            if row.status == Dispute.Status.OPEN:
+                return f"A payer disputes {self._money(row.amount)}: their bank has it until it has decided."
+            if row.status == Dispute.Status.LOST:
+                return f"A dispute is lost: the payer has {self._money(row.amount)} back."
+        if self._came_back:
+            return f"A refund came back: the provider has {self._money(self._came_back)} of it."
+        given = sum(card.outside for card in self._cards) if self.checkout.status == Status.CAPTURED else 0
+        outside = f" {self._money(given)} was given back in the provider’s own dashboard." if given else ""
+        return self._unknown or _said(self.checkout, self.amount) + outside
+
+    @property
+    def _cards(self) -> Sequence[Card]:
+        """Return the cards, if the money has not simply followed the statuses of order and shares."""
+        accounts = self.order.accounts if self._may_see(Booking) else None
+        return list(accounts.cards.values()) if accounts else []
+
+    @property
+    def _came_back(self) -> int:
+        """Return how much of a settled refund was returned and not paid out again, in minor units."""
+        is_refunded = self.checkout.status == Status.REFUNDED
+        return sum(max(0, card.borne) for card in self._cards) if is_refunded else 0
+
+    @property
+    def or_with(self) -> str:
+        """Return where else than at `place` the money can be, "" if that is known."""
+        return OR_WITH.get(self._unknown_kind, "") if self.place == "hold" else ""
+
+    @property
+    def _unknown(self) -> str:
+        """Return what is not known about the money of the order's own card, "" if its place is known."""
+        kind = self._unknown_kind
+        return UNKNOWN[kind].format(amount=self.amount) if kind else ""
+
+    @property
+    def _unknown_kind(self) -> str:
+        """Return the kind of the unresolved operation on the order's own card, or ""."""
+        mine = [row.operation for row in self.unresolved if row.operation.payment.subject == self.checkout.pk]
+        kinds = [row.kind for row in mine if row.state != Operation.State.PLANNED and row.kind in UNKNOWN]
+        return kinds[0] if kinds else ""
+
+    def _operation(self, row: Operation) -> Line:
+        parts = [reasons.said(row.reason)]
+        is_ours = row.purpose != Operation.Purpose.OUTSIDE
+        parts.append(f"Asked {row.attempts} times." if row.attempts > 1 and is_ours else "")
+        what = str(row.get_kind_display()).capitalize() if is_ours else OUTSIDE
+        refs = [refund.merchant_refund_ref for refund in self._refunds if refund.pk == row.refund_uuid]
+        return Line(
+            row,
+            " ".join([what, *refs]),  # the same name as in the table of refunds
+            badges.of_operation(row),
+            self._money(row.amount),
+            row.ended_at or row.created_at,
+            card_of(row.payment),
+            " ".join(part for part in parts if part),
+        )
+
+    def _refund(self, row: Refund) -> Line:
+        note = reasons.said(row.failure_reason)
+        what, at = (
+            f"Refund {row.merchant_refund_ref}",
+            row.settled_at or self._failed_at(row) or row.created_at,
+        )
+        return Line(row, what, REFUND[row.status], self._money(row.amount), at, note=note)
+
+    def _failed_at(self, row: Refund) -> datetime | None:
+        """Return when the last part of a failed refund was refused."""
+        parts = [part for part in self._operations if part.refund_uuid == row.pk and part.ended_at]
+        has_failed = row.status == Refund.Status.FAILED
+        return max((part.ended_at for part in parts if part.ended_at), default=None) if has_failed else None
+
+    def _dispute(self, row: Dispute) -> Line:
+        until = f"Answer by {utc(row.respond_by)}." if row.respond_by and not row.closed_at else ""
+        at = row.closed_at or row.opened_at
+        return Line(row, "Dispute", DISPUTE[row.status], self._money(row.amount), at, note=until)
+
+    def _booking(self, row: Booking) -> Line:
+        badge = Badge("still", "edit", "Taken back" if row.reverses_id else "Booked")
+        what = BOOKED[Booking.Kind(row.kind)]
+        return Line(row, what, badge, self._money(row.amount), row.created_at, note=row.note)
+
+    def _delivery(self, row: Delivery) -> Line:
+        tried = f"{row.attempt_count} attempt{'' if row.attempt_count == 1 else 's'}"
+        return Line(row, row.event_type, of_delivery(row), at=row.ended_at, note=tried)
+
+    def _money(self, amount: int) -> str:
+        return money.display(amount, self.checkout.currency)
+
+    def _may_see(self, model: type[Model]) -> bool:
+        return admin.site.get_model_admin(model).has_view_permission(self.request)
+
+
+def card_of(payment: Payment) -> str:
+    """Return a card and its owner: "Visa 4242", or "a mate’s Visa 4242"."""
+    whose = "a mate’s " if payment.kind == Payment.Kind.SHARE else ""
+    return f"{whose}{payment.card_brand or 'card'} {payment.card_last4}".strip()
+
+
+def utc(at: datetime | None) -> str:
+    """Return a moment in the operators' format: "25 Nov 14:03:12"."""
+    return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
+
+
+def _said(checkout: Checkout, amount: str) -> str:
+    """Return where the money is, only by the order's state."""
+    card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
+    until = utc(checkout.capture_before)
+    sentences = {
+        Status.CREATED: f"No money has moved. It can be paid until {utc(checkout.payable_until)}.",
+        Status.AUTHORIZED: HOLDS.format(amount=amount, card=card, until=until),
+        Status.CAPTURED: f"The merchant has {amount}, since {utc(checkout.captured_at)}.",
+        Status.REFUNDING: f"{amount} is on its way back to the payer. The bank has not confirmed it yet.",
+        Status.REFUNDED: f"The payer has {amount} back, since {utc(checkout.last_refund_at)}.",
+        Status.EXPIRED: "No money has moved: nobody paid in time.",
+        Status.VOIDED: "No money has moved: it was cancelled before anybody paid.",
+    }
+    if checkout.status == Status.VOIDED and checkout.authorized_at and checkout.payment:
+        is_over = checkout.payment.status == Payment.Status.VOIDED
+        return (RELEASED if is_over else RELEASING).format(amount=amount, card=card)
+    return sentences[Status(checkout.status)]

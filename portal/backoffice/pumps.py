@@ -1,0 +1,39 @@
+"""The pumps, by the titles that operators see.
+
+An operator's run happens in the process that serves the request.
+"""
+
+import time
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from config import schedule
+from webhooks import loop
+from webhooks.tasks import DRAIN_SECONDS
+
+# The pumps that an operator can run. Those that run every second come first.
+TITLES = {
+    **schedule.PUMPS,
+    **schedule.HOURLY,
+    **{name: title for name, (title, _) in schedule.CALENDAR.items() if title},
+}
+SENDING_SECONDS = 3.0
+
+
+def run(name: str) -> float:
+    """Run one of TITLES to its end; return how many seconds it took. Raises the pump's exceptions."""
+    started = time.monotonic()
+    if name == schedule.DELIVER_DUE:
+        send_webhooks(SENDING_SECONDS)
+    else:
+        import_string(name)()
+    return time.monotonic() - started
+
+
+def send_webhooks(seconds: float) -> None:
+    """Send due webhooks from this process for `seconds`, then stop when all results are recorded."""
+    sender = loop.Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
+    sender.start()
+    time.sleep(seconds)
+    sender.stop(DRAIN_SECONDS)

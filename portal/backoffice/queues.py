@@ -1,0 +1,110 @@
+"""The rows that wait for each pump, and whether they have waited too long.
+
+Each queue costs one cheap query.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Model
+
+from checkout import expiry
+from checkout.states import Status
+from config.lib.database import replica
+from config.schedule import DELIVER_DUE, FINISH_OPERATIONS
+from hosted_page.models import SmsMessage
+from payments import due
+from payments.models import Operation
+from payments.providers.sandbox.models import BankNotification
+from portal.backoffice import ages, pumps
+from portal.models import OutboundEmail
+from webhooks import health
+
+EXPIRE_DUE = "checkout.tasks.expire_due"
+SMS_MESSAGES = "hosted_page.tasks.send_sms_messages"
+MAILS = "portal.tasks.send_emails"
+BANK = "payments.providers.sandbox.tasks.send_notifications"
+
+SOON = timedelta(seconds=5)  # a pump starts every second, at the latest after three
+PACED = timedelta(minutes=1)  # an endpoint gets webhooks only as fast as it takes them
+A_DAY = timedelta(hours=24)  # the time that a provider can need for a refund
+FINE, LATE = "fine", "late"
+LATE_AFTER = f"{SOON.seconds} s"
+LATE_MEANS = (
+    f"Late means over {LATE_AFTER}; other webhooks and mails over {ages.in_words(PACED)}, refunds over"
+    f" {ages.in_words(A_DAY)}."
+)
+
+Oldest = Callable[[datetime], datetime | None]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Rows that wait for a pump. `since` is when the oldest row became due, None if no row waits."""
+
+    title: str
+    pump: str
+    task: str
+    since: datetime | None
+    age: str
+    verdict: str
+
+
+def read(now: datetime) -> list[Queue]:
+    """Return the current state of all queues."""
+    return [_queue(*row, now=now) for row in TABLE if row[1] != BANK or settings.SANDBOX]
+
+
+def verdict(age: timedelta, patience: timedelta) -> str:
+    """Return whether a wait is FINE or LATE."""
+    return LATE if age > patience else FINE
+
+
+def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: datetime) -> Queue:
+    since = oldest(now)
+    age = timedelta() if since is None else now - since
+    words = "nothing waits" if since is None else ages.in_words(age)
+    return Queue(title, pumps.TITLES[pump], pump, since, words, verdict(age, patience))
+
+
+def _oldest_of(model: type[Model], column: str, **only: Any) -> Oldest:
+    """Return a function that finds when the oldest due row became due.
+
+    `column` holds the due times, and `only` selects the rows.
+    """
+
+    def oldest(now: datetime) -> datetime | None:
+        rows = model._default_manager.filter(**only, **{f"{column}__lte": now}).order_by(column)
+        return rows.values_list(column, flat=True).first()
+
+    return oldest
+
+
+def _oldest_text(now: datetime) -> datetime | None:
+    """Return when the oldest SMS message became due. Messages with codes are on no replica."""
+    with replica.primary():
+        return _oldest_of(SmsMessage, "due_at", ended_at=None)(now)
+
+
+def _oldest_refund(now: datetime) -> datetime | None:
+    """Return when the oldest open refund began. It has no index, but few operations are open."""
+    of_refunds = Operation.objects.filter(kind=Operation.Kind.REFUND, refund_uuid__isnull=False)
+    rows = of_refunds.filter(state__in=Operation.NOT_ENDED)
+    return rows.order_by("created_at").values_list("created_at", flat=True).first()
+
+
+# The rows that wait, their pump, how long they can wait, and the function that finds the oldest row.
+TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
+    ("Operations to finish", FINISH_OPERATIONS, SOON, due.oldest),
+    ("Holds to release", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.AUTHORIZED)),
+    ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.CREATED)),
+    ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),
+    ("Other webhooks to send", DELIVER_DUE, PACED, lambda now: health.oldest_due(now, is_urgent=False)),
+    ("SMS messages to send", SMS_MESSAGES, SOON, _oldest_text),
+    ("Mails to send", MAILS, PACED, _oldest_of(OutboundEmail, "next_try_at")),
+    ("Refunds to settle", FINISH_OPERATIONS, A_DAY, _oldest_refund),
+    ("The bank’s notifications", BANK, SOON, _oldest_of(BankNotification, "due_at")),
+)

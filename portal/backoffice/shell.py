@@ -1,0 +1,191 @@
+"""The frame of every operators' page: the menu with counts of waiting rows, and the links to all records."""
+
+import itertools
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.text import capfirst
+
+from portal.backoffice import estimates
+
+# The records by topic: their label, and the model in the admin.
+RECORDS: dict[str, Sequence[tuple[str, str]]] = {
+    "Orders": (
+        ("Checkouts", "checkout.checkout"),
+        ("Shares", "checkout.paymentrequest"),
+        ("Refunds", "checkout.refund"),
+        ("Customers", "checkout.customer"),
+        ("API calls", "checkout.apicall"),
+        ("Idempotency keys", "checkout.idempotencykey"),
+        ("History", "checkout.change"),
+    ),
+    "Money": (
+        ("Payments", "payments.payment"),
+        ("Operations", "payments.operation"),
+        ("Disputes", "payments.dispute"),
+        ("Discrepancies", "payments.discrepancy"),
+        ("Postings", "payments.posting"),
+        ("Booked by hand", "payments.booking"),
+        ("Balance", "payments.balanceentry"),
+    ),
+    "Webhooks": (
+        ("Events", "webhooks.event"),
+        ("Deliveries", "webhooks.delivery"),
+        ("Attempts", "webhooks.attempt"),
+        ("Subscriptions", "webhooks.subscription"),
+    ),
+    "People": (
+        ("Merchants", "payments.merchant"),
+        ("Switches", "payments.switch"),
+        ("Users", "portal.user"),
+        ("Teams", "portal.membership"),
+        ("API clients", "portal.apiclient"),
+        ("Audit entries", "portal.auditentry"),
+        ("Texts", "hosted_page.smsmessage"),
+        ("Opt-ins", "hosted_page.optin"),
+    ),
+    "Security": (("CSP reports", "hosted_page.cspreport"),),
+}
+MENU = (
+    ("checkout.checkout", "payments.payment", "checkout.refund", "payments.dispute", "payments.discrepancy"),
+    ("payments.merchant", "payments.switch", "portal.user"),
+    ("webhooks.event", "webhooks.delivery", "hosted_page.smsmessage"),
+)
+_WORDS = {model: words for rows in RECORDS.values() for words, model in rows}
+_LOOKED_AT = {"payments.discrepancy": "?state=open"}
+
+# Labels of other tables. Django would make their names from our class names.
+_TABLES = {
+    "checkout.leadtold": "Texts to leads",
+    "checkout.prefill": "Filled in for payers",
+    "portal.lastwrite": "Last writes",
+}
+
+MAY_FIND = ("checkout.view_checkout", "checkout.view_customer", "payments.view_payment")
+
+
+class Link(NamedTuple):
+    """A link to a list, with the number of rows that wait for a person, and a note about the list."""
+
+    words: str
+    address: str
+    waiting: int = 0
+    is_here: bool = False
+    note: str = ""
+
+
+def title_of_table(title: str) -> str:
+    """Return the label of a table for Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
+    name, bracket, more = title.partition(" (")
+    return _titles().get(name, name) + bracket + more
+
+
+@cache
+def _titles() -> dict[str, str]:
+    """Return our labels, by Django's titles."""
+    words = {
+        **_TABLES,
+        **{model: words for model, words in _WORDS.items() if words not in ("Teams", "History")},
+    }
+    return {
+        str(capfirst(apps.get_model(label)._meta.verbose_name_plural)): said for label, said in words.items()
+    }
+
+
+def by_topic(links: Sequence[Any]) -> list[tuple[str, list[Any]]]:
+    """Return links to lists by topic, in the order of the overview. Each link has Django's title.
+
+    Links without a topic come last.
+    """
+    places = {
+        words: (at, topic)
+        for at, (topic, words) in enumerate(
+            (topic, words) for topic, rows in RECORDS.items() for words, _ in rows
+        )
+    }
+    found = {
+        link: places.get(title_of_table(link.title).partition(" (")[0], (len(places), "Other"))
+        for link in links
+    }
+    ordered = sorted(links, key=lambda link: found[link][0])
+    return [
+        (topic, list(rows)) for topic, rows in itertools.groupby(ordered, key=lambda link: found[link][1])
+    ]
+
+
+def around_page(request: HttpRequest, in_doubt: int, open_cases: int) -> dict[str, Any]:
+    """Return the context for the frame of every operators' page. The counts are of rows that wait."""
+    return {
+        "menu": menu(request, in_doubt, open_cases),
+        "may_look": may_look(request),
+        "may_find": request.user.has_perms(MAY_FIND),
+    }
+
+
+def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link]]:
+    """Return the menu in groups: our own pages first, then the lists that this operator may see."""
+    own = [Link("Overview", reverse("admin:index"))]
+    if may_look(request):
+        own.append(Link("Operations", reverse("admin_operations"), in_doubt))
+    waiting = {"payments.discrepancy": open_cases}
+    groups = [
+        own,
+        *([_link(model, waiting) for model in group if may_see(request, model)] for group in MENU),
+    ]
+    return [
+        [link._replace(is_here=_is_here(link, request.path)) for link in group] for group in groups if group
+    ]
+
+
+def may_look(request: HttpRequest) -> bool:
+    """Return whether this operator may see operations in doubt and cases for a person."""
+    return request.user.has_perm("payments.view_operation")
+
+
+def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int) -> dict[str, list[Link]]:
+    """Return links to the records that this operator may see, by topic.
+
+    A note shows how many rows wait, or about how many rows there are.
+    """
+    waiting = {
+        "payments.operation": (in_doubt, "in doubt"),
+        "payments.discrepancy": (open_cases, "open"),
+        "payments.dispute": (disputes, "open"),
+    }
+    counts = estimates.read([model for rows in RECORDS.values() for _, model in rows])
+    found = {
+        topic: [
+            _link(model, {})._replace(note=_note(waiting.get(model), counts.get(model, 0)))
+            for _, model in rows
+            if may_see(request, model)
+        ]
+        for topic, rows in RECORDS.items()
+    }
+    return {topic: links for topic, links in found.items() if links}
+
+
+def _note(waiting: tuple[int, str] | None, count: int) -> str:
+    if waiting is not None and waiting[0]:
+        return f"{waiting[0]} {waiting[1]}"
+    return estimates.in_words(count)
+
+
+def may_see(request: HttpRequest, model: str) -> bool:
+    """Return whether this operator may see the list of a model, such as "checkout.checkout"."""
+    app, _, name = model.partition(".")
+    return request.user.has_perm(f"{app}.view_{name}") or request.user.has_perm(f"{app}.change_{name}")
+
+
+def _is_here(link: Link, path: str) -> bool:
+    """Return whether a page is the link's own, or belongs to a row of its list."""
+    address = link.address.partition("?")[0]
+    return path == address or (path.startswith(address) and address != reverse("admin:index"))
+
+
+def _link(model: str, waiting: dict[str, int]) -> Link:
+    address = reverse(f"admin:{model.replace('.', '_')}_changelist") + _LOOKED_AT.get(model, "")
+    return Link(_WORDS[model], address, waiting.get(model, 0))

@@ -1,0 +1,130 @@
+"""The operators' pages: overview, search, operations, and the question of an action."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from django_htmx.middleware import HtmxDetails
+
+from config.lib import clock
+from config.lib.admin import columns, confirming
+from config.lib.database import replica
+from payments.models import Discrepancy, Operation
+from portal.backoffice import acts, board, cases, finding, pumps, shell
+from portal.backoffice.acts import MAY_RUN
+from portal.backoffice.finding import Found
+
+MAY_LOOK = "payments.view_operation"
+
+
+@replica.readable
+@require_safe
+def overview(request: HttpRequest) -> HttpResponse:
+    """Show the search, the cases for a person, and links to all records.
+
+    The page loads the current state later.
+    """
+    return _page(request, "overview", {"title": "Overview"})
+
+
+@replica.readable
+@require_safe
+@permission_required(MAY_LOOK, raise_exception=True)
+def now(request: HttpRequest) -> HttpResponse:
+    """Show the current state, as a part of the overview."""
+    return TemplateResponse(request, "operators/_now.html", {"board": board.read()})
+
+
+@replica.readable
+@require_safe
+@permission_required(MAY_LOOK, raise_exception=True)
+def operations(request: HttpRequest) -> HttpResponse:
+    """Show the operations in doubt, the cases for a person, the queues, the stops and the pumps."""
+    shown = board.read(request)
+    tasks = {queue.task for queue in shown.queues}
+    more = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
+    may_run = request.user.has_perm(MAY_RUN)
+    context = {"title": "Operations", "board": shown, "more_pumps": more, "may_run": may_run}
+    if is_part(request):
+        return TemplateResponse(request, "operators/_board.html", context | {"at": shown.at, "is_live": True})
+    return _page(request, "operations", context)
+
+
+@require_safe
+@permission_required(MAY_LOOK, raise_exception=True)
+def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
+    """Show the question of an action about one row: in place below the row, or on a separate page."""
+    row = _row(action, key)
+    asked = confirming.asked(cases.admin_of(row), request, action, row) if action in cases.VERBS else None
+    if asked is None:
+        raise Http404
+    context = {
+        "asked": asked,
+        "action": action,
+        "row": row,
+        "rows": [row],
+        "address": columns.list_of(row._meta.label_lower),
+    }
+    if is_part(request):
+        return TemplateResponse(request, "operators/_question.html", context)
+    return _page(request, "question", context | {"title": asked.question.title})
+
+
+def _row(action: str, key: UUID) -> Operation | Discrepancy:
+    if action in cases.OF_DISCREPANCIES:
+        return get_object_or_404(Discrepancy, pk=key)
+    return get_object_or_404(Operation, pk=key)
+
+
+def is_part(request: HttpRequest) -> bool:
+    """Return whether the request is for a part of a page, which htmx puts in its place."""
+    htmx: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # by its middleware
+    return bool(htmx) and not htmx.history_restore_request
+
+
+@replica.readable
+@require_safe
+@permission_required(shell.MAY_FIND, raise_exception=True)
+def find(request: HttpRequest) -> HttpResponse:
+    """Show the orders and merchants that match a term. If only one order matches, redirect to it."""
+    term = request.GET.get("q", "")
+    found = finding.find(term, request)
+    answer = _found(request, term, found)
+    if found.is_number:
+        with replica.primary():
+            acts.keep(
+                request,
+                f"Looked for it, and found {len(found.orders)} orders",
+                f"number ending {term.strip()[-4:]}",
+            )
+    return answer
+
+
+def _found(request: HttpRequest, term: str, found: Found) -> HttpResponse:
+    if len(found.orders) == 1 and not found.merchants:
+        return HttpResponseRedirect(
+            reverse("admin:checkout_checkout_change", args=[found.orders[0].checkout.pk])
+        )
+    return _page(request, "find", {"title": "Search", "term": term, "found": found}).render()
+
+
+def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
+    if "board" in context:
+        at, unresolved, waiting = context["board"].at, context["board"].unresolved, context["board"].cases
+    else:
+        at = clock.now()
+        unresolved, waiting = board.waiting(at, request) if request.user.has_perm(MAY_LOOK) else ([], [])
+    counts = len(unresolved), len(waiting)
+    around = shell.around_page(request, *counts) | {"at": at}
+    if name == "overview":
+        around["cases"] = cases.first(waiting, request)
+        around["lists"] = cases.lists_of(waiting, around["cases"])
+        around["records"] = shell.records(
+            request, *counts, sum(case.is_decided_elsewhere for case in waiting)
+        )
+    return TemplateResponse(request, f"operators/{name}.html", around | context)

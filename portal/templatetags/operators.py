@@ -1,0 +1,87 @@
+"""The template tags for what the admin's views do not know: the menu, rows of lists, an order's page."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+from django.template import RequestContext
+
+from config.lib.web import units
+from portal.backoffice import about, board, lists, order, shell
+
+register = template.Library()
+register.filter("utc", order.utc)
+register.filter(units.whole_ids)
+register.filter("filter_title", lists.title_of)
+register.filter("table_title", shell.title_of_table)
+register.filter(shell.by_topic)
+register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # uuids of one moment have the same beginning
+
+# The functions that make the rows of lists with their own table, by model.
+ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
+    "checkout.checkout": lists.orders,
+    "payments.discrepancy": lists.discrepancies,
+    "payments.merchant": lists.merchants,
+}
+
+
+@register.inclusion_tag("operators/_menu.html", takes_context=True)
+def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
+    """Show the menu with counts of what waits, in one statement that reads only open rows."""
+    request = context["request"]
+    waiting = board.count_waiting() if shell.may_look(request) else (0, 0)
+    return {"menu": shell.menu(request, *waiting), "user": request.user}
+
+
+@register.inclusion_tag("operators/_about.html")
+def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
+    """Show what a question is about, one line for each row."""
+    return {"about": about.of(rows)}
+
+
+@register.simple_tag(takes_context=True)
+def operators_rows(context: RequestContext, listed: Any) -> Sequence[Any]:
+    """Return the rows of the list's page for this operator."""
+    return ROWS[listed.opts.label_lower](list(listed.result_list), context.request)
+
+
+@register.simple_tag(takes_context=True)
+def operators_order(context: dict[str, Any], checkout: Any) -> order.Page:
+    """Return the content of an order's page for this operator."""
+    return order.Page(checkout, context["request"])
+
+
+@register.simple_tag
+def operators_verbs(listed: Any, choices: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the actions that fit a row of this page, each with its index and label.
+
+    If there is only one action and its label is one word, the label also names the rows.
+    """
+    several = listed.opts.verbose_name_plural
+    is_short = len(choices) == 1 and " " not in choices[0][1]
+    return [
+        {"index": index, "words": f"{words} {several}" if is_short else words}
+        for index, (action, words) in enumerate(choices)
+        if any(listed.model_admin.offers(action, row) for row in listed.result_list)
+    ]
+
+
+@register.simple_tag(takes_context=True)
+def operators_fits(context: RequestContext, listed: Any, row: Any) -> str:
+    """Return the indexes of the list's actions that fit a row."""
+    actions = listed.model_admin.get_actions(context.request)
+    fits = [index for index, name in enumerate(actions) if listed.model_admin.offers(name, row)]
+    return " ".join(map(str, fits))
+
+
+@register.simple_tag
+def operators_choice(spec: Any, shown: Any) -> str:
+    """Return a filter's choice in the words of its list's badges."""
+    return lists.choice_of(spec, str(shown))
+
+
+@register.simple_tag
+def operators_filters(listed: Any) -> str:
+    """Return the active filters of a list in words."""
+    return lists.chosen(listed)

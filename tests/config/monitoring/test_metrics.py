@@ -1,0 +1,98 @@
+"""What /metrics tells, to whom, and how often it asks the database."""
+
+import re
+from typing import NoReturn
+from uuid import uuid4
+
+import pytest
+from django.core.cache import cache
+from django.db import OperationalError, connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from prometheus_client import REGISTRY
+from pytest_django.fixtures import Settings
+
+from config.lib.bulkhead import Bulkhead, Busy
+from config.monitoring import metrics
+from payments.discrepancies import kinds, reporting
+from portal.backoffice import figures
+
+pytestmark = pytest.mark.django_db
+TOKEN = "nobody-guesses-this-token"
+
+
+def told() -> str:
+    return metrics.text().decode()
+
+
+def fail(*_: object) -> NoReturn:
+    raise OperationalError("away")
+
+
+@pytest.mark.rule("environment.metrics")
+class TestAccess:
+    @pytest.mark.parametrize(
+        "given", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer é"]
+    )
+    def test_is_for_those_who_know_the_token(
+        self, client: Client, settings: Settings, given: str | None
+    ) -> None:
+        settings.METRICS_TOKEN = TOKEN
+        headers = {} if given is None else {"Authorization": given}
+        assert client.get("/metrics", headers=headers).status_code == 404
+        assert client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+    @pytest.mark.parametrize("given", ["Bearer ", "Bearer None", "Bearer"])
+    def test_is_for_nobody_without_one(self, client: Client, settings: Settings, given: str) -> None:
+        settings.METRICS_TOKEN = ""
+        assert client.get("/metrics", headers={"Authorization": given}).status_code == 404
+
+
+@pytest.mark.rule("environment.metrics")
+class TestRequests:
+    def test_are_told_by_route_and_never_by_path(self, client: Client) -> None:
+        token = "kX3vWq9ZtR2mLb7Ay5Hw"
+        for path in (f"/pay/share/{token}", f"/{token}", f"/pay?id={token}"):
+            client.get(path)
+        client.generic("BREW", "/pay")
+        assert token not in told() and "BREW" not in told()
+        assert re.search(r'checkout_requests_total\{method="GET",route="pay",status="404"\} [1-9]', told())
+        assert 'method="-"' in told()
+
+
+@pytest.mark.rule("environment.metrics")
+class TestFigures:
+    def test_say_how_long_the_oldest_row_waits_and_what_is_open(self) -> None:
+        reporting.report(kinds.DISPUTED, uuid4())
+        cache.clear()
+        metrics.look()
+        assert 'checkout_discrepancies{kind="disputed"} 1.0' in told()
+        assert 'checkout_queue_oldest_seconds{queue="Operations to finish"} 0.0' in told()
+        assert "checkout_database_answers 1.0" in told()
+
+    def test_are_read_by_one_process_every_five_seconds_at_most(self) -> None:
+        cache.clear()
+        with CaptureQueriesContext(connection) as first:
+            found = figures.read()
+        with CaptureQueriesContext(connection) as second:
+            assert figures.read() == found
+        own = [query["sql"] for query in second if '"cache"' not in query["sql"]]
+        assert own == [query for query in own if "SAVEPOINT" in query]
+        assert len([query for query in first if "payments_operation" in query["sql"]]) >= 2
+
+    def test_say_when_the_database_is_away(self) -> None:
+        with connection.execute_wrapper(fail):
+            metrics.look()
+        assert "checkout_database_answers 0.0" in told() and "checkout_queue_late{" not in told()
+
+
+class TestBulkheads:
+    def test_count_whom_they_refuse(self) -> None:
+        one = Bulkhead(1, name="test_metrics")
+        assert one.enter()
+        with one.slot() as slot, pytest.raises(Busy):
+            slot.wait()
+        labels = {"bulkhead": "test_metrics"}
+        assert REGISTRY.get_sample_value("checkout_slots_refused_total", labels) == 1
+        one.sample()
+        assert REGISTRY.get_sample_value("checkout_slots_taken", labels) == 1

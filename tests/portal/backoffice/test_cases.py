@@ -1,0 +1,144 @@
+"""What needs a person, as a sentence with what can be done."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from checkout.models import Checkout
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy, Dispute, Merchant, Operation
+from portal.models import User
+from tests import outside
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+class TestTheFirstPage:
+    def test_leads_with_what_needs_a_person(self, operator: Client, captured: Checkout) -> None:
+        capture = Operation.objects.get(kind="capture")
+        reporting.report_operation(capture, kinds.ANOTHER_AMOUNT, amount=1)
+        page = operator.get("/admin/").content.decode()
+        assert "The provider says £0.01, we have £90.00</h3>" in page and captured.merchant_order_id in page
+        assert page.index("Needs a person") < page.index("All records")
+        assert "/admin/checkout/customer/" in page
+
+    def test_says_what_can_be_done_and_does_it_after_a_note(
+        self, operator: Client, captured: Checkout
+    ) -> None:
+        capture = Operation.objects.get(kind="capture")
+        reporting.report_operation(capture, kinds.ANOTHER_AMOUNT, amount=1)
+        page = operator.get("/admin/operations/").content.decode()
+        assert "Close with a note" in page and f"/admin/checkout/checkout/{captured.pk}/change/" in page
+        assert (
+            "The provider says £0.01, we have £90.00. Ask the provider which amount moved, then close" in page
+        )
+        assert '£89.99 <span class="hint">apart</span>' in page, "by how much they differ"
+        key = str(Discrepancy.objects.get().pk)
+        asked = operator.post("/admin/payments/discrepancy/", {"action": "close", "_selected_action": key})
+        assert asked.status_code == 200 and "Close this discrepancy?" in asked.content.decode()
+
+    def test_shows_less_to_who_may_see_less(self, client: Client) -> None:
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_merchant"))
+        people.operate(client, person)
+        page = client.get("/admin/").content.decode()
+        assert "Merchants" in page and "Needs a person" not in page and "Checkouts" not in page
+
+    def test_asks_at_most_twenty_statements(self, operator: Client, captured: Checkout) -> None:
+        for kind in (kinds.ANOTHER_AMOUNT, kinds.MISSING_THERE, kinds.IN_DOUBT_FOR_A_DAY):
+            reporting.report_operation(Operation.objects.get(kind="capture"), kind)
+        operator.get("/admin/")
+        with CaptureQueriesContext(connection) as asked:
+            operator.get("/admin/")
+        assert len(asked) <= 20
+
+
+def test_tells_the_order_of_a_dispute(operator: Client, captured: Checkout, posted: list[int]) -> None:
+    outside.dispute(captured.payment)
+    page = operator.get("/admin/operations/").content.decode()
+    assert f'A payer disputes a charge, <bdi class="whole">{captured.merchant_order_id}</bdi>' in page
+    assert "£90.00" in page and f"/admin/payments/dispute/{Dispute.objects.get().pk}/change/" in page
+    assert page.index(">Open the dispute</a>") < page.index(">Close with a note</a>")
+    records = operator.get("/admin/").content.decode().partition('id="records"')[2]
+    assert "1 open" in records.partition(">Disputes</a>")[2][:99]
+
+
+def test_says_until_when_a_dispute_can_be_answered(
+    operator: Client, captured: Checkout, posted: list[int]
+) -> None:
+    outside.dispute(captured.payment)
+    Dispute.objects.update(respond_by=datetime(2026, 12, 5, 12, tzinfo=UTC))
+    page = operator.get("/admin/operations/").content.decode()
+    assert "<p>Answer by 5 Dec, 12:00. The payer’s bank has taken the money back. Send evidence" in page
+    assert "<p>Answer by 5 Dec, 12:00.</p>" in operator.get("/admin/").content.decode()
+    Dispute.objects.update(respond_by=None)
+    assert "<p>The payer’s bank has taken" in operator.get("/admin/operations/").content.decode()
+
+
+def test_shows_what_to_do_about_a_case_without_a_known_reason(operator: Client, acme: Merchant) -> None:
+    reporting.report(kinds.OUTSIDE_CAPTURE, acme.pk, merchant=acme, amount=1000, currency="GBP")
+    for address in ("/admin/", "/admin/operations/"):
+        assert f"<p>{kinds.OUTSIDE_CAPTURE.what_to_do}</p>" in operator.get(address).content.decode()
+    assert f"{kinds.OUTSIDE_CAPTURE.sentence}, £10.00</h3>" in operator.get("/admin/").content.decode()
+
+
+class TestTheOldest:
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("portal.backoffice.cases.SHOWN", 2)
+
+    @pytest.mark.parametrize("path", ["/admin/", "/admin/operations/"])
+    def test_are_shown_and_lead_to_the_list_of_all(
+        self, operator: Client, acme: Merchant, path: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for kind in (kinds.MISSING_HERE, kinds.FORGED_NOTIFICATION):
+            reporting.report(kind, acme.pk, merchant=acme)
+        assert "discrepancies</a>" not in operator.get(path).content.decode()
+        reporting.report(kinds.DISPUTED, acme.pk, merchant=acme)
+        page = operator.get(path).content.decode()
+        everything = "/admin/payments/discrepancy/?state=open"
+        assert f'href="{everything}">All 3 discrepancies</a>' in page
+        assert f'href="{everything}&amp;kind=disputed">1 dispute</a>' in page
+        assert kinds.FORGED_NOTIFICATION.sentence in page and "A payer disputes" not in page
+        monkeypatch.setattr("portal.backoffice.cases.LISTED", 3)
+        page = operator.get(path).content.decode()
+        assert ">All open discrepancies</a>" in page and ">All open disputes</a>" in page
+
+    def test_are_all_to_who_sees_no_list_of_them(self, client: Client, acme: Merchant) -> None:
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
+        people.operate(client, person)
+        for kind in (kinds.MISSING_HERE, kinds.FORGED_NOTIFICATION, kinds.DISPUTED):
+            reporting.report(kind, acme.pk, merchant=acme)
+        page = client.get("/admin/operations/").content.decode()
+        assert "A payer disputes" in page and "discrepancies</a>" not in page
+
+    def test_are_not_the_only_ones_that_the_list_of_disputes_has(
+        self, operator: Client, acme: Merchant
+    ) -> None:
+        for kind in (kinds.MISSING_HERE, kinds.DISPUTED):
+            reporting.report(kind, acme.pk, merchant=acme)
+        page = operator.get("/admin/payments/discrepancy/?state=open&kind=disputed").content.decode()
+        table = page[page.index("<tbody>") :]
+        assert "A payer disputes" in table and "unknown here" not in table
+
+
+def test_says_why_the_bank_refused_and_what_the_verbs_below_do(operator: Client, captured: Checkout) -> None:
+    Operation.objects.filter(kind="capture").update(state="failed", reason="card_account_closed")
+    reporting.report_operation(Operation.objects.get(kind="capture"), kinds.REFUND_PART_FAILED)
+    page = operator.get("/admin/operations/").content.decode()
+    assert f"The card’s account is closed. {kinds.REFUND_PART_FAILED.what_to_do}" in page
+    Operation.objects.filter(kind="capture").update(reason="expired_or_canceled_card")
+    page = operator.get("/admin/operations/").content.decode()
+    assert f"was cancelled. {kinds.REFUND_PART_FAILED.what_to_do}" in page

@@ -1,0 +1,129 @@
+"""The figures of the database: which holds count as unheard, and what it costs to find them."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from checkout import captures
+from checkout.models import Checkout
+from config.lib import clock
+from payments.inquiring import reconciliation
+from payments.models import Merchant, Payment, Reconciled
+from portal.backoffice import figures
+from tests import factories, plans
+from tests.checkout.proof.tampering import copy, tamper
+from tests.factories import CAUSE
+from tests.webhooks import story
+from webhooks import subscriptions
+from webhooks.models import Delivery
+
+pytestmark = pytest.mark.django_db
+OLD = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid"
+CAPTURED = {"status": "'captured'", "captured_at": "now()"}
+MANY = "WITH numbers AS (SELECT generate_series(100, 3099) AS n) "
+
+
+@pytest.fixture
+def told(acme: Merchant, pay: Callable[..., Checkout]) -> Checkout:
+    """A hold in its last seconds, whose merchant listens."""
+    factories.subscribe(acme, url=story.OLD_URL)
+    held = pay(factories.checkout(acme))
+    end_in(held, 20)
+    return held
+
+
+def end_in(held: Checkout, seconds: float) -> None:
+    Checkout.objects.filter(pk=held.pk).update(capture_before=clock.now() + timedelta(seconds=seconds))
+
+
+def unheard() -> float:
+    cache.clear()
+    return next(number for name, _, number in figures.read() if name == "checkout_holds_unheard")
+
+
+def answer(*statuses: int) -> None:
+    """Let the endpoint answer so, one attempt after the other, each as soon as it is due."""
+    for status in statuses:
+        Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
+        story.record(story.claim_one(), status)
+
+
+@pytest.mark.rule("environment.metrics", "money.reconciled")
+class TestTheReconciliation:
+    def age(self) -> float:
+        cache.clear()
+        return next(number for name, _, number in figures.read() if name == "checkout_reconciled_age_seconds")
+
+    def test_is_as_old_as_the_last_complete_run(self, held: Checkout) -> None:
+        Reconciled.objects.create(until=clock.now() - timedelta(hours=27))
+        assert 27 * 3600 <= self.age() < 27 * 3600 + 60
+        reconciliation.run()
+        assert self.age() < 60
+
+    def test_that_never_ran_is_as_old_as_our_first_payment(self, held: Checkout) -> None:
+        Payment.objects.update(created_at=clock.now() - timedelta(days=3))
+        assert 3 * 86_400 <= self.age() < 3 * 86_400 + 60
+
+    def test_has_nothing_to_read_where_nobody_has_paid(self, acme: Merchant) -> None:
+        assert self.age() == 0
+
+
+@pytest.mark.rule("environment.metrics")
+class TestHoldsUnheard:
+    @pytest.mark.parametrize("answers", [(), (500,), (500, 500, 500, 500), (400,)])
+    def test_count_what_an_endpoint_has_not_taken(self, told: Checkout, answers: tuple[int, ...]) -> None:
+        answer(*answers)
+        assert unheard() == 1
+
+    @pytest.mark.parametrize("answers", [(200,), (500, 200)])
+    def test_leave_out_what_was_taken(self, told: Checkout, answers: tuple[int, ...]) -> None:
+        answer(*answers)
+        assert unheard() == 0
+
+    @pytest.mark.parametrize("seconds", [-1, 40])
+    def test_leave_out_what_has_ended_or_has_time(self, told: Checkout, seconds: float) -> None:
+        answer(400)
+        end_in(told, seconds)
+        assert unheard() == 0
+
+    def test_leave_out_merchants_who_do_not_listen(self, told: Checkout) -> None:
+        subscriptions.end(told.merchant)
+        assert Delivery.objects.get().status == "parked"
+        assert unheard() == 0
+
+    def test_leave_out_what_was_captured(self, told: Checkout) -> None:
+        answer(400)
+        captures.capture(told.merchant, told.pk, cause=CAUSE)
+        assert unheard() == 0
+
+
+class TestPlan:
+    def test_reads_no_table_from_end_to_end(self, told: Checkout) -> None:
+        """Of three thousand orders whose events were parked long ago, it reads the one that is about to end."""
+        answer(400)
+        mine = "original.checkout_uuid = %(checkout)s"
+        of_hold = "original.event_id IN (SELECT id FROM webhooks_event WHERE checkout_uuid = %(checkout)s)"
+        for sql in (
+            copy("webhooks_delivery", of_hold, id=OLD, event_id=OLD),
+            copy("webhooks_event", mine, id=OLD, checkout_uuid=OLD),
+            copy("payments_payment", mine, id=OLD, subject=OLD, checkout_uuid=OLD),
+            copy("checkout_checkout", "original.id = %(checkout)s", id=OLD, payment_id=OLD, **CAPTURED),
+        ):
+            tamper(told, MANY + sql)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+        with CaptureQueriesContext(connection) as queries:
+            assert unheard() == 1
+        read = {
+            table
+            for query in queries
+            if '"webhooks_event"' in query["sql"] or '"webhooks_delivery"."event_id"' in query["sql"]
+            for table in plans.scans(query["sql"])
+        }
+        days = [f"_{clock.now() + timedelta(days=ahead):%Y%m%d}" for ahead in (-1, 0, 1)]  # near midnight two
+        few = (*days, "_pending", "_subscription")  # partitions of other days are left out
+        assert {table for table in read if not table.endswith(few)} == set()

@@ -1,0 +1,261 @@
+"""The lists of orders, discrepancies and merchants as operators read them."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from checkout.models import Checkout, Refund
+from config.lib import clock
+from payments import switches
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy, Dispute, Merchant, Operation
+from portal.models import User
+from tests import factories, outside
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+ORDERS, DISCREPANCIES, MERCHANTS = (
+    f"/admin/{model}/" for model in ("checkout/checkout", "payments/discrepancy", "payments/merchant")
+)
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+def shown(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+class TestOrders:
+    def test_have_the_portals_words_and_their_filter_too(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        at("authorized")
+        page = shown(operator, ORDERS)
+        assert "Held</span>" in page and ">Held</a>" in page and "Authorized" not in page
+        assert "£90.00" in page and " ago</span>" in page
+
+    def test_of_a_voided_one_do_not_say_that_you_cancelled_it(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        at("voided")
+        page = shown(operator, ORDERS)
+        assert "Voided</span>" in page and "you cancelled" not in page
+
+    def test_cost_the_same_for_many(self, operator: Client, acme: Merchant) -> None:
+        factories.checkout(acme)
+        shown(operator, ORDERS)
+        with CaptureQueriesContext(connection) as one:
+            shown(operator, ORDERS)
+        for _ in range(5):
+            factories.checkout(acme)
+        with CaptureQueriesContext(connection) as many:
+            shown(operator, ORDERS)
+        assert len(many) == len(one)
+
+    def test_say_beside_their_state_what_it_does_not_in_one_statement(
+        self, operator: Client, captured: Checkout, posted: list[int]
+    ) -> None:
+        shown(operator, ORDERS)
+        with CaptureQueriesContext(connection) as before:
+            page = shown(operator, ORDERS)
+        assert not any(f"{words}</span>" in page for words in ("Refund failed", "Disputed", "In doubt"))
+        refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
+        Refund.objects.create(merchant=captured.merchant, checkout=captured, created_at=clock.now(), **refund)
+        assert "Refund failed</span>" in shown(operator, ORDERS)
+        outside.dispute(captured.payment)
+        page = shown(operator, ORDERS)
+        assert "Disputed</span>" in page and "Refund failed</span>" not in page, "one badge beside the state"
+        Operation.objects.filter(payment=captured.payment, kind="capture").update(
+            state="unknown", ended_at=None
+        )
+        with CaptureQueriesContext(connection) as after:
+            assert "In doubt</span>" in shown(operator, ORDERS)
+        assert len(after) == len(before)
+
+    def test_say_no_more_than_their_reader_may_see(self, client: Client, captured: Checkout) -> None:
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_checkout"))
+        people.operate(client, person)
+        Operation.objects.filter(kind="capture").update(state="unknown", ended_at=None)
+        assert "In doubt</span>" not in shown(client, ORDERS)
+
+    def test_offer_a_verb_only_where_it_fits_a_row(self, operator: Client, captured: Checkout) -> None:
+        page = shown(operator, ORDERS)
+        assert ">Cancel checkouts</span>" not in page and "has-none" in page
+        factories.checkout(captured.merchant)
+        page = shown(operator, ORDERS)
+        assert "<span>Cancel checkouts</span>" in page and "Tick checkouts first" in page
+        assert page.count('data-fits="0"') == 1 and page.count('data-fits=""') == 1
+
+    def test_say_their_order_and_lead_to_those_of_their_merchant(
+        self, operator: Client, captured: Checkout, rival: Merchant
+    ) -> None:
+        factories.checkout(rival, merchant_order_id="R-1")
+        page = shown(operator, ORDERS)
+        assert "Newest first. All times are UTC." in page
+        its = f"{ORDERS}?merchant__exact={captured.merchant_id}"
+        assert f'href="{its}"' in page and "R-1" in page
+        assert "R-1" not in shown(operator, its)
+
+    def test_are_filtered_by_what_needs_a_look(
+        self, operator: Client, captured: Checkout, rival: Merchant, posted: list[int]
+    ) -> None:
+        factories.checkout(rival, merchant_order_id="R-1")
+        for trouble in ("unclear", "disputed", "refund_failed"):
+            assert "None matches" in shown(operator, f"{ORDERS}?trouble={trouble}")
+        refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
+        Refund.objects.create(merchant=captured.merchant, checkout=captured, created_at=clock.now(), **refund)
+        outside.dispute(captured.payment)
+        Operation.objects.filter(kind="capture").update(state="unknown", ended_at=None)
+        for trouble in ("unclear", "disputed", "refund_failed"):
+            page = shown(operator, f"{ORDERS}?trouble={trouble}")
+            assert captured.merchant_order_id in page and "R-1" not in page
+        assert "R-1" in shown(operator, f"{ORDERS}?trouble=nothing")
+
+    def test_of_which_none_matches_say_what_to_try(self, operator: Client) -> None:
+        assert "None matches" in shown(operator, f"{ORDERS}?q=nothing")
+        assert "None yet" in shown(operator, ORDERS)
+
+
+class TestDiscrepancies:
+    def test_are_sentences_the_open_ones_first(self, operator: Client, captured: Checkout) -> None:
+        capture = Operation.objects.get(kind="capture")
+        reporting.report_operation(capture, kinds.ANOTHER_AMOUNT)
+        reporting.report_operation(capture, kinds.MISSING_THERE)
+        Discrepancy.objects.filter(kind="another_amount").update(closed_at=clock.now())
+        page = shown(operator, DISCREPANCIES)
+        table = page[page.index("<tbody>") :]
+        first, second = (
+            table.index(words) for words in (kinds.MISSING_THERE.sentence, kinds.ANOTHER_AMOUNT.sentence)
+        )
+        assert first < second and "Closed</span>" in table[second:]
+        assert captured.merchant_order_id in table and "£90.00" in table and "Visa 4242" in table
+        assert "another_amount</a>" not in page, "a filter's choice is a sentence too"
+        assert table.count("_selected_action") == 1, "what is closed is not closed again"
+
+    def test_lead_each_to_where_it_is_decided(
+        self, client: Client, captured: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("portal.backoffice.cases.SHOWN", 1)
+        capture = Operation.objects.get(kind="capture")
+        for kind in (kinds.ANOTHER_AMOUNT, kinds.MISSING_THERE, kinds.VOID_REFUSED):
+            reporting.report_operation(capture, kind)
+        Discrepancy.objects.filter(kind="void_refused").update(closed_at=clock.now())
+        first, second = Discrepancy.objects.filter(closed_at=None).order_by("created_at")
+        people.operate(client)
+        page = shown(client, DISCREPANCIES)
+        assert f'href="/admin/operations/#case-{first.pk}">Decide<' in page
+        assert f'href="{ORDERS}{captured.pk}/change/#case-{second.pk}">Decide<' in page, (
+            "too new to stand beside the oldest ones"
+        )
+        assert page.count(">Decide<") == 2, "what is closed is decided"
+        assert ">What is wrong</h3>" in page and ">Kind</h3>" not in page
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_discrepancy"))
+        people.operate(client, person)
+        assert ">Decide<" not in shown(client, DISCREPANCIES), "nor may they see where"
+        person.user_permissions.set(
+            Permission.objects.filter(codename__in=["view_discrepancy", "view_operation"])
+        )
+        page = shown(client, DISCREPANCIES)
+        assert f'href="{DISCREPANCIES}{second.pk}/change/">Decide<' in page, "nor do they see its order"
+
+    def test_of_a_dispute_says_until_when_it_can_be_answered(
+        self, operator: Client, captured: Checkout, posted: list[int]
+    ) -> None:
+        outside.dispute(captured.payment)
+        Dispute.objects.update(respond_by=datetime(2026, 12, 5, 12, tzinfo=UTC))
+        assert "Answer by 5 Dec, 12:00.</span>" in shown(operator, DISCREPANCIES)
+        Discrepancy.objects.update(closed_at=clock.now())
+        assert "Answer by" not in shown(operator, DISCREPANCIES)
+
+    def test_say_which_filters_are_on(self, operator: Client, captured: Checkout) -> None:
+        assert "Filters: open only" in shown(operator, f"{DISCREPANCIES}?state=open")
+        both = shown(operator, f"{ORDERS}?status__exact=captured&merchant__exact={captured.merchant_id}")
+        assert "Filters: Acme Tickets, captured only" in both and ">State</h3>" in both
+        assert "Filters</span>" in shown(operator, ORDERS)
+
+    def test_are_found_by_their_order_their_kind_and_their_note(
+        self, operator: Client, captured: Checkout, rival: Merchant
+    ) -> None:
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
+        reporting.report(kinds.MISSING_HERE, rival.pk, merchant=rival)
+        for term, words in {
+            captured.merchant_order_id: kinds.ANOTHER_AMOUNT.sentence,
+            "sing_here": kinds.MISSING_HERE.sentence,
+            "is UNKNOWN here": kinds.MISSING_HERE.sentence,
+        }.items():
+            page = shown(operator, f"{DISCREPANCIES}?q={term}")
+            table = page[page.index("<tbody>") :]
+            assert words in table and table.count("_selected_action") == 1
+        assert "None matches" in shown(operator, f"{DISCREPANCIES}?q=nobody")
+
+
+class TestMerchants:
+    def test_are_open_or_suspended_and_why_those_first(
+        self, operator: Client, acme: Merchant, rival: Merchant
+    ) -> None:
+        switches.suspend(rival, reason="Tickets that do not exist")
+        page = shown(operator, MERCHANTS)
+        table = page[page.index("<tbody>") :]
+        assert table.index("Rival") < table.index("Suspended</span>") < table.index("Acme Tickets")
+        assert "Tickets that do not exist" in table and "Open</span>" in table
+
+    def test_of_one_name_are_told_apart_by_their_shop(self, operator: Client, acme: Merchant) -> None:
+        Merchant.objects.filter(pk=acme.pk).update(return_hosts=["tickets.example"])
+        page = shown(operator, MERCHANTS)
+        assert "tickets.example" in page and f"…{str(acme.pk)[-6:]}" in page
+        assert "opt in enabled" not in page and "Asks for marketing consent" in page
+
+    def test_have_no_filter_with_a_single_choice(
+        self, operator: Client, acme: Merchant, rival: Merchant
+    ) -> None:
+        assert ">Country</h3>" not in shown(operator, MERCHANTS)
+        its = shown(operator, f"{MERCHANTS}?country={acme.country}")
+        assert ">Country</h3>" in its, "what is chosen can be taken back"
+        Merchant.objects.filter(pk=rival.pk).update(country="FR")
+        assert ">Country</h3>" in shown(operator, MERCHANTS)
+
+    def test_have_pages(self, operator: Client) -> None:
+        Merchant.objects.bulk_create(Merchant(name=f"Shop {number}", country="GB") for number in range(550))
+        page = shown(operator, MERCHANTS)
+        pages = page[page.index('<span class="pages">') :]
+        assert '<span class="this-page">1</span>' in pages and "<span>…</span>" in pages
+
+    def test_are_filtered_by_whether_they_are_suspended(
+        self, operator: Client, acme: Merchant, rival: Merchant
+    ) -> None:
+        switches.suspend(rival, reason="Tickets that do not exist")
+        for state, there, away in (("suspended", "Rival", "Acme"), ("open", "Acme", "Rival")):
+            page = shown(operator, f"{MERCHANTS}?state={state}")
+            table = page[page.index("<tbody>") :]
+            assert there in table and away not in table
+
+    def test_are_told_from_those_that_stop_with_all(self, operator: Client, acme: Merchant) -> None:
+        factories.stop(None)
+        assert "Suspended with all</span>" in shown(operator, MERCHANTS)
+
+    def test_are_acted_on_by_a_button_for_each_verb_that_fits(
+        self, operator: Client, acme: Merchant, rival: Merchant
+    ) -> None:
+        page = shown(operator, MERCHANTS)
+        assert "<span>Resume" not in page, "nobody is suspended"
+        switches.suspend(rival, reason="Tickets that do not exist")
+        page = shown(operator, MERCHANTS)
+        assert 'name="index" value="1"><span>Resume' in page and page.count('data-fits="1"') == 1
+        form = {"action": ["suspend", "resume"], "index": "1"}
+        answer = operator.post(MERCHANTS, form, follow=True)
+        assert "Items must be selected" in answer.content.decode()
+        asked = operator.post(MERCHANTS, form | {"_selected_action": str(acme.pk)})
+        assert "<h1>Resume Acme Tickets?</h1>" in asked.content.decode()

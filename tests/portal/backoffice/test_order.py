@@ -1,0 +1,177 @@
+"""One order's page: where the money is, what waits, what was done, and no more than this operator may see."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from checkout import captures, tasks
+from checkout.models import Checkout, Refund
+from payments.discrepancies import kinds, reporting
+from payments.models import Merchant, Operation
+from payments.providers.sandbox import fault_injection
+from portal.backoffice.order import utc
+from portal.models import User
+from tests import factories, outside
+from tests.factories import CAUSE
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+def page_of(client: Client, order: Checkout) -> str:
+    answer = client.get(f"/admin/checkout/checkout/{order.pk}/change/")
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+class TestWhereTheMoneyIs:
+    @pytest.mark.parametrize(
+        ("status", "words", "badge"),
+        [
+            ("created", "No money has moved. It can be paid until", "Not paid yet"),
+            ("authorized", "The bank holds £90.00 on Visa 4242. It can be captured until", "Held"),
+            ("captured", "The merchant has £90.00, since", "Captured"),
+            ("refunding", "£90.00 is on its way back to the payer.", "Refunding"),
+            ("refunded", "The payer has £90.00 back, since", "Refunded"),
+            ("voided", "the hold of £90.00 on Visa 4242 is being released.", "Voided"),
+            ("expired", "No money has moved: nobody paid in time.", "Expired"),
+        ],
+    )
+    def test_is_said_first_in_a_sentence(
+        self, operator: Client, at: Callable[[str], Checkout], status: str, words: str, badge: str
+    ) -> None:
+        page = page_of(operator, at(status))
+        assert words in page and f"{badge}</span>" in page
+        assert page.index(words) < page.index("At the bank") < page.index("All fields and records")
+
+    def test_is_released_once_the_bank_has_said_so(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        order = at("voided")
+        tasks.finish_operations()
+        assert "the hold of £90.00 on Visa 4242 was released." in page_of(operator, order)
+
+    def test_is_with_the_bank_while_a_payer_disputes_it(
+        self, operator: Client, captured: Checkout, posted: list[int]
+    ) -> None:
+        outside.dispute(captured.payment)
+        page = page_of(operator, captured)
+        assert "A payer disputes £90.00: their bank has it until it has decided." in page
+        assert "Disputed</span>" in page and "The merchant has" not in page
+
+
+class TestWhatWaits:
+    def test_is_a_sentence_with_its_verbs_and_of_this_order_alone(
+        self, operator: Client, captured: Checkout, acme: Merchant, pay: Callable[..., Checkout]
+    ) -> None:
+        other = captures.capture(acme, pay(factories.checkout(acme, merchant_order_id="B-1")).pk, cause=CAUSE)
+        reporting.report_operation(
+            Operation.objects.get(kind="capture", payment=captured.payment), kinds.ANOTHER_AMOUNT
+        )
+        page = page_of(operator, captured)
+        assert "Needs a person" in page and "The provider speaks of another amount" in page
+        assert "Close with a note" in page
+        assert "Needs a person" not in page_of(operator, other)
+
+    def test_is_an_operation_in_doubt_since_when(self, operator: Client, held: Checkout) -> None:
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
+        with pytest.raises(captures.OutcomeUnknown):
+            captures.capture(held.merchant, held.pk, cause=CAUSE)
+        sent = Operation.objects.get(kind="capture")
+        page = page_of(operator, held).replace("\N{NO-BREAK SPACE}", " ")
+        assert f"Sent at {sent.created_at:%H:%M:%S}. After 1 try: no clear answer." in page
+        assert (
+            f"The hold ends at {held.capture_before:%H:%M:%S}. From then on the capture is looked up, never sent again."
+            in page
+        )
+        assert "Look it up now" in page and "In doubt</span>" in page
+        assert "The bank may have taken £90.00. It has not said yet." in page
+        assert "Or with the merchant: the bank has not said." in page
+        assert "Cancel the order" not in page and "The bank holds" not in page
+
+
+class TestWhatWasDone:
+    def test_is_a_line_for_each_operation_with_its_card_and_moment(
+        self, operator: Client, captured: Checkout
+    ) -> None:
+        page = page_of(operator, captured)
+        capture = Operation.objects.get(kind="capture")
+        assert f'/admin/payments/operation/{capture.pk}/change/">Capture</a>' in page
+        assert "Authorize</a>" in page and utc(capture.ended_at) in page and "Visa 4242" in page
+
+    def test_names_states_and_fields_as_the_badges_do(self, operator: Client, held: Checkout) -> None:
+        page = page_of(operator, held).partition("<body")[2]
+        assert "Authorized</" not in page and "· authorized" not in page and ">Held</td>" in page
+        assert ">Return url</label>" in page and ">Hold ends</label>" in page
+        assert ">When</th>" in page and ">Nothing</td>" in page
+        assert page.index(">From</th>") < page.index(">To</th>")
+
+    def test_tells_of_a_refund_that_failed(self, operator: Client, captured: Checkout) -> None:
+        refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
+        Refund.objects.create(
+            merchant=captured.merchant, checkout=captured, created_at=captured.created_at, **refund
+        )
+        page = page_of(operator, captured)
+        assert "Refund failed</span>" in page and ">Refunds</h2>" in page and "Given back" not in page
+
+    def test_says_when_a_refund_failed_and_when_one_was_asked(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        order = at("refunding")
+        refund, part = Refund.objects.get(), Operation.objects.get(kind="refund")
+        asked, failed = (refund.created_at - timedelta(seconds=seconds) for seconds in (9, 5))
+        Refund.objects.update(created_at=asked)
+        page = page_of(operator, order)
+        assert utc(asked) in page[page.index(">Refunds</h2>") :]
+        Operation.objects.filter(pk=part.pk).update(state="failed", ended_at=failed)
+        Refund.objects.update(status="failed")
+        its = page_of(operator, order).partition(">Refunds</h2>")[2].partition("</table>")[0]
+        assert utc(failed) in its and utc(asked) not in its
+
+    def test_counts_the_shares_and_names_nobody(
+        self, operator: Client, at: Callable[[str], Checkout]
+    ) -> None:
+        shared = at("shared")
+        shares = list(shared.payment_requests.all())
+        page = page_of(operator, shared)
+        assert f"1 of {len(shares)} paid" in page and "Share 2</a>" in page
+        assert "a mate’s Mastercard 4444" in page
+
+    def test_says_why_the_bank_refused(self, operator: Client, captured: Checkout) -> None:
+        assert "The card’s account is closed." not in page_of(operator, captured)
+        Operation.objects.filter(kind="capture").update(state="failed", reason="card_account_closed")
+        assert "The card’s account is closed." in page_of(operator, captured)
+
+
+class TestWhoMaySee:
+    def test_less_is_shown_less_and_no_verb(self, client: Client, captured: Checkout) -> None:
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
+        person = User.objects.create_user("x@example.com", is_staff=True)
+        person.user_permissions.set(Permission.objects.filter(codename="view_checkout"))
+        people.operate(client, person)
+        page = page_of(client, captured)
+        assert "The merchant has £90.00" in page and "Needs a person" not in page
+        for hidden in ("Capture</a>", "Visa 4242</a></dt>", "Close with a note", "Cancel: release"):
+            assert hidden not in page
+
+    def test_asks_no_more_for_more_operations(self, operator: Client, captured: Checkout) -> None:
+        page_of(operator, captured)
+        with CaptureQueriesContext(connection) as before:
+            page_of(operator, captured)
+        Operation.objects.filter(kind="authorize").update(attempts=7)
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
+        reporting.report_operation(Operation.objects.get(kind="capture"), kinds.MISSING_THERE)
+        with CaptureQueriesContext(connection) as after:
+            page_of(operator, captured)
+        assert len(after) == len(before) <= 19
