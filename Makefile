@@ -6,7 +6,8 @@
 PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
   && echo /usr/bin/python3 || echo python3)
 BIN := .venv/bin
-INSTALLED := .venv/.installed
+TRANSLATED := $(patsubst %.po,%.mo,$(wildcard config/locale/*/LC_MESSAGES/django.po))
+INSTALLED := .venv/.installed $(TRANSLATED)
 # If the terminal closes or make is killed, make ends first. The program that it runs must end with it.
 TIED := $(shell command -v setpriv >/dev/null 2>&1 && echo setpriv --pdeathsig TERM)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
@@ -28,7 +29,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom test test-full chaos model mutants drill bench bench-webhooks screenshots messages monitoring runbook rules check lock tools packages
+.PHONY: help run install static env sbom test test-full nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook schema rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -37,15 +38,18 @@ run: $(INSTALLED) ## Start the whole service on http://localhost:8000 (PORT, SHO
 	@$(TIED) $(BIN)/python -m config.local.run
 
 # Many processes load the same modules, so these are compiled once, even if the shell's variable says otherwise.
-test test-full chaos: export PYTHONDONTWRITEBYTECODE :=
+test test-full nightly chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
 
-test-full: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus systemd-analyze:systemd envsubst:gettext-base
+test-full nightly: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pgbouncer:pgbouncer /usr/bin/python3:python3-venv ip:iproute2 unshare:util-linux prometheus:prometheus systemd-analyze:systemd envsubst:gettext-base
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run all tests, including the long ones
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
+
+nightly: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run the long tests; continue a run of this commit that was stopped
+	@$(BIN)/python -m pytest -n 3 -m long -p tests.nightly $(ARGS) || [ $$? = 5 ] # 5: all have passed before
 
 chaos: $(INSTALLED) ## Cause faults in every part and check that the service recovers (SEEDS=30; FAULT=killed for some; FIRST_SEED=7)
 	@$(BIN)/python -m pytest tests/chaos/test_chaos.py tests/chaos/test_slow_peers.py -k "not thirty_seeds" -s $(ARGS)
@@ -70,14 +74,14 @@ bench-webhooks: $(INSTALLED) ## Measure the webhooks against TLS receivers (ARGS
 screenshots: $(INSTALLED) tools ## Take screenshots of every page and state, under .local/screenshots (ARGS="-k mate" for some)
 	@$(BIN)/python -m pytest tests/browser/test_gallery.py $(ARGS)
 
-messages: $(INSTALLED) ## Collect the texts of payers' pages, and compile their translations
+messages: $(INSTALLED) ## Collect the texts of payers' pages into the catalogues of their translations
 	@$(BIN)/python -m tests.house.messages
-
-monitoring: $(INSTALLED) ## Generate the alert rules and the dashboard in config/monitoring from their tables
-	@$(BIN)/python -m config.monitoring
 
 runbook: $(INSTALLED) ## Write the tables of the discrepancy runbook in docs/operate.md from the table of kinds
 	@$(BIN)/python -m tests.house.runbook
+
+schema: $(INSTALLED) ## Write docs/schema.sql from the migrations
+	@$(BIN)/python -m tests.house.schema
 
 rules: $(INSTALLED) ## Print each rule of docs/contract.md with its code and tests (ARGS="capture." for some of them)
 	@$(BIN)/python -m tests.house.rules $(ARGS)
@@ -88,7 +92,8 @@ install: ## Install production's packages into .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r requirements.lock
 
 static: export ENVIRONMENT := sandbox
-static: ## Collect and compress the static files, with hashed names, and compile the modules
+static: ## Collect and compress the static files, with hashed names, and compile the translations and modules
+	@$(BIN)/pybabel --quiet compile --directory config/locale --domain django
 	@$(BIN)/python manage.py collectstatic --no-input --clear --verbosity 0
 	@$(BIN)/python -m compileall -q checkout config hosted_page payments portal webhooks
 
@@ -123,6 +128,7 @@ check: $(INSTALLED) $(LINTERS_INSTALLED) ## Check format, lint, types, layers, r
 	$(BIN)/python -m tests.house.rules --check
 	$(BIN)/python -m tests.house.house
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(BIN)/python -m tests.house.schema --check
 	$(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/python -m tests.config.openapi.linters
 
@@ -143,7 +149,10 @@ $(FOREIGN_INSTALLED) $(GENERATED_INSTALLED) $(LIGHTHOUSE_INSTALLED) $(LINTERS_IN
 	@cd $* && npm ci --loglevel=error
 	@touch $@
 
-$(INSTALLED): requirements-dev.lock
+%/LC_MESSAGES/django.mo: %/LC_MESSAGES/django.po | .venv/.installed
+	@$(BIN)/pybabel --quiet compile --input-file $< --output-file $@ --locale $(notdir $*)
+
+.venv/.installed: requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "make needs python3, version 3.11 or newer, on the PATH." >&2; exit 1; }
 	@echo "Installing requirements-dev.lock into .venv: a minute the first time."

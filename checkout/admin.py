@@ -20,7 +20,6 @@ from checkout.models import (
     Customer,
     GroupLink,
     IdempotencyKey,
-    Lead,
     LeadTold,
     MerchantCustomer,
     PaymentRequest,
@@ -149,8 +148,8 @@ class CheckoutAdmin(MoneyAdmin):
     search_fields = ("id", "merchant_order_id__iexact")
     of_each_merchant = ("merchant_order_id",)
     merchants_order = ("-created_at", "-pk")
-    # A payment's page names its order by the uuid, and `Lead` leads to the orders of a person.
-    unindexed = ("payment", "lead")
+    # A payment's page names its order by the uuid.
+    unindexed = ("payment",)
     amounts = ("amount", "refunded_amount")
     panels = (("checkout.change", "checkout"),)
     counts_records = True
@@ -340,12 +339,6 @@ class GroupLinkAdmin(ReadOnlyAdmin):
     list_display = ("checkout", "created_at")
     search_fields = ("checkout",)
     secret = ("token", "token_digest")
-
-
-@admin.register(Lead)
-class LeadAdmin(ReadOnlyAdmin):
-    list_display = ("checkout", "customer")
-    search_fields = ("checkout", "customer")
 
 
 @admin.register(LeadTold)

@@ -118,7 +118,7 @@ def expire_due(status: Status, limit: int) -> int:
 @cache
 def _late(status: Status, limit: int) -> Prepared[Checkout]:
     rows = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
-    locked = rows.select_for_update(of=("self",), skip_locked=True).only(*_ENDING)
+    locked = rows.select_for_update(of=("self",), no_key=True, skip_locked=True).only(*_ENDING)
     return Prepared(lambda: locked[:limit])
 
 

@@ -24,7 +24,6 @@ GUARDS = (
     ),
     *("changes_are_append_only", "checkout_begins", "checkout_moves"),
     *("checkout_notes_are_append_only", "customers_stay", "former_accounts_are_kept"),
-    *("lead_begins", "lead_follows"),
     *("merchants_stay", "movements_are_append_only", "movements_stay"),
     *("opt_in_texts_are_append_only", "opt_ins_are_append_only", "opt_ins_stay"),
     *("orders_stay", "payments_stay", "postings_are_append_only", "postings_go_into_open_days"),

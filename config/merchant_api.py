@@ -103,7 +103,7 @@ def _caller(token: str) -> Caller:
 
 _USED = """
 UPDATE portal_apiclient SET last_used_at = statement_timestamp()
-WHERE id = (SELECT id FROM portal_apiclient WHERE id = %s FOR UPDATE SKIP LOCKED)
+WHERE id = (SELECT id FROM portal_apiclient WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED)
 """
 
 

@@ -51,7 +51,7 @@ def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person
         return
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
-        locked = Customer.objects.select_for_update().filter(pk=person.pk, erased_at=None).first()
+        locked = Customer.objects.select_for_update(no_key=True).filter(pk=person.pk, erased_at=None).first()
         if locked is None or not locked.phone:
             return
         _delete(request)

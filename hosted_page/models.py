@@ -13,9 +13,6 @@ from config.lib.crypto import DIGEST_LETTERS, KEY_MARK_LETTERS, EncryptedTextFie
 from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
-UNLOGGED = (
-    "{table}_unlogged"  # the table beside another of which a crash leaves nothing: 0012_codes_are_not_logged
-)
 _COUNTED = models.Q(is_counted=True)
 
 
@@ -39,9 +36,6 @@ class SignInCode(PreparedModel):
 
     def __str__(self) -> str:
         return f"code for {self.subject}"
-
-    def table_of_new(self) -> str:
-        return UNLOGGED.format(table=self._meta.db_table)
 
 
 class PayerSignIn(PreparedModel):
@@ -144,11 +138,6 @@ class SmsMessage(PreparedModel):
     def __str__(self) -> str:
         return f"{self.kind} for {self.subject}"
 
-    def table_of_new(self) -> str:
-        """Return the table of codes, whose payer asks for another one after a crash, or that of what was promised."""
-        table = self._meta.db_table
-        return UNLOGGED.format(table=table) if self.kind in self.CODES else table
-
 
 class SmsDay(models.Model):
     """How many SMS messages of a day count against the budget of a merchant, or of all."""
@@ -215,9 +204,6 @@ class CardTry(PreparedModel):
 
     def __str__(self) -> str:
         return f"card for {self.subject}"
-
-    def table_of_new(self) -> str:
-        return UNLOGGED.format(table=self._meta.db_table)
 
 
 class ShareTake(PreparedModel):

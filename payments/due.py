@@ -137,7 +137,7 @@ WITH due AS MATERIALIZED (
             AND (other.is_open AND other.kind <> 'refund'
                  OR (other.state = 'planned' AND other.id < d.id AND other.next_attempt_at <= clock_timestamp()))))
     ORDER BY d.next_attempt_at LIMIT %(limit)s
-    FOR UPDATE OF d SKIP LOCKED
+    FOR NO KEY UPDATE OF d SKIP LOCKED
 )
 UPDATE payments_operation o
 SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,

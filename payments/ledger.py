@@ -1,6 +1,6 @@
 """The ledger: each movement and each booking is posted as lines that sum to zero (rule money.balanced).
 
-Database triggers check the sums and refuse changes of lines (migrations/0002_guards.py).
+Database triggers check the sums and refuse changes of lines (sql/ledger.sql, sql/append_only.sql).
 """
 
 from collections.abc import Mapping

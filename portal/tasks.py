@@ -53,5 +53,5 @@ def delete_old_emails() -> None:
 @shared_task
 def delete_notes() -> None:
     """Delete the notes on orders whose person was erased, because a note can be about that person."""
-    erased = Checkout.objects.filter(led_by__customer__erased_at__isnull=False)
+    erased = Checkout.objects.filter(lead__erased_at__isnull=False)
     batches.delete(CheckoutNote.objects.filter(checkout_uuid__in=erased.values("pk")))

@@ -96,7 +96,7 @@ def accept(token: str, user: User) -> Membership:
 def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
     """End an invitation that was not accepted. Raises Invitation.DoesNotExist."""
     with transaction.atomic():
-        rows = Invitation.objects.select_for_update()
+        rows = Invitation.objects.select_for_update(no_key=True)
         invitation = rows.get(pk=invitation_uuid, merchant=merchant, ended_at=None)
         invitation.ended_at = clock.now()
         invitation.save(update_fields=["ended_at"])

@@ -9,10 +9,11 @@ from django.conf import settings
 from django.db.models import Sum
 from factory.declarations import Sequence
 from factory.django import DjangoModelFactory
+from uuid_utils.compat import uuid7
 
 from checkout import creation, outcomes
 from checkout.creation import Order
-from checkout.models import Checkout, Customer, Item
+from checkout.models import Checkout, Customer, Item, PaymentRequest, Refund
 from checkout.outcomes import Recorded
 from config.lib import clock
 from payments import switches
@@ -75,6 +76,40 @@ def order(**changes: Any) -> dict[str, Any]:
 def checkout(merchant: Merchant, **changes: Any) -> Checkout:
     """Create an unpaid checkout."""
     return creation.create(merchant, Order(**order(**changes)), cause=CAUSE)
+
+
+def bare_checkout(merchant: Merchant, pk: UUID, amount: int = 9000, currency: str = "GBP") -> Checkout:
+    """Write the row of an unpaid checkout, for payments that no request makes."""
+    now = clock.now()
+    return Checkout.objects.create(
+        pk=pk,
+        merchant=merchant,
+        merchant_order_id=str(pk),
+        amount=amount,
+        currency=currency,
+        return_url="https://shop.example/paid",
+        cancel_url="https://shop.example/cart",
+        created_at=now,
+        updated_at=now,
+        payable_until=now + timedelta(hours=1),
+    )
+
+
+def bare_refund(merchant: Merchant, checkout_uuid: UUID) -> UUID:
+    """Write the row of a failed refund, which no other refund of the checkout minds; return its id."""
+    facts = {
+        "merchant_refund_ref": str(uuid7()),
+        "amount": 9000,
+        "status": "failed",
+        "created_at": clock.now(),
+    }
+    return Refund.objects.create(merchant=merchant, checkout_id=checkout_uuid, **facts).pk
+
+
+def bare_share(checkout_uuid: UUID, position: int = 2, amount: int = 3000) -> UUID:
+    """Write the row of a draft share; return its id."""
+    facts = {"position": position, "amount": amount, "token": "token", "token_digest": str(uuid7())}
+    return PaymentRequest.objects.create(checkout_id=checkout_uuid, **facts).pk
 
 
 def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:

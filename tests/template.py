@@ -19,7 +19,10 @@ FOLDER = environment.FOLDER / "tests"
 CLUSTER = "postgres"
 # Our migrations and what runs them; the lock names the versions of the engine and of the libraries that have
 # migrations of their own.
-MAKERS = ("*/migrations/*.py", "*/providers/*/migrations/*.py", "config/**/*.py", "requirements.lock")
+MAKERS = (
+    *("*/migrations/*.py", "*/providers/*/migrations/*.py"),
+    *("*/sql/*.sql", "*/providers/*/sql/*.sql", "config/**/*.py", "requirements.lock"),
+)
 SHELL = ("PATH", "HOME", "TMPDIR", "LANG")
 
 

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Func, Q
 from uuid_utils.compat import uuid7
@@ -106,9 +105,7 @@ class Event(PreparedModel):
     body = models.BinaryField()
     created_at = models.DateTimeField(help_text="When it happened.")
     written_at = models.DateTimeField(
-        db_default=Func(function="clock_timestamp"),
-        editable=False,
-        help_text="When the row was written; if before there was this column, when it came.",
+        db_default=Func(function="clock_timestamp"), editable=False, help_text="When the row was written."
     )
     valid_until = models.DateTimeField(null=True, blank=True, help_text="No attempt starts at or after this.")
     superseded_at = models.DateTimeField(null=True, blank=True)
@@ -117,22 +114,6 @@ class Event(PreparedModel):
     )
     request_id = models.CharField(max_length=64, blank=True)
     traceparent = models.CharField(max_length=55, blank=True, default="", db_default="", editable=False)
-
-    class Meta:
-        indexes: ClassVar = [
-            models.Index(fields=["merchant", "written_at", "id"], name="event_written"),
-            models.Index(
-                fields=["merchant", "type", "written_at", "id"],
-                name="event_written_seldom",
-                condition=~Q(type=EventType.AUTHORIZED),
-            ),
-            models.Index(fields=["checkout_uuid"], name="event_of_checkout"),
-            models.Index(
-                "created_at",
-                name="event_personal",
-                condition=Q(type=EventType.OPTED_IN, body_deleted_at=None),
-            ),
-        ]
 
     def __str__(self) -> str:
         return f"{self.type} {self.id}"
@@ -200,19 +181,6 @@ class Delivery(PreparedModel):
 
     class Meta:
         verbose_name_plural = "deliveries"
-        constraints: ClassVar = [
-            models.UniqueConstraint("event", "subscription", name="an_event_goes_once_to_a_subscription"),
-            models.CheckConstraint(
-                condition=Q(status="pending", ended_at=None)
-                & (Q(next_attempt_at__isnull=False) | Q(event_type=EventType.OPTED_IN))
-                | (~Q(status="pending") & Q(next_attempt_at=None, ended_at__isnull=False)),
-                name="a_pending_delivery_has_a_next_attempt",
-            ),
-        ]
-        indexes: ClassVar = [
-            models.Index("merchant", "ended_at", name="delivery_parked", condition=Q(status="parked")),
-            models.Index("ended_at", name="delivery_parked_lately", condition=Q(status="parked")),
-        ]
 
     def __str__(self) -> str:
         return f"{self.status} after {self.attempt_count}"
@@ -241,26 +209,6 @@ class Attempt(models.Model):
     error_message = models.CharField(max_length=255, null=True, blank=True)
     duration_ms = models.PositiveIntegerField(null=True, blank=True)
     response_excerpt = models.TextField(blank=True)
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint("delivery", "number", name="attempts_of_a_delivery_are_numbered")
-        ]
-        indexes: ClassVar = [
-            models.Index(fields=["merchant", "started_at", "id"], name="attempt_listed"),
-            BrinIndex(fields=["started_at"], name="attempt_of_hour", autosummarize=True, pages_per_range=32),
-            models.Index(
-                fields=["merchant", "event_type", "-started_at", "-id"],
-                name="attempt_seldom",
-                condition=~Q(event_type=EventType.AUTHORIZED),
-            ),
-            # One that fails says why; one that succeeds changes nothing that an index has, and is written in none.
-            models.Index(
-                fields=["merchant", "-started_at", "-id"],
-                name="attempt_refused",
-                condition=Q(error_message__isnull=False),
-            ),
-        ]
 
     def __str__(self) -> str:
         return f"attempt {self.number}"

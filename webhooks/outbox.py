@@ -242,7 +242,7 @@ def advance(checkout_uuid: UUID, by: timedelta) -> None:
     _move(events, ("valid_until", "superseded_at"), by)
     deliveries = Delivery.objects.filter(event__in=list(events))
     list(
-        deliveries.select_for_update().order_by("pk")
+        deliveries.select_for_update(no_key=True).order_by("pk")
     )  # before their attempts, in the order in which a process that ends one locks them
     _move(Attempt.objects.filter(delivery__in=list(deliveries)), ("started_at", "ended_at"), by)
     _move(deliveries, ("returns_at", "valid_until", "superseded_at", "ended_at", "closed_at"), by)

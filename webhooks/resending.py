@@ -96,7 +96,7 @@ def resend(
     with transaction.atomic():
         events = list(rows.values_list("event", flat=True))
         holds = _lock_holds(events)
-        delivery = rows.select_for_update().first()
+        delivery = rows.select_for_update(no_key=True).first()
         if delivery is None:  # if the delivery exists, its attempt has ended at this moment
             raise UnderWay if events else DeliveryNotFound
         for why, kind in _refusals().items():
@@ -198,7 +198,7 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
             .exclude(AWAITS_APPROVAL)
             .exclude(status=Delivery.Status.DELIVERED)
         )
-        locked = rows.order_by("pk").select_for_update(of=("self",), skip_locked=True)
+        locked = rows.order_by("pk").select_for_update(of=("self",), no_key=True, skip_locked=True)
         sent = _send_again(merchant, list(locked.values_list("pk", flat=True)), holds, cause, although_over)
     return Resent(sent, left_out + len(wanted) - sent)
 
@@ -210,7 +210,7 @@ def _lock_holds(event_uuids: Iterable[UUID]) -> dict[UUID, Event]:
     delivery, as in `outbox.supersede_all`.
     """
     rows = Event.objects.filter(pk__in=event_uuids, type=EventType.AUTHORIZED).order_by("pk")
-    return {event.pk: event for event in rows.defer("body").select_for_update()}
+    return {event.pk: event for event in rows.defer("body").select_for_update(no_key=True)}
 
 
 def _send_again(

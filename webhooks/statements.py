@@ -120,7 +120,7 @@ chosen AS MATERIALIZED (
 unclaimed AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN chosen USING (id)
     WHERE d.lease_token IS NULL
-    FOR UPDATE OF d SKIP LOCKED
+    FOR NO KEY UPDATE OF d SKIP LOCKED
 ),
 leased AS (
     UPDATE webhooks_delivery_pending d
@@ -187,7 +187,7 @@ pointless AS MATERIALIZED (
             ON orphan.subscription_id = s.id AND orphan.lease_token IS NULL
         WHERE s.ended_at IS NOT NULL
     ) AND d.lease_token IS NULL
-    ORDER BY d.id LIMIT %(rows)s FOR UPDATE OF d SKIP LOCKED
+    ORDER BY d.id LIMIT %(rows)s FOR NO KEY UPDATE OF d SKIP LOCKED
 ),
 gone AS (
     DELETE FROM webhooks_delivery_pending d USING pointless, clock WHERE d.id = pointless.id
@@ -210,7 +210,7 @@ _HELD_OR_RELEASED = """
 WITH locked AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d
     WHERE d.subscription_id = %(subscription)s AND d.event_type = %(type)s AND d.lease_token IS NULL AND {state}
-    ORDER BY d.id FOR UPDATE OF d
+    ORDER BY d.id FOR NO KEY UPDATE OF d
 )
 UPDATE webhooks_delivery_pending d SET next_attempt_at = {next} FROM locked WHERE d.id = locked.id
 """
@@ -222,7 +222,7 @@ PARK_HELD = f"""
 WITH old AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
     WHERE d.id < %(before)s AND d.event_type = %(type)s AND NOT s.is_approved AND d.lease_token IS NULL
-    ORDER BY d.id LIMIT %(rows)s FOR UPDATE OF d SKIP LOCKED
+    ORDER BY d.id LIMIT %(rows)s FOR NO KEY UPDATE OF d SKIP LOCKED
 ),
 gone AS (
     DELETE FROM webhooks_delivery_pending d USING old WHERE d.id = old.id
@@ -235,7 +235,7 @@ RELEASE_MISSED = """
 WITH missed AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN webhooks_subscription s ON s.id = d.subscription_id
     WHERE d.event_type = %(type)s AND d.next_attempt_at IS NULL AND d.lease_token IS NULL AND s.is_approved
-    ORDER BY d.id LIMIT %(rows)s FOR UPDATE OF d SKIP LOCKED
+    ORDER BY d.id LIMIT %(rows)s FOR NO KEY UPDATE OF d SKIP LOCKED
 )
 UPDATE webhooks_delivery_pending d SET next_attempt_at = clock_timestamp() FROM missed WHERE d.id = missed.id
 """
@@ -258,7 +258,7 @@ WITH over AS MATERIALIZED (
 ),
 locked AS MATERIALIZED (
     SELECT d.id, d.lease_token, over.superseded_at FROM webhooks_delivery_pending d JOIN over ON over.id = d.event_id
-    ORDER BY d.id FOR UPDATE OF d
+    ORDER BY d.id FOR NO KEY UPDATE OF d
 ),
 marked AS (
     UPDATE webhooks_delivery_pending d SET superseded_at = locked.superseded_at
@@ -309,7 +309,7 @@ JOIN webhooks_attempt a ON a.id = d.lease_token AND a.id BETWEEN %(first)s AND %
 JOIN webhooks_event e ON e.id = d.event_id AND e.id BETWEEN %(first)s AND %(last)s
 JOIN webhooks_subscription s ON s.id = d.subscription_id
 WHERE d.id = ANY(%(ids)s::uuid[]) AND d.lease_token IS NOT NULL
-ORDER BY d.id FOR UPDATE OF d
+ORDER BY d.id FOR NO KEY UPDATE OF d
 """
 
 # The rows come as one JSON text. Encoding it costs the sender a tenth of what an array for each column would
@@ -393,7 +393,7 @@ WITH old AS MATERIALIZED (
     WHERE e.type = 'marketing.opted_in' AND e.body_deleted_at IS NULL AND e.created_at < %(before)s
       AND NOT EXISTS (SELECT 1 FROM webhooks_delivery d
                       WHERE d.event_id = e.id AND (d.status = 'pending' OR d.ended_at >= %(before)s))
-    ORDER BY e.created_at LIMIT %(rows)s FOR UPDATE SKIP LOCKED
+    ORDER BY e.created_at LIMIT %(rows)s FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE webhooks_event e SET body = '', body_deleted_at = clock_timestamp() FROM old WHERE e.id = old.id
 """

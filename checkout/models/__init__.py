@@ -1,7 +1,7 @@
 """The tables of the order: people, checkouts, items, history, shares, refunds, API calls."""
 
 from checkout.models.calls import CALLS, ApiCall, IdempotencyKey
-from checkout.models.orders import Bill, Change, Checkout, CheckoutQuerySet, Item, Lead, Own
+from checkout.models.orders import Bill, Change, Checkout, CheckoutQuerySet, Item, Own
 from checkout.models.people import Customer, MerchantCustomer
 from checkout.models.prefills import Prefill
 from checkout.models.proofs import ProofRun
@@ -20,7 +20,6 @@ __all__ = [
     "GroupLink",
     "IdempotencyKey",
     "Item",
-    "Lead",
     "LeadTold",
     "MerchantCustomer",
     "Own",

@@ -33,13 +33,6 @@ class ApiCall(models.Model):
     duration_ms = models.PositiveIntegerField(null=True, blank=True)
     created_at = models.DateTimeField()
 
-    class Meta:
-        indexes: ClassVar = [
-            models.Index(fields=["merchant", "checkout_uuid", "created_at"], name="apicall_of_checkout"),
-            models.Index(fields=["merchant", "request_id"], name="apicall_request"),
-            models.Index(fields=["merchant", "created_at", "id"], name="apicall_listed"),
-        ]
-
     def __str__(self) -> str:
         return f"{self.method} {self.path} {self.status}"
 

@@ -146,7 +146,7 @@ class Checkout(PreparedModel):
     return_url = models.CharField(max_length=2048)
     cancel_url = models.CharField(max_length=2048)
     lead = models.ForeignKey(
-        Customer, on_delete=models.PROTECT, null=True, blank=True, db_index=False, db_constraint=False
+        Customer, on_delete=models.PROTECT, null=True, blank=True, db_index=False, related_name="led"
     )
     people = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="How many share the cost, the lead counted; 1 is all mine."
@@ -158,9 +158,7 @@ class Checkout(PreparedModel):
         db_default="",
         help_text="Of the page on which a lead who shares the cost paid.",
     )
-    payment = models.ForeignKey(
-        Payment, on_delete=models.PROTECT, null=True, blank=True, db_index=False, db_constraint=False
-    )
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField(
         help_text="When what a read shows last changed, by the database's clock."
@@ -231,6 +229,7 @@ class Checkout(PreparedModel):
             models.Index(fields=["merchant", "updated_at"], name="checkout_changed"),
             models.Index("capture_before", name="checkout_holds", condition=Q(status="authorized")),
             models.Index("payable_until", name="checkout_unpaid", condition=Q(status="created")),
+            models.Index("lead", name="checkout_led", condition=Q(lead__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -303,24 +302,8 @@ class Checkout(PreparedModel):
         return getattr(self, value.column) if isinstance(value, Own) else value
 
 
-class Lead(models.Model):
-    """The lead of each order, to find the orders of a person. A trigger copies it from `Checkout.lead`.
-
-    An index on the order's own row would cost more: each version of the row would be written into all other
-    indexes too.
-    """
-
-    checkout = models.OneToOneField(
-        Checkout, primary_key=True, on_delete=models.CASCADE, related_name="led_by", db_constraint=False
-    )
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="led", db_constraint=False)
-
-    def __str__(self) -> str:
-        return f"{self.customer}: {self.checkout}"
-
-
 def _locking() -> CheckoutQuerySet:
-    return Checkout.objects.select_for_update(of=("self",)).select_related("merchant")
+    return Checkout.objects.select_for_update(of=("self",), no_key=True).select_related("merchant")
 
 
 _BILL = Prepared(lambda pk: Bill.objects.filter(pk=pk), UUID)
@@ -333,9 +316,7 @@ _LOCKED_OF_MERCHANT = Prepared(
 class Bill(PreparedModel):
     """Items of an order in one row. They are written together, read together, and never change."""
 
-    checkout = models.OneToOneField(
-        Checkout, primary_key=True, on_delete=models.CASCADE, related_name="+", db_constraint=False
-    )
+    checkout = models.OneToOneField(Checkout, primary_key=True, on_delete=models.CASCADE, related_name="+")
     lines = models.JSONField(help_text="Of each item its fields, in the order of Item's.")
 
     def __str__(self) -> str:
@@ -346,9 +327,7 @@ class Change(PreparedModel):
     """Line of a checkout's history. Append-only."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    checkout = models.ForeignKey(
-        Checkout, on_delete=models.PROTECT, related_name="changes", db_constraint=False
-    )
+    checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="changes")
     origin = models.CharField(max_length=10, blank=True, help_text="Empty for its creation.")
     to = models.CharField(max_length=10, choices=Status)
     actor = models.CharField(max_length=60)

@@ -50,7 +50,6 @@ class MerchantCustomer(PreparedModel):
         on_delete=models.PROTECT,
         null=True,
         blank=True,
-        db_constraint=False,
         help_text="Empty: somebody whose number is not verified.",
     )
 

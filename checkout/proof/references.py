@@ -38,31 +38,6 @@ REFERENCES = (
         "\nUNION ALL".join(_OF_NOBODY.replace("{table}", table) for table in _OF_A_MERCHANT),
     ),
     Reference(
-        kinds.LEDGER_PAYMENT_MISSING,
-        """
-        SELECT o.payment_id, NULL FROM payments_operation o LEFT JOIN payments_payment p ON p.id = o.payment_id
-        WHERE o.id BETWEEN %(first)s AND %(last)s AND p.id IS NULL
-UNION ALL
-        SELECT c.id, c.merchant_id FROM checkout_checkout c LEFT JOIN payments_payment p ON p.id = c.payment_id
-        WHERE c.id BETWEEN %(first)s AND %(last)s AND c.payment_id IS NOT NULL AND p.id IS NULL""",
-    ),
-    Reference(
-        kinds.LEDGER_CUSTOMER_MISSING,
-        """
-        SELECT c.id, c.merchant_id FROM checkout_checkout c LEFT JOIN checkout_customer u ON u.id = c.lead_id
-        WHERE c.id BETWEEN %(first)s AND %(last)s AND c.lead_id IS NOT NULL AND u.id IS NULL
-UNION ALL
-        SELECT k.id, k.merchant_id FROM checkout_merchantcustomer k
-        LEFT JOIN checkout_customer u ON u.id = k.customer_id
-        WHERE k.customer_id BETWEEN %(first)s AND %(last)s AND u.id IS NULL""",
-    ),
-    Reference(
-        kinds.LEDGER_ORDER_MISSING,
-        """
-        SELECT h.checkout_id, NULL FROM checkout_change h LEFT JOIN checkout_checkout c ON c.id = h.checkout_id
-        WHERE h.id BETWEEN %(first)s AND %(last)s AND c.id IS NULL""",
-    ),
-    Reference(
         kinds.LEDGER_EVENT_MISSING,
         """
         SELECT d.event_id, d.merchant_id FROM webhooks_delivery d

@@ -40,7 +40,7 @@ def begin(*, is_scheduled: bool = False, anew: bool = False) -> ProofRun:
     """
     with transaction.atomic():
         now = clock.now()
-        for run in ProofRun.objects.select_for_update(skip_locked=True).filter(ended_at=None):
+        for run in ProofRun.objects.select_for_update(skip_locked=True, no_key=True).filter(ended_at=None):
             if not anew and run.begun_at > now - GIVEN_UP:
                 run.is_scheduled |= is_scheduled
                 run.save(update_fields=["is_scheduled"])
@@ -60,7 +60,9 @@ def steps(run: ProofRun) -> Iterator[Step]:
     """Prove range after range until the run has ended, and yield after each one. Raises Busy."""
     while run.ended_at is None:
         with transaction.atomic():
-            found = ProofRun.objects.select_for_update(skip_locked=True).filter(pk=run.pk).first()
+            found = (
+                ProofRun.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=run.pk).first()
+            )
             if found is None:
                 raise Busy
             run = found

@@ -16,7 +16,7 @@ def now() -> datetime:
     """Return the database's wall clock time, aware, in UTC.
 
     Call it while you hold the row's lock. It is a separate statement, because `now()` is the start of
-    the transaction. A clock in the FOR UPDATE statement would be from before the wait for the lock.
+    the transaction. A clock in the statement that locks would be from before the wait for the lock.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")

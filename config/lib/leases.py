@@ -25,7 +25,11 @@ class Queue(Generic[M]):
             return rows().filter(**{f"{due}__lte": Now()})
 
         def oldest() -> QuerySet[M]:
-            return waiting().order_by(by or due).select_for_update(of=("self",), skip_locked=True)[:1]
+            return (
+                waiting()
+                .order_by(by or due)
+                .select_for_update(of=("self",), no_key=True, skip_locked=True)[:1]
+            )
 
         self._any = Prepared(lambda: waiting().select_related(None).only("pk")[:1])
         self._oldest = Prepared(oldest, read_at="locked_at")

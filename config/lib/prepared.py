@@ -158,10 +158,6 @@ class PreparedModel(Model):
     class Meta:
         abstract = True
 
-    def table_of_new(self) -> str:
-        """Return the table that this row is inserted into: the model's own, or one that inherits from that."""
-        return self._meta.db_table
-
     def insert_unless_there(self) -> bool:
         """Insert this new row, and return True; or False if there is one already that it would be the second of."""
         insert, parameters = self.insertion()
@@ -175,7 +171,7 @@ class PreparedModel(Model):
         fields = tuple(field for field in self._meta.local_concrete_fields if not field.generated)
         database = connections[DEFAULT_DB_ALIAS]
         parameters = [_saved(field, field.pre_save(self, add=True), database) for field in fields]
-        return _insert(self.table_of_new(), fields), parameters
+        return _insert(self._meta.db_table, fields), parameters
 
     @classmethod
     def insert_all(cls, rows: Sequence[Self]) -> None:
@@ -210,7 +206,7 @@ class PreparedModel(Model):
             # The stubs lack this method of Django's.
             return super()._do_insert(manager, using, fields, returning_fields, raw)  # type: ignore[misc]
         with database.cursor() as cursor:
-            table = self.table_of_new()
+            table = self._meta.db_table
             cursor.execute(_insert(table, tuple(fields), tuple(returning_fields), now), parameters)
             return cursor.fetchall() if returning_fields else []
 

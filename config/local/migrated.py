@@ -12,6 +12,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.db.migrations import RunSQL
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
@@ -35,12 +36,14 @@ def migrate() -> None:
 
 
 def _digests() -> Digests:
-    """Return the digest of each of our migrations' files."""
+    """Return the digest of each of our migrations: of its module and of the SQL files that it installs."""
     found = {}
     for (app, name), migration in MigrationLoader(connection).disk_migrations.items():
         path = Path(sys.modules[migration.__module__].__file__ or "")
         if path.is_relative_to(settings.BASE_DIR) and "site-packages" not in path.parts:
-            found[f"{app}.{name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+            installed = [str(one.sql) for one in migration.operations if isinstance(one, RunSQL)]
+            content = "\n".join([path.read_text(), *installed])
+            found[f"{app}.{name}"] = hashlib.sha256(content.encode()).hexdigest()
     return found
 
 

@@ -67,8 +67,7 @@ def kind_of(field: Any) -> Schema | None:
             return {"type": "boolean"}
         case fields.Uuid():
             return {"type": "string", "format": "uuid"}
-        # A received time can have any offset; `written_time` is for times that we send.
-        case fields.Timestamp():
+        case fields.Timestamp():  # received, with any offset; `written_time` is for times that we send
             return {"type": "string", "format": "date-time"}
     return None
 

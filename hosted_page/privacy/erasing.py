@@ -49,7 +49,7 @@ def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | 
     """
     with transaction.atomic(durable=True):
         if person.customer is not None:
-            Customer.objects.select_for_update().get(pk=person.customer.pk)
+            Customer.objects.select_for_update(no_key=True).get(pk=person.customer.pk)
             known_as = MerchantCustomer.objects.filter(customer=person.customer)
             person = replace(person, known_as=[*person.known_as, *known_as])
         if reasons := [*_open(person), *_since(person, unless_since)]:

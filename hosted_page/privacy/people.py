@@ -36,11 +36,7 @@ class Person:
     @property
     def led(self) -> QuerySet[Checkout]:
         """Orders that the person paid as the lead, or began to pay."""
-        return (
-            Checkout.objects.filter(led_by__customer=self.customer)
-            if self.customer
-            else Checkout.objects.none()
-        )
+        return Checkout.objects.filter(lead=self.customer) if self.customer else Checkout.objects.none()
 
     @property
     def shares(self) -> QuerySet[PaymentRequest]:
@@ -57,7 +53,7 @@ class Person:
         """
         phone = (self.customer.phone if self.customer else self.phone) or ""
         said = Prefill.objects.filter(phone=phone) if phone else Prefill.objects.none()
-        of_led = Prefill.objects.filter(checkout__led_by__customer=self.customer, phone="")
+        of_led = Prefill.objects.filter(checkout__lead=self.customer, phone="")
         return said | of_led if self.customer else said
 
     @property

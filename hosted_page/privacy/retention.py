@@ -56,7 +56,7 @@ def _for_a_while(rows: QuerySet[M]) -> Iterator[M]:
 
 
 def _old_customers(before: datetime) -> QuerySet[Customer]:
-    led = Checkout.objects.filter(led_by__customer=OuterRef("pk"), created_at__gte=before)
+    led = Checkout.objects.filter(lead=OuterRef("pk"), created_at__gte=before)
     paid = PaymentRequest.objects.filter(mate=OuterRef("pk"), created_at__gte=before)
     known = Customer.objects.filter(erased_at=None, pk__lt=clock.first_id(before), created_at__lt=before)
     return known.exclude(Exists(led)).exclude(Exists(paid))
@@ -75,7 +75,7 @@ def _with_old_cards(before: datetime) -> QuerySet[Customer]:
     The query leaves out all others, so that they do not use up the time of a night.
     """
     newer = Exists(Payment.objects.filter(subject=OuterRef("pk"), created_at__gte=before))
-    led = Checkout.objects.filter(newer, led_by__customer=OuterRef("pk"))
+    led = Checkout.objects.filter(newer, lead=OuterRef("pk"))
     paid = PaymentRequest.objects.filter(newer, mate=OuterRef("pk"))
     erased = Customer.objects.filter(erased_at__isnull=False, cards_erased_at=None)
     return erased.exclude(Exists(led)).exclude(Exists(paid))
@@ -94,7 +94,7 @@ def _erase(person: Person, before: datetime) -> bool:
 
 def _erase_cards(customer: Customer, now: datetime) -> None:
     """Empty the last 4 and the fingerprint of all the person's cards."""
-    led = Checkout.objects.filter(led_by__customer=customer).values("pk")
+    led = Checkout.objects.filter(lead=customer).values("pk")
     paid = PaymentRequest.objects.filter(mate=customer).values("pk")
     cards = Payment.objects.filter(Q(subject__in=led) | Q(subject__in=paid))
     cards.update(card_last4="", card_fingerprint="")

@@ -97,7 +97,7 @@ def give_back() -> int:
 
 
 def _give_back(counted: QuerySet[SmsMessage], rows: int) -> int:
-    found = list(counted.select_for_update(of=("self",), skip_locked=True)[:rows])
+    found = list(counted.select_for_update(of=("self",), no_key=True, skip_locked=True)[:rows])
     SmsMessage.objects.filter(pk__in=[message.pk for message in found]).update(is_counted=False)
     of_merchants: Counter[tuple[UUID, date]] = Counter()
     for message in found:
@@ -118,7 +118,7 @@ def warn() -> None:
     nearly_of_all = Q(merchant=None, count__gte=WARNED_AT * settings.SMS_TOTAL_BUDGET)
     nearly_of_one = Q(merchant__isnull=False, count__gte=WARNED_AT * settings.SMS_MERCHANT_BUDGET)
     with transaction.atomic():
-        days = SmsDay.objects.select_for_update(of=("self",), skip_locked=True)
+        days = SmsDay.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
         for day in days.filter(nearly_of_all | nearly_of_one, day=now.date(), warned_at=None):
             kind = kinds.SMS_BUDGET_OF_MERCHANT if day.merchant_id else kinds.SMS_BUDGET_OF_ALL
             reporting.report(kind, day.pk, merchant=day.merchant_id, sms_messages=day.count)

@@ -42,7 +42,7 @@ def _tell_next() -> bool:
     """Process the notification that has been due longest. Return False if no notification is due."""
     with transaction.atomic(durable=True):
         rows = LeadTold.objects.filter(ended_at=None, due_at__lte=Now()).order_by("due_at")
-        row = rows.select_for_update(of=("self",), skip_locked=True).first()
+        row = rows.select_for_update(of=("self",), no_key=True, skip_locked=True).first()
         if row is None:
             return False
         now = clock.now()

@@ -185,9 +185,9 @@ _ADMITTING = _LIMITS.replace(
         SELECT id FROM hosted_page_cardtry t
         WHERE is_counted AND (phone_digest IN ({{phone digests}}) OR address_digest IN ({{address digests}})
             OR (site_digest IN ({{site digests}}) AND NOT site_digest = '' AND {_PAID})) AND {_GOOD}
-        FOR UPDATE SKIP LOCKED)
+        FOR NO KEY UPDATE SKIP LOCKED)
 ), made AS (
-    INSERT INTO {CardTry().table_of_new()}
+    INSERT INTO {CardTry._meta.db_table}
         (id, subject, card_token, phone_digest, address_digest, site_digest, is_counted, created_at)
     SELECT %(id)s, %(subject)s, %(token)s, %(phone_0)s, %(address_0)s, %(site_0)s, true, now FROM clock
 )""".replace("{more}", " AND p.status <> 'authorizing'"),  # noqa: S608 - of our own constants only

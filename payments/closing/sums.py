@@ -162,7 +162,7 @@ def next_month(month: date) -> date:
 
 def _locked() -> LedgerClosing | None:
     """Return the closing with its row locked, or None while another process holds the lock."""
-    return LedgerClosing.objects.select_for_update(skip_locked=True).first()
+    return LedgerClosing.objects.select_for_update(no_key=True, skip_locked=True).first()
 
 
 def _sum() -> bool:

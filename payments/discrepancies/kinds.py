@@ -351,15 +351,6 @@ LEDGER_VOIDED_EVENT = _broken(
 LEDGER_MERCHANT_MISSING = _broken(
     "merchant_missing", "An event, API call, order, payment or posting belongs to no merchant"
 )
-LEDGER_PAYMENT_MISSING = _broken(
-    "payment_missing", "An operation or an order refers to a payment that does not exist"
-)
-LEDGER_CUSTOMER_MISSING = _broken(
-    "customer_missing", "An order or a merchant refers to a customer who does not exist"
-)
-LEDGER_ORDER_MISSING = _broken(
-    "order_missing", "A line of the history refers to an order that does not exist"
-)
 LEDGER_EVENT_MISSING = _broken("event_missing", "A delivery has no event, or one of another merchant or type")
 LEDGER_SUBSCRIPTION_MISSING = _broken("subscription_missing", "A delivery has no subscription")
 LEDGER_DELIVERED_TWICE = _broken("delivered_twice", "An event is delivered twice to one subscription")

@@ -52,7 +52,7 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
     The note is appended to earlier notes. Raises Discrepancy.DoesNotExist, AlreadyClosed.
     """
     with transaction.atomic():
-        found = Discrepancy.objects.select_for_update().get(pk=discrepancy_uuid)
+        found = Discrepancy.objects.select_for_update(no_key=True).get(pk=discrepancy_uuid)
         if found.closed_at is not None:
             raise AlreadyClosed
         found.closed_at = clock.now()

@@ -127,9 +127,7 @@ class Operation(PreparedModel):
     NOT_ENDED = (State.PLANNED, *OPEN, State.PENDING)  # the states of the index `operation_due`
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    payment = models.ForeignKey(
-        Payment, on_delete=models.PROTECT, related_name="operations", db_constraint=False
-    )
+    payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="operations")
     kind = models.CharField(max_length=10, choices=Kind)
     purpose = models.CharField(max_length=13, choices=Purpose, default=Purpose.PAYMENT)
     amount = models.BigIntegerField()

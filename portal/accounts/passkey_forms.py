@@ -146,7 +146,7 @@ def spend_login() -> LoginAttempt:
 
 def lock(user_id: Any) -> None:
     """Lock the person until the end of the transaction, so that passkeys are added one at a time."""
-    User.objects.select_for_update().get(pk=user_id)
+    User.objects.select_for_update(no_key=True).get(pk=user_id)
 
 
 def _spend(kind: str, account: str) -> LoginAttempt:

@@ -72,7 +72,7 @@ def _take_from_app(authenticator: Authenticator, code: str) -> bool:
 
     The code must be right, and newer than the last accepted one.
     """
-    locked = Authenticator.objects.select_for_update().get(pk=authenticator.pk)
+    locked = Authenticator.objects.select_for_update(no_key=True).get(pk=authenticator.pk)
     secret = crypto.decrypt(locked.data["secret"])
     for counter in totp.yield_hotp_counters_from_time():
         expected = totp.format_hotp_value(totp.hotp_value(secret, counter))

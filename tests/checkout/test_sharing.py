@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from importlib import import_module
 
 import pytest
 from django.db import connection
 
 from checkout import authorizations, cancellations, expiry, sharing, split_amounts, tasks
-from checkout.models import Checkout, Customer, Lead, PaymentRequest
+from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import Status
 from config.lib import clock
 from payments.models import Merchant
@@ -130,49 +129,14 @@ def test_a_strangers_share_is_no_one_elses(rival: Merchant, shares: list[Payment
 class TestTheLead:
     @staticmethod
     def led(customer: Customer) -> list[Checkout]:
-        return list(Checkout.objects.filter(led_by__customer=customer))
+        return list(Checkout.objects.filter(lead=customer))
 
-    def test_is_found_by_the_person_and_by_nobody_who_is_it_no_more(self, unpaid: Checkout) -> None:
+    def test_is_found_by_their_orders(self, unpaid: Checkout) -> None:
         first, second = CustomerFactory.create(), CustomerFactory.create()
         sharing.join(unpaid.pk, first)
         assert (self.led(first), self.led(second)) == ([unpaid], [])
         sharing.join(unpaid.pk, second)
         assert (self.led(first), self.led(second)) == ([], [unpaid])
-        Checkout.objects.update(lead=None)
-        assert self.led(second) == []
-
-    def test_of_an_order_from_before_is_found_after_the_migration(self, unpaid: Checkout) -> None:
-        first, second, third = (CustomerFactory.create() for _ in range(3))
-        later = factories.checkout(unpaid.merchant)
-        sharing.join(unpaid.pk, first)
-        sharing.join(later.pk, second)
-        Lead.objects.filter(pk=unpaid.pk).delete()
-        Lead.objects.filter(pk=later.pk).update(customer=third)  # as the trigger may write meanwhile
-        migration = import_module("checkout.migrations.0020_leads_in_no_index")
-        for _ in range(2):
-            with connection.schema_editor() as editor:
-                migration.copy(None, editor)
-        assert (self.led(first), self.led(second), self.led(third)) == ([unpaid], [], [later])
-
-    def test_is_kept_for_a_service_that_has_no_right_to_the_table_yet(self, unpaid: Checkout) -> None:
-        """As while an upgrade is migrated: the grants come last."""
-        customer = CustomerFactory.create()
-        with connection.cursor() as cursor:
-            cursor.execute("CREATE ROLE before_the_grants")
-            cursor.execute("GRANT SELECT, UPDATE ON checkout_checkout TO before_the_grants")
-            cursor.execute("SET LOCAL ROLE before_the_grants")
-            cursor.execute(
-                "UPDATE checkout_checkout SET lead_id = %s WHERE id = %s", [customer.pk, unpaid.pk]
-            )
-            cursor.execute("RESET ROLE")
-        assert self.led(customer) == [unpaid]
-
-    def test_is_in_no_index_of_the_order(self) -> None:
-        """A version of the row that has another lead would be written into all of them."""
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'checkout_checkout'")
-            indexes = [definition for (definition,) in cursor.fetchall()]
-        assert indexes and not any("lead_id" in index or "people" in index for index in indexes)
 
     @pytest.mark.rule("pay.lead")
     def test_who_is_not_it_any_more_does_not_pay(self, unpaid: Checkout) -> None:

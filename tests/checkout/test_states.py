@@ -12,10 +12,6 @@ from checkout.states import SHARE_ALLOWED, MoveRefused, ShareStatus, Status
 from tests import mates
 
 
-def migration() -> str:
-    return Path("checkout/migrations/0002_guards.py").read_text()
-
-
 def pairs(text: str) -> set[tuple[str, ...]]:
     return set(re.findall(r"\('(\w+)', '(\w+)'\)", text))
 
@@ -23,9 +19,10 @@ def pairs(text: str) -> set[tuple[str, ...]]:
 @pytest.mark.rule("money.states")
 class TestTheTable:
     def test_the_database_holds_exactly_its_pairs(self) -> None:
-        of_orders, _ = migration().split("SHARES = ")
+        of_orders, of_shares = (
+            Path("checkout/sql/states.sql").read_text().split("CREATE FUNCTION share_moves")
+        )
         assert pairs(of_orders) == {(str(origin), str(to)) for origin, to in states.ALLOWED}
-        of_shares = Path("checkout/migrations/0028_shares_won_back.py").read_text()
         assert pairs(of_shares) == {(str(origin), str(to)) for origin, to in states.SHARE_ALLOWED}
 
     def test_what_spec_says_is_in_it(self) -> None:

@@ -229,7 +229,7 @@ class TestMigrate:
         assert {text.partition("=")[0] for text in self.kept()} == set(limits.LIMITS)
 
     def test_plants_the_canary(self) -> None:
-        assert "portal.0002_guards" in {f"{app}.{name}" for app, name in _applied()}
+        assert "portal.0002_sql" in {f"{app}.{name}" for app, name in _applied()}
 
 
 def _applied() -> list[tuple[str, str]]:

@@ -9,9 +9,7 @@ from tests.config.deploy import package
 _major, _minor, _ = version.VERSION.split(".")
 NEXT = f"{_major}.{int(_minor) + 1}.0"  # its version
 # Of each app that an order writes to, the model that most of it goes through.
-WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Delivery"}
-# The table that gets an index: of a partitioned one PostgreSQL makes it concurrently for one partition at a time.
-INDEXED = {"Delivery": "webhooks_delivery_pending"}
+WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Endpoint"}
 FIELD = 'models.CharField(max_length=10, default="", db_default="")'
 COLUMN = """
 from django.db import migrations, models
@@ -63,7 +61,7 @@ def _widen(app: Path, model: str) -> list[str]:
     for text, kind in ((COLUMN, "column"), (INDEX, "index")):
         number += 1
         name = f"{number:04}_later_{kind}"
-        table = INDEXED.get(model, f"{app.name}_{model.lower()}")
+        table = f"{app.name}_{model.lower()}"
         written = text.format(app=app.name, model=model.lower(), table=table, last=last, field=FIELD)
         (app / "migrations" / f"{name}.py").write_text(written)
         names.append(name)

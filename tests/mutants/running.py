@@ -112,11 +112,8 @@ def _header(tree: ast.Module, line: int) -> range:
     found = range(0)
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         for one in _statements(function.body):
-            last = (
-                one.body[0].lineno - 1
-                if isinstance(getattr(one, "body", None), list)
-                else one.end_lineno or 0
-            )
+            body = getattr(one, "body", None)
+            last = body[0].lineno - 1 if isinstance(body, list) else one.end_lineno or 0
             if one.lineno <= line <= max(last, one.lineno):
                 found = range(one.lineno, max(last, one.lineno) + 1)
     return found

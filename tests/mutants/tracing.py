@@ -37,7 +37,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     finally:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
         RUNS[item.nodeid] = (time.monotonic() - began, sorted(lines))
 
 

@@ -11,7 +11,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from payments import bookings
 from payments.models import Booking, Operation, Posting
-from tests import mates
+from tests import factories, mates
 from tests.factories import CAUSE
 from tests.outside import balances
 
@@ -71,7 +71,7 @@ class TestSettledOutside:
 
 class TestAClosing:
     def test_turns_what_is_owed_to_the_lead_into_the_merchant_s(self, captured: Checkout) -> None:
-        share = uuid7()
+        share = factories.bare_share(captured.pk)
         assert captured.payment is not None
         booking = bookings.close_owed(
             captured.payment, share, 3000, note="It was lost.", now=clock.now(), cause=CAUSE

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from uuid import uuid4
 
 import pytest
 
 from payments import open_operations
 from payments.models import Merchant, Operation, Payment
-from tests import mates
+from tests import factories, mates
 
 pytestmark = pytest.mark.django_db
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -37,7 +36,8 @@ class TestWhatHasBegun:
     def test_is_told_of_no_mates_card(self, in_doubt: InDoubt) -> None:
         operation = in_doubt("authorize")
         Operation.objects.filter(pk=operation.pk).update(state="in_flight")
-        Payment.objects.update(kind="share", checkout_uuid=uuid4())
+        others = factories.checkout(operation.payment.merchant)
+        Payment.objects.update(kind="share", checkout_uuid=others.pk)
         assert open_operations.begun(operation.payment.merchant_id, LONG_AGO) == []
 
     def test_is_told_of_no_release_since_the_order_s_row_tells_of_it(self, in_doubt: InDoubt) -> None:

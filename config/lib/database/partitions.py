@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -24,13 +23,6 @@ YOUNGEST = timedelta(days=7)  # `drop_partition` drops nothing younger
 EPOCH = date(1970, 1, 1)
 CLOCKS_DIFFER = timedelta(hours=1)  # at most, of the machines that make ids
 ROWS = 500
-# Partitions whose index is not a part of the table's own yet.
-_NOT_INDEXED = """
-SELECT child.inhrelid::regclass::text FROM pg_inherits child
-WHERE child.inhparent = %s::regclass AND NOT EXISTS (
-    SELECT FROM pg_inherits attached JOIN pg_index made ON made.indexrelid = attached.inhrelid
-    WHERE attached.inhparent = %s::regclass AND made.indrelid = child.inhrelid)
-"""
 # The day on which the first one starts that is not the default one, as `Partitioned.named` writes it.
 _OLDEST = """
 SELECT min(to_date(right(relname::text, 8), 'YYYYMMDD')) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
@@ -70,21 +62,6 @@ def told_of(*ids: UUID) -> tuple[UUID, UUID]:
     slack = int(CLOCKS_DIFFER.total_seconds() * 1000)
     first = min((found.int >> 80 if found.version == 7 else 0 for found in ids), default=now)
     return UUID(int=max(0, min(first, now) - slack) << 80), UUID(int=now + slack << 80)
-
-
-def make_index(cursor: Any, *, table: str, name: str, columns: str) -> None:
-    """Make an index of a table by a migration's cursor without a transaction; run again, it goes on where it broke off.
-
-    PostgreSQL makes one concurrently for a partition at a time: the table's own is declared first, which partitions
-    that come meanwhile are made with, and is valid once the last of those that were there has it.
-    """
-    cursor.execute(f"CREATE INDEX IF NOT EXISTS {name} ON ONLY {table} {columns}")
-    cursor.execute(_NOT_INDEXED, [table, name])
-    for (partition,) in cursor.fetchall():
-        part = f"{partition}_{name}"
-        cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {part}")
-        cursor.execute(f"CREATE INDEX CONCURRENTLY {part} ON {partition} {columns}")
-        cursor.execute(f"ALTER INDEX {name} ATTACH PARTITION {part}")
 
 
 def make_ahead(*tables: Partitioned) -> int:

@@ -19,7 +19,7 @@ headers = {"Content-Type": "application/json"}
 
 
 def call(method: str, path: str, body: object = None, **more: str) -> Any:
-    """Return the answer's JSON. If the call is refused, end the program with the reason."""
+    """Return the answer's JSON. If it is refused, end with the reason."""
     content = None if body is None else json.dumps(body).encode()
     request = Request(base_url + path, content, headers | more, method=method)
     try:

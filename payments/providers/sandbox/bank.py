@@ -106,7 +106,7 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
         call = Call.objects.filter(key=key, kind="authorize").first()
         if call is None:
             return None
-        charge = Charge.objects.select_for_update().get(pk=call.charge_id)
+        charge = Charge.objects.select_for_update(no_key=True).get(pk=call.charge_id)
         if charge.state != Charge.State.CHALLENGED:
             return charge
         charge.state = Charge.State.HELD if is_confirmed else Charge.State.DECLINED

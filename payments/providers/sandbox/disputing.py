@@ -38,7 +38,7 @@ def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
     before, this is the decision of an appeal.
     """
     with transaction.atomic():
-        rows = _opened(payment).select_for_update(of=("self",))
+        rows = _opened(payment).select_for_update(of=("self",), no_key=True)
         named = [row for row in rows if reference in ("", str(row.pk))]
         found = max(named, key=lambda row: (row.status == Dispute.Status.OPEN, row.opens_at))
         found.status = Dispute.Status.WON if is_won else Dispute.Status.LOST
@@ -57,9 +57,9 @@ def tell_due(payments: Sequence[UUID] | None = None) -> None:
     due = Dispute.objects.filter(is_told=False, opens_at__lte=Now())
     with transaction.atomic():
         if payments is None:
-            found = due.select_for_update(skip_locked=True)
+            found = due.select_for_update(no_key=True, skip_locked=True)
         else:
-            found = due.filter(charge__payment__in=payments).select_for_update(of=("self",))
+            found = due.filter(charge__payment__in=payments).select_for_update(of=("self",), no_key=True)
         for dispute in found:
             _notify(dispute)
 

@@ -53,10 +53,6 @@ class CardToken(PreparedModel):
     def __str__(self) -> str:
         return f"{self.brand} {self.last4}"
 
-    def table_of_new(self) -> str:
-        """Return the name of the unlogged table for new rows (0007_tokens_are_not_logged)."""
-        return f"{self._meta.db_table}_unlogged"
-
 
 class Charge(PreparedModel):
     """The money of a card for one payment, which the bank holds, captures or releases."""
@@ -118,7 +114,7 @@ class Call(PreparedModel):
     )
     is_remembered = models.BooleanField(default=True, help_text="Whether the key still gets this answer.")
     kind = models.CharField(max_length=10)
-    charge = models.ForeignKey(Charge, on_delete=models.PROTECT, db_constraint=False)
+    charge = models.ForeignKey(Charge, on_delete=models.PROTECT)
     amount = models.BigIntegerField()
     verdict = models.CharField(max_length=12)
     reason = models.CharField(max_length=40, blank=True)

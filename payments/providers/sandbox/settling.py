@@ -51,7 +51,9 @@ def locked(payment: UUID) -> Charge | None:
     return _LOCKED.first(payment)
 
 
-_LOCKED = Prepared(lambda payment: Charge.objects.select_for_update().filter(payment=payment), UUID)
+_LOCKED = Prepared(
+    lambda payment: Charge.objects.select_for_update(no_key=True).filter(payment=payment), UUID
+)
 
 
 def settle(lines: Iterable[Call]) -> None:

@@ -26,7 +26,7 @@ def comment() -> dict[str, str]:
 
 def reset() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM django_migrations WHERE app = 'payments' AND name = '0002_guards'")
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'payments' AND name = '0002_sql'")
 
 
 @pytest.fixture
@@ -40,24 +40,24 @@ def _new(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestMigrate:
     def test_keeps_what_it_has_applied_and_is_content_with_it(self) -> None:
         migrated.migrate()
-        assert list(comment()) == ["payments.0002_guards"]
+        assert list(comment()) == ["payments.0002_sql"]
         migrated.migrate()
 
     def test_refuses_a_database_that_an_older_file_has_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         migrated.migrate()
         ours = migrated._digests()
-        changed = ours | {"payments.0002_guards": "another", "payments.0003_later": "new"}
+        changed = ours | {"payments.0002_sql": "another", "payments.0003_later": "new"}
         monkeypatch.setattr(migrated, "_digests", lambda: changed)
-        with pytest.raises(CannotStart, match=r"older payments\.0002_guards\. Remove the folder \.local"):
+        with pytest.raises(CannotStart, match=r"older payments\.0002_sql\. Remove the folder \.local"):
             migrated.migrate()
-        assert list(comment()) == ["payments.0002_guards"]
+        assert list(comment()) == ["payments.0002_sql"]
 
     def test_takes_what_has_been_added_since(self, monkeypatch: pytest.MonkeyPatch) -> None:
         migrated.migrate()
         ours = migrated._digests()
         monkeypatch.setattr(migrated, "_digests", lambda: ours | {"payments.0003_later": "new"})
         migrated.migrate()
-        assert list(comment()) == ["payments.0002_guards", "payments.0003_later"]
+        assert list(comment()) == ["payments.0002_sql", "payments.0003_later"]
 
     def test_says_nothing_about_what_somebody_else_has_migrated(self) -> None:
         assert comment() == {}

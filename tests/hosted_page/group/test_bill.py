@@ -78,7 +78,7 @@ class TestALateShare:
         shares = list(order.payment_requests.all())
         with CaptureQueriesContext(connection) as done:
             assert sharing.end_all_late(order, shares, clock.now())
-        assert sum("FOR UPDATE" in query["sql"] for query in done) == 1
+        assert sum("FOR NO KEY UPDATE" in query["sql"] for query in done) == 1
         assert not order.payment_requests.filter(status="open").exists()
         ended, now = list(order.payment_requests.all()), clock.now()
         with django_assert_num_queries(0):

@@ -207,6 +207,7 @@ def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
         ("authorizing", "never_arrived", True),  # given up, and its bank may yet decline it
     ):
         tried = admit(lea, "tok", "192.0.2.1")
+        factories.bare_checkout(acme, tried.subject)
         Payment.objects.create(
             merchant=acme,
             kind=Payment.Kind.ORDER,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from config import version
 from config.local import environment
-from config.version import VERSION
 from tests.journeys import polling
 from tests.journeys.merchant import Merchant
 from tests.journeys.service import ROOT
@@ -113,7 +113,7 @@ BY_OTHERS: dict[str, tuple[str, Line]] = {
 def test_each_line_says_whose_order_it_is_about_and_how_long_it_took(order: Order, what: str) -> None:
     part, facts = (BY_CLIENT | BY_OTHERS)[what]
     line = order.line(part, **facts)
-    assert re.fullmatch(r"[0-9a-f-]{36}", line["merchant"]) and line["version"] == VERSION
+    assert re.fullmatch(r"[0-9a-f-]{36}", line["merchant"]) and line["version"] == version.running()
     assert isinstance(line["ms"], int) and line["timestamp"].endswith("Z") and line["level"] == "info"
     if what in BY_CLIENT:
         assert re.fullmatch(r"[0-9a-f-]{36}", line["client"]) and line["request_id"].startswith("req_")

@@ -9,19 +9,22 @@ import psycopg
 import pytest
 from django.db import connection
 from django.db.models import Sum
+from uuid_utils.compat import uuid7
 
+from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
 from payments import tasks
 from payments.closing import sums
 from payments.discrepancies import kinds
 from payments.models import LedgerClosing, LedgerSum, Merchant, Posting
+from tests import factories
 from tests.checkout.proof.tampering import without_guards
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("money.sums")]
 LINES = """
 INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
-SELECT gen_random_uuid(), transaction, transaction, %(merchant)s, account, sign * %(amount)s, %(currency)s, %(at)s
+SELECT gen_random_uuid(), transaction, %(checkout)s, %(merchant)s, account, sign * %(amount)s, %(currency)s, %(at)s
 FROM (SELECT gen_random_uuid() AS transaction, n FROM generate_series(1, %(times)s) AS n) transactions,
     (VALUES ('provider', 1), ('merchant', -1)) AS line (account, sign)
 """
@@ -39,7 +42,9 @@ def other() -> Iterator[Any]:
 
 def moved(merchant: Merchant, at: datetime, amount: int = 100, *, by: Any = connection, **more: Any) -> None:
     """Post a capture of that time."""
-    facts = {"merchant": merchant.pk, "amount": amount, "currency": "GBP", "at": at, "times": 1}
+    order = Checkout.objects.filter(merchant=merchant).first() or factories.bare_checkout(merchant, uuid7())
+    facts = {"merchant": merchant.pk, "checkout": order.pk, "amount": amount, "currency": "GBP", "at": at}
+    facts |= {"times": 1}
     with by.cursor() as cursor:
         cursor.execute(LINES, facts | more)
 
@@ -284,8 +289,9 @@ class TestTheProof:
         moved(acme, now, 5)
         assert sums.close(now + timedelta(days=80))
         assert list(proving.breaches_of_sums(now.date().replace(day=1))) == []
-        facts = {"merchant": acme.pk, "amount": 7, "currency": "GBP", "at": now + ahead, "times": 1}
-        without_guards(LINES, **facts)
+        order = Checkout.objects.get(merchant=acme).pk
+        facts = {"merchant": acme.pk, "checkout": order, "amount": 7, "currency": "GBP", "at": now + ahead}
+        without_guards(LINES, times=1, **facts)
         assert balances(acme) != added_up(acme)
         found = {breach for month in proving.months() for breach in proving.breaches_of_sums(month)}
         assert found == {(acme.pk, kinds.LEDGER_SUMS, acme.pk)}

@@ -1,15 +1,12 @@
 """Which new passwords are refused: common ones, ones with the person's own words, and the last four."""
 
-import importlib
 import time
 from datetime import timedelta
 
 import pytest
-from django.conf import settings as service
 from django.contrib.auth import hashers, password_validation
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.exceptions import ValidationError
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -153,16 +150,6 @@ class TestPrevious:
             assert PreviousPassword.objects.get(user=person).encoded == person.password
         people.create_merchant("Night Ferries", "--email", "noa@ferries.example")
         assert PreviousPassword.objects.filter(user__email="noa@ferries.example").count() == 1
-
-    def test_migration_keeps_the_current_hash_of_each_person(self, lea: User) -> None:
-        User.objects.create_user("finn@acme.example")  # without a password
-        PreviousPassword.objects.all().delete()
-        (path,) = (service.BASE_DIR / "portal" / "migrations").glob("*_previous_passwords.py")
-        migration = importlib.import_module(f"portal.migrations.{path.stem}")
-        with connection.cursor() as cursor:
-            cursor.execute(migration.CURRENT)
-        assert PreviousPassword.objects.get().user == lea
-        assert refusals(PASSWORD, lea) == {"password_used_before"}
 
     def test_only_a_password_that_all_others_accept_costs_hashes(
         self, lea: User, monkeypatch: pytest.MonkeyPatch

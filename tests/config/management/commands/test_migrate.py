@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,29 +14,33 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from checkout.migrations._sealing import ROWS
 from tests.journeys.service import ROOT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.migrate")]
-BEFORE, AT = ("payments", "0004_balance_entries"), ("payments", "0005_traceparent")
 ROLE = "checkout_service"
-PLAIN_NUMBERS = ("checkout", "0004_people_found")
-MORE = ROWS + 200  # customers: a batch is finished before the next one meets the last of them
-FILL = """
-INSERT INTO checkout_customer (id, phone, name, created_at)
-SELECT gen_random_uuid(), '+44770' || 1000000 + n, '', now() FROM generate_series(1, %s) AS n
+# The migrations of checkout, and one that no release has yet.
+SHIPPED = ("0001_initial", "0002_sql")
+AS_SHIPPED = """
+from importlib import import_module
+
+Migration = import_module("checkout.migrations.{name}").Migration
 """
-# Whoever has the lock holds up the write of one row, and nothing else of its table.
-HELD_UP = """
-CREATE FUNCTION wait_for_support() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF OLD.phone = '{phone}' THEN PERFORM pg_advisory_xact_lock(1); END IF;
-    RETURN NEW;
-END $$;
-CREATE TRIGGER held_up BEFORE UPDATE ON checkout_customer FOR EACH ROW EXECUTE FUNCTION wait_for_support()
+LATER = """
+from django.db import migrations
+
+
+def column(table):
+    return migrations.RunSQL(
+        f"ALTER TABLE {{table}} ADD COLUMN IF NOT EXISTS later integer",
+        f"ALTER TABLE {{table}} DROP COLUMN IF EXISTS later",
+    )
+
+
+class Migration(migrations.Migration):
+    atomic = {atomic}
+    dependencies = [("checkout", "0002_sql")]
+    operations = [column("checkout_customer"), column("payments_operation")]
 """
-LAST = "SELECT phone FROM checkout_customer WHERE phone LIKE '+%%' LIMIT 1 OFFSET %s"
-SEALED = "SELECT id, phone FROM checkout_customer WHERE phone NOT LIKE '+%' ORDER BY id"
 
 
 def another_session() -> "psycopg.Connection[Any]":
@@ -51,42 +56,31 @@ def limits() -> tuple[Any, ...]:
         return tuple(cursor.fetchone())
 
 
-@pytest.mark.long
-def test_says_who_is_in_its_way_and_does_nothing() -> None:
-    usual = limits()
-    call_command("migrate", *AT, verbosity=0)
-    with another_session() as reader:
-        reader.execute("SELECT count(*) FROM payments_operation")
-        began = time.monotonic()
-        with pytest.raises(CommandError, match=r"checkout-report \(pid \d+\), idle in transaction") as told:
-            call_command("migrate", *BEFORE, verbosity=0)
-        assert 2.5 < time.monotonic() - began < 8
-    said = str(told.value)
-    assert said.startswith("payments.0005_traceparent waited 3 s") and "Nothing of it is done." in said
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT traceparent FROM payments_operation")
-    assert limits() == usual
-    call_command("migrate", verbosity=0)
-
-
-@pytest.mark.long
-def test_goes_there_and_back_when_nobody_is() -> None:
-    call_command("migrate", *BEFORE, verbosity=0)
-    call_command("migrate", verbosity=0)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT traceparent FROM payments_operation")
-
-
 @pytest.fixture
-def plain_numbers() -> Iterator[None]:
-    """Customers whose numbers no release has encrypted yet, more than a batch of them."""
-    call_command("migrate", *PLAIN_NUMBERS, verbosity=0)
-    rows(FILL, MORE)
-    ((last,),) = rows(LAST, MORE - 1)
-    rows(HELD_UP.format(phone=last))
+def later(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> Iterator[None]:
+    """A later migration of checkout. The parameter says whether it runs in a transaction."""
+    package = tmp_path / "later_migrations"
+    package.mkdir()
+    package.joinpath("__init__.py").touch()
+    for name in SHIPPED:
+        package.joinpath(f"{name}.py").write_text(AS_SHIPPED.format(name=name))
+    package.joinpath("0003_later.py").write_text(LATER.format(atomic=request.param))
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.MIGRATION_MODULES = {"checkout": "later_migrations"}
     yield
-    rows("DROP FUNCTION wait_for_support CASCADE")
-    call_command("migrate", verbosity=0)
+    call_command("migrate", "checkout", SHIPPED[-1], verbosity=0)
+    for name in [name for name in sys.modules if name.startswith("later_migrations")]:
+        del sys.modules[name]
+
+
+def widened() -> set[str]:
+    """Return the tables that have the column of the later migration."""
+    return {
+        table
+        for (table,) in rows("SELECT table_name FROM information_schema.columns WHERE column_name = 'later'")
+    }
 
 
 def rows(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
@@ -95,22 +89,39 @@ def rows(statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
-@pytest.mark.usefixtures("plain_numbers")
 @pytest.mark.long
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("later", [True], indirect=True)
+def test_says_who_is_in_its_way_and_does_nothing() -> None:
+    usual = limits()
+    with another_session() as reader:
+        reader.execute("SELECT count(*) FROM payments_operation")
+        began = time.monotonic()
+        with pytest.raises(CommandError, match=r"checkout-report \(pid \d+\), idle in transaction") as told:
+            call_command("migrate", verbosity=0)
+        assert 2.5 < time.monotonic() - began < 8
+    said = str(told.value)
+    assert said.startswith("checkout.0003_later waited 3 s") and "Nothing of it is done." in said
+    assert widened() == set()
+    assert limits() == usual
+    call_command("migrate", verbosity=0)
+    assert widened() == {"checkout_customer", "payments_operation"}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("later")
+@pytest.mark.parametrize("later", [False], indirect=True)
 def test_goes_on_where_one_that_has_no_transaction_broke_off() -> None:
-    with another_session() as support:
-        support.execute("SELECT pg_advisory_xact_lock(1)")
+    with another_session() as reader:
+        reader.execute("SELECT count(*) FROM payments_operation")
         with pytest.raises(CommandError, match=r"checkout-report \(pid") as told:
             call_command("migrate", verbosity=0)
     said = str(told.value)
-    assert said.startswith("checkout.0005_numbers_encrypted waited 3 s") and "broke off" in said
+    assert said.startswith("checkout.0003_later waited 3 s") and "broke off" in said
     assert "What it had finished stays" in said and "Nothing" not in said
-    finished = rows(SEALED)
-    assert len(finished) == ROWS
+    assert widened() == {"checkout_customer"}
     call_command("migrate", verbosity=0)
-    sealed = rows(SEALED)
-    assert len(sealed) == MORE
-    assert set(finished) < set(sealed), "what was encrypted once was encrypted anew"
+    assert widened() == {"checkout_customer", "payments_operation"}
 
 
 @pytest.fixture

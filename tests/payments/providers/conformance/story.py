@@ -11,6 +11,7 @@ from config.lib.deadline import Deadline
 from payments import operations, provider, safe_answers
 from payments.models import Merchant, Operation, Payment
 from payments.provider import Books, Outcome, Verdict
+from tests import factories
 from tests.factories import CAUSE
 from tests.payments.providers.conformance.desk import Card, Desk
 
@@ -32,6 +33,7 @@ class Story:
     ) -> None:
         subject = uuid7()
         self.desk = desk
+        factories.bare_checkout(merchant, subject, amount, currency)
         self.payment = Payment.objects.create(
             merchant=merchant,
             subject=subject,

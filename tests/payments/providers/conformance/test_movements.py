@@ -4,12 +4,12 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from uuid_utils.compat import uuid7
 
 from config.lib import clock
 from payments import provider
 from payments.models import Merchant, Operation
 from payments.provider import Books, DisputeRecord, DisputeStatus, ProviderUnreachable, RefundRecord, Verdict
+from tests import factories
 from tests.payments.providers.conformance.desk import Card, Desk, Goes
 from tests.payments.providers.conformance.story import Kind, Story, read
 
@@ -34,7 +34,8 @@ def taken(desk: Desk, merchant: Merchant, card: Card = Card.GOOD) -> Story:
 def part(story: Story, amount: int) -> Operation:
     """Begin the operation of one refund part."""
     operation = story.begin(Kind.REFUND, amount)
-    operation.purpose, operation.refund_uuid = Operation.Purpose.REFUND_PART, uuid7()
+    operation.purpose = Operation.Purpose.REFUND_PART
+    operation.refund_uuid = factories.bare_refund(story.payment.merchant, story.payment.checkout_uuid)
     operation.save(update_fields=["purpose", "refund_uuid"])
     return operation
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
-from uuid_utils.compat import uuid7
 
 from payments.models import Merchant, Operation, Payment
 from payments.provider import Books, DisputeRecord, DisputeStatus, ProviderUnreachable, RefundRecord, Verdict
+from tests import factories
 from tests.payments.providers.conformance.desk import Card
 from tests.payments.providers.conformance.story import Kind, Story
 from tests.payments.providers.conformance.stripe import CARDS, StripeDesk
@@ -173,7 +173,9 @@ class TestARefund:
     def test_of_ours_says_what_it_was_for(
         self, desk: StripeDesk, acme: Merchant, purpose: str, name: str
     ) -> None:
-        story, wanted = captured(desk, acme), uuid7()
+        story = captured(desk, acme)
+        order = story.payment.checkout_uuid
+        wanted = factories.bare_refund(acme, order) if name == "refund_uuid" else factories.bare_share(order)
         operation = refund(story, 4000, purpose=purpose, **{name: wanted})
         found = only_refund(desk, story)
         assert (found.operation, found.amount, found.verdict) == (operation.pk, 4000, Verdict.SUCCEEDED)

