@@ -8,7 +8,6 @@ from django.conf import settings
 
 from checkout.models import Checkout, MerchantCustomer
 from checkout.states import VoidReason
-from config.lib.prepared import Prepared
 from webhooks import outbox
 from webhooks.models import EventType
 from webhooks.outbox import OutboxMessage
@@ -35,16 +34,8 @@ def authorized(checkout: Checkout, at: datetime) -> None:
 
 def _person(merchant_uuid: UUID, customer_uuid: UUID) -> UUID:
     """Return the id under which a merchant knows a person. It is made when it is first needed."""
-    row = MerchantCustomer(merchant_id=merchant_uuid, customer_id=customer_uuid)
-    person: MerchantCustomer = _PERSON.get_or_insert(merchant_uuid, customer_uuid, row=row)
+    person, _ = MerchantCustomer.objects.get_or_create(merchant_id=merchant_uuid, customer_id=customer_uuid)
     return person.pk
-
-
-_PERSON = Prepared(
-    lambda merchant, customer: MerchantCustomer.objects.filter(merchant=merchant, customer=customer),
-    UUID,
-    UUID,
-)
 
 
 def voided(checkouts: Sequence[Checkout]) -> None:

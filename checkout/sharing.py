@@ -121,7 +121,7 @@ def _write(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> Non
         return
     for_all = secrets.token_urlsafe(TOKEN_BYTES)
     group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
-    group_link.insert_unless_there()  # the link of an earlier split stays
+    GroupLink.objects.bulk_create([group_link], ignore_conflicts=True)  # the link of an earlier split stays
     tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
     PaymentRequest.objects.bulk_create(
         PaymentRequest(

@@ -10,13 +10,12 @@ from uuid_utils.compat import uuid7
 from checkout.models import MerchantCustomer
 from config.lib import quota
 from config.lib.crypto import DIGEST_LETTERS, KEY_MARK_LETTERS, EncryptedTextField, FindableTextField
-from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
 _COUNTED = models.Q(is_counted=True)
 
 
-class SignInCode(PreparedModel):
+class SignInCode(models.Model):
     """A code sent to a phone for one checkout or share and one browser; only its keyed hash is kept."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -38,7 +37,7 @@ class SignInCode(PreparedModel):
         return f"code for {self.subject}"
 
 
-class PayerSignIn(PreparedModel):
+class PayerSignIn(models.Model):
     """A person signed in to one checkout or share in one browser, whose signed cookie names this row by its id."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -52,7 +51,7 @@ class PayerSignIn(PreparedModel):
         return f"sign-in to {self.subject}"
 
 
-class KnownBrowser(PreparedModel):
+class KnownBrowser(models.Model):
     """A browser whose person has let us remember their number; it holds a random token, of which this is the hash."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -69,7 +68,7 @@ class KnownBrowser(PreparedModel):
         return f"browser known since {self.proven_at}"
 
 
-class SmsMessage(PreparedModel):
+class SmsMessage(models.Model):
     """An SMS message, waiting or ended. When it ends its number and its words are deleted.
 
     The rest stays for the limits to count. A code's message has the code's id, one to a lead that of its LeadTold.
@@ -180,7 +179,7 @@ class SmsStop(models.Model):
         return f"stopped {self.stopped_at}"
 
 
-class CardTry(PreparedModel):
+class CardTry(models.Model):
     """A card given on the page, which counts until the bank is known not to have declined it."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -206,7 +205,7 @@ class CardTry(PreparedModel):
         return f"card for {self.subject}"
 
 
-class ShareTake(PreparedModel):
+class ShareTake(models.Model):
     """A share taken by a group's link, to be counted against its network (rule group.takes)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

@@ -67,7 +67,8 @@ def open_on(checkout_uuid: UUID | OuterRef) -> QuerySet[Dispute]:
 
 def is_open(checkout_uuid: UUID) -> bool:
     """Return whether a dispute on a card of the checkout is open."""
-    return open_on(checkout_uuid).exists()
+    dispute = standing(checkout_uuid)
+    return dispute is not None and dispute.status == Status.OPEN
 
 
 def is_lost(checkout_uuid: UUID) -> bool:

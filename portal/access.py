@@ -10,7 +10,7 @@ from functools import partial, wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 import structlog
-from allauth.account.internal.flows.login import get_authentication_records
+from allauth.account.authentication import get_authentication_records
 from allauth.core.exceptions import ReauthenticationRequired
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings

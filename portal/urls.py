@@ -117,7 +117,6 @@ accounts = [
     path("2fa/authenticate/", mfa.authenticate, name="mfa_authenticate"),
     path("2fa/reauthenticate/", mfa.reauthenticate, name="mfa_reauthenticate"),
     path("2fa/totp/activate/", security.ActivateTotp.as_view(), name="mfa_activate_totp"),
-    path("2fa/totp/qr.svg", security.totp_qr, name="mfa_totp_qr"),
     path("2fa/totp/deactivate/", comes_first(totp.deactivate_totp), name="mfa_deactivate_totp"),
     path("login/passkey/", passkeys.LogIn.as_view(), name="mfa_login_webauthn"),
     path("2fa/passkeys/add/", passkeys.Add.as_view(), name="mfa_add_webauthn"),

@@ -10,7 +10,6 @@ from uuid_utils.compat import uuid7
 from config.lib import crypto
 from config.lib.crypto import EncryptedTextField
 from config.lib.database.partitions import Partitioned
-from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
 
@@ -92,7 +91,7 @@ class SigningSecret(models.Model):
         return f"secret of {self.created_at:%Y-%m-%d %H:%M}"
 
 
-class Event(PreparedModel):
+class Event(models.Model):
     """An event with the exact bytes that are sent: a row of the outbox. It goes with its partition: `PARTITIONED`.
 
     `body` is encrypted if it is personal, and empty once that data is deleted (`body_deleted_at`): read `plain_body`.
@@ -134,7 +133,7 @@ def plain(event_type: str, kept: bytes) -> bytes:
     return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
 
 
-class Delivery(PreparedModel):
+class Delivery(models.Model):
     """The sending of one event to one subscription, until it ends.
 
     Pending deliveries are in their own table, the queue. Ended deliveries are in partitions by the event's time, with

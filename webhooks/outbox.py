@@ -58,7 +58,7 @@ def emit_all(event_type: EventType, messages: Sequence[OutboxMessage]) -> Sequen
     Wakes the senders on commit. Rules event.envelope, event.outbox.
     """
     events = [_event(event_type, message) for message in messages]
-    Event.insert_all(events)
+    Event.objects.bulk_create(events)
     for event in events:
         failpoint.reach("event_written", event_type, event.checkout_uuid)
         transaction.on_commit(partial(failpoint.reach, "event_committed", event_type, event.checkout_uuid))
@@ -120,7 +120,7 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
         ]
         if _are_taken.get():
             _take(deliveries)
-        Delivery.insert_all(deliveries)
+        Delivery.objects.bulk_create(deliveries)
         subscriptions.note_deliveries(
             it.subscription_id for it in listeners.values() if not it.has_deliveries
         )

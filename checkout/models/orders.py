@@ -19,7 +19,7 @@ from uuid_utils.compat import uuid7
 from checkout import states
 from checkout.models.people import Customer
 from checkout.states import Status, VoidReason
-from config.lib.prepared import Prepared, PreparedModel
+from config.lib.prepared import Prepared
 from payments import opening
 from payments.cause import Cause
 from payments.models import Merchant, Payment
@@ -133,7 +133,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         return _LOCKED_OF_MERCHANT.get(checkout_uuid, merchant.pk)
 
 
-class Checkout(PreparedModel):
+class Checkout(models.Model):
     """One order to be paid. Only `move` writes `status`."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -313,7 +313,7 @@ _LOCKED_OF_MERCHANT = Prepared(
 )
 
 
-class Bill(PreparedModel):
+class Bill(models.Model):
     """Items of an order in one row. They are written together, read together, and never change."""
 
     checkout = models.OneToOneField(Checkout, primary_key=True, on_delete=models.CASCADE, related_name="+")
@@ -323,7 +323,7 @@ class Bill(PreparedModel):
         return f"{len(self.lines)} lines"
 
 
-class Change(PreparedModel):
+class Change(models.Model):
     """Line of a checkout's history. Append-only."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)

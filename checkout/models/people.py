@@ -9,11 +9,10 @@ from django.db.models.functions import Left
 from uuid_utils.compat import uuid7
 
 from config.lib.crypto import DIGEST_LETTERS, FindableTextField
-from config.lib.prepared import PreparedModel
 from payments.models import Merchant
 
 
-class Customer(PreparedModel):
+class Customer(models.Model):
     """A person known by a verified phone number, across merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -40,7 +39,7 @@ class Customer(PreparedModel):
         return f"•••• {self.phone[-4:]}" if self.phone else "erased"
 
 
-class MerchantCustomer(PreparedModel):
+class MerchantCustomer(models.Model):
     """A person as one merchant knows them: a random id without a meaning for other merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -7,10 +7,9 @@ from django.db.models.functions import Left
 
 from checkout.models.orders import Checkout
 from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
-from config.lib.prepared import PreparedModel
 
 
-class Prefill(PreparedModel):
+class Prefill(models.Model):
     """Data that prefills the page of an order, as its merchant sent it.
 
     It is deleted a day after the order's end. It has its own table: an order without it costs no more, no

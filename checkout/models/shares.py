@@ -13,7 +13,6 @@ from checkout.models.orders import Checkout
 from checkout.models.people import Customer
 from checkout.states import ShareStatus
 from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
-from config.lib.prepared import PreparedModel
 from payments.models import Merchant, Payment
 
 
@@ -126,7 +125,7 @@ class PaymentRequest(models.Model):
 NO_CLAIM: dict[str, Any] = {"claim_digest": "", "claim_name": "", "claimed_until": None}
 
 
-class GroupLink(PreparedModel):
+class GroupLink(models.Model):
     """The one link to all free shares of an order, stored like the pay links (rule group.link)."""
 
     checkout = models.OneToOneField(
@@ -140,7 +139,7 @@ class GroupLink(PreparedModel):
         return f"group link of {self.checkout_id}"
 
 
-class Refund(PreparedModel):
+class Refund(models.Model):
     """Refund of a whole order, under the merchant's own reference."""
 
     class Status(models.TextChoices):

@@ -11,6 +11,7 @@ from django.db.models import Q
 from checkout.models import PaymentRequest, Refund
 from checkout.settling.cards import REFUSED, Accounts, Key, Part
 from checkout.states import ShareStatus, Status
+from config.lib.prepared import Prepared
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Operation
@@ -61,8 +62,15 @@ def current_refund(accounts: Accounts) -> Refund | None:
     """Return the refund of an order that is being refunded, or was refunded; None for a captured order."""
     if accounts.checkout.status == Status.CAPTURED:
         return None
-    refunds = accounts.checkout.refunds
-    return refunds.filter(Q(status=Refund.Status.PENDING) | Q(settled_at__isnull=False)).latest("created_at")
+    return _CURRENT_REFUND.get(accounts.checkout.pk)
+
+
+_CURRENT_REFUND = Prepared(
+    lambda pk: Refund.objects.filter(
+        Q(status=Refund.Status.PENDING) | Q(settled_at__isnull=False), checkout=pk
+    ).order_by("-created_at"),
+    UUID,
+)
 
 
 def reimbursements(accounts: Accounts, now: datetime) -> list[Want]:

@@ -1,6 +1,5 @@
 """The base of the merchant API's views."""
 
-from collections import defaultdict, deque
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -58,27 +57,9 @@ def _given(request: Request, kind: type[Query]) -> QueryDict:
         raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [message]}) from None
 
 
-# Serializers that no request uses now. Building their fields again costs more than reading a body with them.
-_idle: defaultdict[type[Serializer[Any]], deque[Serializer[Any]]] = defaultdict(deque)
-_OF_A_REQUEST = ("initial_data", "_context", "_validated_data", "_errors")
-
-
 def read(kind: type[Serializer[Any]], sent: Any, context: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a body as `kind` reads them. Raises ValidationError.
-
-    A serializer serves one request at a time.
-    """
-    idle = _idle[kind]
-    try:
-        reader = idle.pop()
-    except IndexError:
-        reader = kind()
-    vars(reader).update(initial_data=sent, _context=context)
-    try:
-        reader.is_valid(raise_exception=True)
-        fields: dict[str, Any] = reader.validated_data
-        return fields
-    finally:
-        for name in _OF_A_REQUEST:
-            vars(reader).pop(name, None)
-        idle.append(reader)
+    """Return the fields of a body as `kind` reads them. Raises ValidationError."""
+    reader = kind(data=sent, context=context)
+    reader.is_valid(raise_exception=True)
+    fields: dict[str, Any] = reader.validated_data
+    return fields

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Left, Now
 from django.utils.translation import gettext as _
@@ -234,8 +234,14 @@ def person_of(phone: str) -> Customer:
         with transaction.atomic():
             quota.lock(f"customer:{digest}", *(f"customer:{other}" for other in former))
             return Customer.objects.filter(phone=phone).first() or Customer.objects.create(phone=phone)
-    person: Customer = _OF_NUMBER.get_or_insert(digest, row=Customer(phone=phone))
-    return person
+    person = _OF_NUMBER.first(digest)
+    if person is not None:
+        return person
+    try:
+        with transaction.atomic():
+            return Customer.objects.create(phone=phone)
+    except IntegrityError:  # another process was first
+        return _OF_NUMBER.get(digest)
 
 
 _OF_NUMBER = Prepared(

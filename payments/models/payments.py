@@ -8,7 +8,6 @@ from django.db.models import F, Q
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
-from config.lib.prepared import PreparedModel
 from payments import money
 from payments.models.merchants import Merchant
 
@@ -19,7 +18,7 @@ def _generated(condition: Q) -> models.GeneratedField:
     return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
 
 
-class Payment(PreparedModel):
+class Payment(models.Model):
     """One card's money for one subject: a checkout, or a mate's payment request."""
 
     class Status(models.TextChoices):
@@ -94,7 +93,7 @@ class Payment(PreparedModel):
         return f"{amount}\N{NO-BREAK SPACE}· {self.card_brand} {self.card_last4}\N{NO-BREAK SPACE}· {status}"
 
 
-class Operation(PreparedModel):
+class Operation(models.Model):
     """One intended action at the provider. Its id is the idempotency key of every call that carries it out.
 
     Rule money.one_capture.

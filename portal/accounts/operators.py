@@ -5,19 +5,17 @@ Rule operator.rights.
 
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from allauth.account.adapter import get_adapter
 from allauth.account.decorators import secure_admin_login
-from allauth.account.internal.flows import reauthentication
-from allauth.core.internal.httpkit import serialize_request
+from allauth.core.exceptions import ReauthenticationRequired
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.decorators import method_decorator
-from django.utils.http import urlencode
 from django_htmx.middleware import HtmxDetails
 
 from config.lib.admin.readonly import OperatorAdmin
@@ -66,7 +64,7 @@ class Site(AdminSite):
             if second_factor.is_missing(request.user):
                 return redirect(second_factor.SET_UP)
             if _changes_something(request) and not access.is_fresh(request):
-                return _asked_for_proof(request)
+                _ask_for_proof(request)
             return _answer(partial(shown, request, *args, **kwargs), request)
 
         return cast(Page, guarded)
@@ -89,10 +87,10 @@ def _changes_something(request: HttpRequest) -> bool:
     return request.method not in LOOKING and request.path != reverse("admin:logout")
 
 
-def _asked_for_proof(request: HttpRequest) -> HttpResponseBase:
+def _ask_for_proof(request: HttpRequest) -> NoReturn:
     """Ask the operator for proof of identity; then the POST continues, with the filters of its list."""
-    methods = get_adapter().get_reauthentication_methods(request.user)
-    if not methods:
+    if not get_adapter().get_reauthentication_methods(request.user):
         raise PermissionDenied
-    request.session[reauthentication.STATE_SESSION_KEY] = {"request": serialize_request(request)}
-    return redirect(f"{methods[0]['url']}?{urlencode({'next': request.path})}")
+    # allauth continues a POST only if the address to return to has no query; the POST itself keeps its query.
+    request.get_full_path = lambda **_: request.path  # type: ignore[method-assign]
+    raise ReauthenticationRequired

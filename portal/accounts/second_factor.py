@@ -7,14 +7,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from allauth.core.internal.cryptokit import compare_user_code
+import pyotp
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal import auth as totp
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils import timezone
 
 from config.lib import crypto
 from portal.models import User
@@ -73,10 +73,12 @@ def _take_from_app(authenticator: Authenticator, code: str) -> bool:
     The code must be right, and newer than the last accepted one.
     """
     locked = Authenticator.objects.select_for_update(no_key=True).get(pk=authenticator.pk)
-    secret = crypto.decrypt(locked.data["secret"])
-    for counter in totp.yield_hotp_counters_from_time():
-        expected = totp.format_hotp_value(totp.hotp_value(secret, counter))
-        if counter > locked.data.get(LAST, 0) and compare_user_code(actual=code, expected=expected):
+    app = pyotp.TOTP(crypto.decrypt(locked.data["secret"]))
+    typed = "".join(filter(str.isalnum, code))
+    now = app.timecode(timezone.now())
+    for counter in range(now - settings.MFA_TOTP_TOLERANCE, now + settings.MFA_TOTP_TOLERANCE + 1):
+        is_right = pyotp.utils.strings_equal(typed, app.generate_otp(counter))
+        if is_right and counter > locked.data.get(LAST, 0):
             locked.data[LAST] = counter
             locked.save(update_fields=["data"])
             return True

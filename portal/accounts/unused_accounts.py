@@ -6,8 +6,7 @@ Rule portal.unused_accounts.
 from datetime import datetime, timedelta
 
 from allauth.account.adapter import get_adapter
-from allauth.account.internal.flows.login import get_authentication_records
-from allauth.account.internal.stagekit import pop_login
+from allauth.account.authentication import get_authentication_records
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -19,6 +18,7 @@ from portal import audit
 from portal.accounts import sessions
 from portal.models import User
 
+STARTED_LOGIN = "account_login"  # the key under which allauth keeps a login that has not ended
 LIMIT = timedelta(days=90)  # without a login; counted from the day of joining if there was none
 NOTICE = timedelta(days=14)  # between the warning and the end
 AT_ONCE = 500  # accounts of each kind that one run of the task handles
@@ -48,7 +48,7 @@ def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
     given = {record["method"] for record in get_authentication_records(request, user)}
     for method, (words, page) in PROOFS.items():
         if method not in given:
-            pop_login(request)
+            request.session.pop(STARTED_LOGIN, None)
             messages.error(request, words)
             return redirect(page)
     return None

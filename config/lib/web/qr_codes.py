@@ -8,5 +8,6 @@ import segno
 def svg(url: str) -> bytes:
     """Return the QR code of a URL: always black on white, with the quiet zone that cameras need."""
     drawn = io.BytesIO()
-    segno.make(url, error="m").save(drawn, kind="svg", border=4, light="#fff", dark="#000", omitsize=True)
+    colours = {"light": "#fff", "dark": "#000"}
+    segno.make(url, error="m").save(drawn, kind="svg", border=4, omitsize=True, xmldecl=False, **colours)
     return drawn.getvalue()

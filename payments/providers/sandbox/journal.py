@@ -47,14 +47,9 @@ def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
 
 def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
     """Add a line and return it as an outcome. If the key has a line that is not remembered, add another."""
-    line = Call(key=key, reference=key, kind=kind, charge=charge, verdict=verdict)
-    line.amount = charge.amount
-    for name, value in facts.items():
-        setattr(line, name, value)
-    if not line.insert_unless_there():
-        line.key = uuid7()
-        line.save(force_insert=True)
-    return outcome(line)
+    is_known = Call.objects.filter(key=key).exists()
+    facts = {"amount": charge.amount, "reference": key, "kind": kind, "verdict": verdict} | facts
+    return outcome(Call.objects.create(key=uuid7() if is_known else key, charge=charge, **facts))
 
 
 def change(line: Call, **facts: Any) -> None:

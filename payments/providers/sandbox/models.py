@@ -11,13 +11,12 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from config.lib.prepared import PreparedModel
 from payments import money
 from payments.provider import Card
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
 
 
-class CardSession(PreparedModel):
+class CardSession(models.Model):
     """One visit to the bank's card page, in an unlogged table.
 
     A crash of PostgreSQL empties the table, and a restored database or a replica has none of its rows. The
@@ -34,7 +33,7 @@ class CardSession(PreparedModel):
         return str(self.subject)
 
 
-class CardToken(PreparedModel):
+class CardToken(models.Model):
     """A card that was entered once for one subject, valid for one charge. The card number is never stored.
 
     The charge stores the card. New tokens are in an unlogged table, like visits. After a crash of PostgreSQL,
@@ -54,7 +53,7 @@ class CardToken(PreparedModel):
         return f"{self.brand} {self.last4}"
 
 
-class Charge(PreparedModel):
+class Charge(models.Model):
     """The money of a card for one payment, which the bank holds, captures or releases."""
 
     class State(models.TextChoices):
@@ -105,7 +104,7 @@ class Charge(PreparedModel):
         return Card(self.card.brand, self.card.last4, self.card.fingerprint)
 
 
-class Call(PreparedModel):
+class Call(models.Model):
     """A line of the journal: a call under a key, with the answer that the key gets while it is remembered."""
 
     key = models.UUIDField(primary_key=True, help_text="The line's own; that of the call, if it was new.")

@@ -23,7 +23,7 @@ from tests.bench.api import app, report, requests
 from tests.bench.api.app import Backend, Call
 from tests.bench.api.requests import Request
 
-BUDGET, MEAN = 7.0, 5.0
+BUDGET, MEAN = 8.0, 5.0
 BUDGETS = {"page: bill, nothing new": 3.0}  # each page that is visible asks every second and a half
 JOURNEY = ("page: phone", "page: code", "page: split", "page: held, 3 mates", "page: confirmed, 3 mates")
 CAUSE = Cause("bench")

@@ -45,11 +45,11 @@ class Merchant:
 
     def table(self) -> Sequence[Request]:
         return (
-            Request("token", 2.5, None, lambda times: [self._backend.new_token()] * times),
+            Request("token", 3, None, lambda times: [self._backend.new_token()] * times),
             Request("create, 5 items", 5, 8, lambda times: [self._backend.create()] * times),
-            Request("read", 2, 3, lambda times: [self._backend.get(f"checkouts/{self._captured}")] * times),
-            Request("capture", 7.5, 16, self._capture),
-            Request("refund", 5, None, self._refund),
+            Request("read", 2.3, 3, lambda times: [self._backend.get(f"checkouts/{self._captured}")] * times),
+            Request("capture", 8, 16, self._capture),
+            Request("refund", 6, None, self._refund),
             Request("deliveries, 50 rows", 8, None, lambda times: [self._deliveries()] * times),
             Request("events, 50 rows", 6, 4, lambda times: [self._backend.get("events")] * times),
             Request("changes, 50 rows", 12, 4, lambda times: [self._changes()] * times),

@@ -5,17 +5,15 @@ from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.db.models import F, QuerySet
-from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from checkout.models import Change, Checkout, Customer, MerchantCustomer
+from checkout.models import Checkout
 from config.lib.prepared import Prepared
 from payments.models import Merchant, Operation, Payment
-from payments.providers.sandbox.models import CardSession
 from tests import factories
-from webhooks.models import Event, SigningSecret, Subscription
+from webhooks.models import SigningSecret, Subscription
 
 ORDER = Prepared(
     lambda pk, name: (
@@ -114,82 +112,3 @@ class TestQuery:
             )
             is_set = "prepare_threshold" in connection.settings_dict["OPTIONS"]
             assert cursor.fetchone()[0] == int(is_set)
-
-
-class TestModel:
-    """A PreparedModel is written as any other model is."""
-
-    def test_is_saved_and_read_as_it_was(self, acme: Merchant, unpaid: Checkout) -> None:
-        payment = Payment.objects.create(
-            merchant=acme, kind="order", subject=unpaid.pk, checkout_uuid=unpaid.pk, amount=1, currency="GBP"
-        )
-        operation = Operation.objects.create(
-            payment=payment, kind="void", amount=1, state="planned", created_at=unpaid.created_at
-        )
-        assert operation.is_open is False  # PostgreSQL has computed it, and it is returned
-        operation.state, operation.reason = "failed", "no"
-        operation.ended_at = unpaid.created_at
-        operation.save(update_fields=["state", "reason", "ended_at"])
-        found = Operation.objects.get()
-        assert (found.state, found.reason, found.ended_at) == ("failed", "no", unpaid.created_at)
-        assert found.amount == 1
-
-    def test_takes_expressions(self, unpaid: Checkout) -> None:
-        change = Change.objects.create(checkout=unpaid, to="voided", actor="x", created_at=Now())
-        change.refresh_from_db()
-        assert change.created_at > unpaid.created_at
-        unpaid.amount = F("amount") + 1
-        unpaid.save(update_fields=["amount"])
-        assert Checkout.objects.get().amount == 9001
-
-    def test_that_is_gone_is_not_updated(self, acme: Merchant) -> None:
-        person = MerchantCustomer.objects.create(merchant=acme)
-        MerchantCustomer.objects.all().delete()
-        with pytest.raises(DatabaseError, match="did not affect any rows"):
-            person.save(update_fields=["customer"])
-
-    def test_is_inserted_unless_it_is_there(self, acme: Merchant) -> None:
-        lea = Customer.objects.create(phone="+447700900123")
-        query = Prepared(lambda customer: MerchantCustomer.objects.filter(customer=customer), UUID)
-        first = query.get_or_insert(lea.pk, row=MerchantCustomer(merchant=acme, customer=lea))
-        assert MerchantCustomer.objects.get() == first
-        second = MerchantCustomer(merchant=acme, customer=lea)
-        assert second.insert_unless_there() is False
-        assert query.get_or_insert(lea.pk, row=second) == MerchantCustomer.objects.get() == first
-
-    def test_is_inserted_with_others_by_one_statement(self, unpaid: Checkout) -> None:
-        def sessions() -> list[CardSession]:
-            return [
-                CardSession(
-                    subject=unpaid.pk, return_url="https://shop.example/b", page={"a": [None, 2**40]}
-                ),
-                CardSession(subject=unpaid.pk, return_url="https://shop.example/a"),
-            ]
-
-        CardSession.objects.bulk_create(sessions())
-        expected = list(CardSession.objects.order_by("return_url").values("subject", "return_url", "page"))
-        CardSession.objects.all().delete()
-        made = sessions()
-        with CaptureQueriesContext(connection) as sent:
-            CardSession.insert_all(made)
-        assert len(sent) == 1
-        rows = CardSession.objects.order_by("return_url")
-        assert list(rows.values("subject", "return_url", "page")) == expected
-        assert [row.pk for row in rows] == [made[1].pk, made[0].pk]
-        made[0].page = {"b": 1}
-        made[0].save()  # by an update: it knows that it is there
-        assert CardSession.objects.get(pk=made[0].pk).page == {"b": 1}
-
-    def test_keeps_bytes_and_times_as_they_are_among_others(self, acme: Merchant, unpaid: Checkout) -> None:
-        made = Event(
-            merchant=acme,
-            type="webhook.test",
-            body=b'\x00\xff\\"{}',
-            created_at=unpaid.created_at,
-            request_id='\\ " \u20ac \U0001f39f',
-        )
-        Event.insert_all([made])
-        found = Event.objects.get()
-        assert bytes(found.body) == made.body
-        for name in ("pk", "merchant_id", "type", "created_at", "valid_until", "request_id", "traceparent"):
-            assert getattr(found, name) == getattr(made, name)

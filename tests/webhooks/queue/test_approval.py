@@ -128,7 +128,7 @@ def with_age(age: timedelta, waiting: Delivery) -> None:
     )
     facts = {"merchant_id": waiting.merchant_id, "subscription_id": waiting.subscription_id}
     Delivery.objects.filter(pk=waiting.pk).delete()
-    Delivery.insert_all(
+    Delivery.objects.bulk_create(
         [Delivery(id=clock.another_id(old), event_id=old, event_type=EventType.OPTED_IN, **facts)]
     )
 
