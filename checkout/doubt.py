@@ -8,12 +8,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import given_up_cards, outcomes, settling
+from checkout import given_up_cards, outcomes, settling, share_outcomes
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import bulkheads, disputes, due, open_operations, operations, planning
+from payments import bulkheads, due, open_operations, operations, planning
 from payments.cause import PUMP
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
@@ -133,12 +133,12 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
 def is_wanted(checkout: Checkout, capture: Operation) -> bool:
     """Return whether the service may still send a capture.
 
-    It may send an order's capture until its deadline. It may send a share's capture while the order is
-    captured and no dispute on the order's cards is open or lost (rule dispute.waits).
+    It may send an order's capture until its deadline, and a share's capture while the order's shares can be
+    charged (rules dispute.waits, sync.links).
     """
     if capture.payment.kind == Payment.Kind.ORDER:
         return checkout.status == Status.AUTHORIZED and not checkout.has_lapsed(clock.now())
-    return checkout.status == Status.CAPTURED and disputes.standing(checkout.pk) is None
+    return share_outcomes.takes_shares(checkout)
 
 
 def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) -> Operation | None:

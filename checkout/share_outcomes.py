@@ -73,12 +73,19 @@ def _is_decided(payment: Payment) -> bool:
     return payment.operations.filter(kind__in=[Kind.CAPTURE, Kind.VOID]).exists()
 
 
+def takes_shares(checkout: Checkout) -> bool:
+    """Return whether mates' cards can still be charged: not for an order that is disputed or refunded by anyone."""
+    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
+        return False
+    return not settling.is_given_back_outside(checkout.pk)
+
+
 def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
     """Return why the held money must not be captured, "" if it can be captured."""
     # the mate can have changed to another card while the bank was asked
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
         return "given_up"
-    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk) is not None:
+    if not takes_shares(checkout):
         return "order_ended"
     lead = checkout.payment
     is_same = lead is not None and lead.card_fingerprint == payment.card_fingerprint != ""

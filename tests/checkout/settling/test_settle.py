@@ -106,6 +106,25 @@ class TestACapturedOrder:
         with pytest.raises(sharing.ShareNotOpen):
             mates.pay(share)
 
+    @pytest.mark.rule("sync.links")
+    @pytest.mark.parametrize("is_confirmed", [False, True])
+    def test_ends_the_share_that_is_being_paid_when_staff_refund_it(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], is_confirmed: bool
+    ) -> None:
+        """The mate's bank answers after the refund: nothing is taken, and the link stays closed."""
+        (share,) = mates.split(unpaid, 3000)
+        order = captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+        mates.pay(share, mates.CHALLENGED)
+        outside.refund_outside(order.payment, 4000)
+        share.refresh_from_db()
+        assert share.status == "paying"
+        asked = Operation.objects.get(kind="authorize", state="needs_action")
+        client.ask("answer_challenge", key=asked.pk, is_confirmed=is_confirmed)
+        mates.pump(order.pk, rounds=3)
+        share.refresh_from_db()
+        assert share.status == "cancelled"
+        assert mates.borne(order) == {"4242": 5000}
+
     @pytest.mark.rule("sync.outside")
     def test_reports_what_is_owed_to_a_lead_whose_card_has_got_all(
         self, unpaid: Checkout, shared: PaymentRequest
