@@ -1,4 +1,4 @@
-"""Browsers at the payer's pages: a lead's, a mate's, and one whose bank asks."""
+"""Test browsers on the payers' pages: of a lead, of a mate, and of a lead whose bank asks a question."""
 
 import re
 from typing import Any
@@ -16,7 +16,7 @@ TIME = r'<time datetime="[^"]+" data-zone="-?\d+">\d\d:\d\d<span>\xa0[^<]+</span
 
 
 class Payer:
-    """A browser at the page of one checkout."""
+    """A payer's browser on the page of one checkout."""
 
     def __init__(self, checkout: Checkout) -> None:
         self.checkout, self.client = checkout, Client()
@@ -28,7 +28,7 @@ class Payer:
         return self.client.post(f"/pay{path}?id={self.checkout.pk}", fields)
 
     def code(self) -> str:
-        """The code that the page shows."""
+        """Return the code that the page shows."""
         return shown_code(self.get())
 
     def sign_in(self, phone: str = PHONE) -> None:
@@ -36,7 +36,7 @@ class Payer:
         self.post("/code", code=self.code())
 
     def pay(self, number: str = "4242424242424242", **split: Any) -> Any:
-        """Sign in, take all of it or split it, give the bank a card, and come back."""
+        """Sign in, pay all of it or split it, give the bank a card, and return to the page."""
         self.sign_in()
         self.client.post(f"/pay/split?id={self.checkout.pk}", split or {"split": "all"})
         bank = self.get("/card")["Location"]
@@ -56,7 +56,7 @@ def shown_code(answer: Any) -> str:
 
 
 class Mate:
-    """A browser at a pay link."""
+    """A mate's browser at a pay link."""
 
     def __init__(self, share: PaymentRequest) -> None:
         self.share, self.client = share, Client()
@@ -73,7 +73,7 @@ class Mate:
         self.post("/code", code=shown_code(self.get()))
 
     def pay(self, number: str = mates.FINNS) -> Any:
-        """Sign in, give the bank a card, come back, and look."""
+        """Sign in, give the bank a card, and return to the page."""
         self.sign_in()
         return self.give_card(number)
 
@@ -88,14 +88,14 @@ class Mate:
 
 
 class Asked(Payer):
-    """A browser whose card made the bank ask."""
+    """A lead's browser after the bank has asked a question about the card."""
 
     def __init__(self, checkout: Checkout) -> None:
         super().__init__(checkout)
         paid = self.pay(ASKS)
         assert paid.status_code == 303
         self.question: str = paid["Location"]
-        self.bank_form = f"/bank/card/{CardSession.objects.get().pk}"  # still open in the tab that was left
+        self.bank_form = f"/bank/card/{CardSession.objects.get().pk}"  # still open in the previous tab
 
     def answer(self, value: str) -> Any:
         return self.client.post(self.question, {"answer": value})

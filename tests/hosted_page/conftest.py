@@ -16,7 +16,7 @@ def lea(unpaid: Checkout) -> Payer:
 
 @pytest.fixture
 def lead(unpaid: Checkout) -> Payer:
-    """She has asked Finn for £20.00, Amy for £30.00, and paid; the shop has captured."""
+    """Return Lea's browser. She asks Finn for £20.00 and Amy for £30.00, and her card is held."""
     payer = Payer(unpaid)
     payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
     return payer
@@ -34,7 +34,7 @@ def finn(order: Checkout) -> Mate:
 
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
-    """Later than the codes by which all have signed in."""
+    """Return a double of the SMS network, and delete the texts with which all have signed in."""
     made = Network()
     monkeypatch.setattr(senders, "current", lambda: made)
     SmsMessage.objects.all().delete()

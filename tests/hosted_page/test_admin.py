@@ -1,4 +1,4 @@
-"""What operators see of payers: lists without a number, an address or a token."""
+"""The operators' pages about payers show no number, no address and no token."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What people, their browsers and their enemies send to the page."""
+"""Invalid and forged requests to the page, from people, their browsers and attackers."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.refusals import nothing_moves
 pytestmark = pytest.mark.django_db
 GETS = ("", "/split", "/card", "/paid", "/again")
 POSTS = ("/phone", "/resend", "/code", "/split", "/cancel", "/leave")
-STRANGERS = "07700 900199"  # who has not paid
+STRANGERS = "07700 900199"  # has not paid
 ENDED = ("expired", "voided", "lapsed", "captured", "refunding", "refunded")
 CARD = {"number": "4242424242424242", "expiry": "08/49", "code": "123"}
 CHOOSE, BETWEEN = "Choose who pays.", "Choose between 2 and 20 people."
@@ -83,9 +83,8 @@ class TestOrder:
             assert (page.status_code, forms) == (200, ["/pay/language"])
             for step in ("/phone", "/resend", "/code", "/split"):
                 answer = payer.post(step, phone=PHONE, code="123456", split="all")
-                if (
-                    answer.status_code == 422
-                ):  # whoever has paid may come back, by a code: none was sent to this number
+                # A payer who has paid can sign in again with a code. No code was sent to this number.
+                if answer.status_code == 422:
                     assert status in PAID and step in ("/resend", "/code")
                     continue
                 assert answer.status_code == 303

@@ -1,4 +1,7 @@
-"""The limits, in the numbers that docs/contract.md gives: the tests beside these reckon with the code's own."""
+"""The limits have the values that docs/contract.md gives.
+
+The other tests use the values from the code.
+"""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""A walk through the payers' pages in each language: none of them says anything in English."""
+"""A walk through the payers' pages in each language except English. No page contains English text."""
 
 import html
 import re
@@ -24,13 +24,14 @@ from tests.house import messages
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.language")]
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}")
 TAG = re.compile(r"<[^>]*>")
-READ = {"alt", "aria-label", "content", "placeholder", "title"}  # of attributes; and every data-* but these
+# The attributes that people read or hear: READ, and every data-* except NAMES.
+READ = {"alt", "aria-label", "content", "placeholder", "title"}
 NAMES = {"data-state", "data-status"}
 DECLINED = "4000000000000002"
 
 
 class Words(HTMLParser):
-    """What a page says: its text, and the attributes that people read or hear."""
+    """The words of a page: its text, and the attributes that people read or hear."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -54,7 +55,7 @@ class Words(HTMLParser):
 
 
 class Reader(Client):
-    """A browser of a language that keeps the pages it was given."""
+    """A browser with a language. It keeps the pages that it gets."""
 
     def __init__(self, language: str, pages: list[tuple[str, Words]], **options: Any) -> None:
         super().__init__(headers={"accept-language": language}, **options)
@@ -68,13 +69,16 @@ class Reader(Client):
 
 
 def english_of(language: str) -> Iterator[tuple[str, bool, re.Pattern[str]]]:
-    """Yield each message that the language says otherwise, whether it is more than a word, and how it looks filled."""
+    """Yield each English message that differs in the language, with a pattern of it that takes any values.
+
+    The second item of each tuple says whether the message has more than one word.
+    """
     for message in messages.read(language):
         ids = [message.id] if isinstance(message.id, str) else list(message.id)
         for said in filter(None, ids):
             bare = html.unescape(TAG.sub("", said))
             if said in messages.forms(message) or len(PLACEHOLDER.sub("", bare).strip()) < 3:
-                continue  # "{count}p" is in every word that ends so
+                continue  # too short: "{count}p" would match every word that ends with p
             filled = ".{1,80}?".join(re.escape(part) for part in PLACEHOLDER.split(bare))
             is_long = len(re.findall(r"[^\W\d]+", PLACEHOLDER.sub("", bare))) > 1
             yield said, is_long, re.compile(rf"(?<!\w){filled}(?!\w)" if is_long else filled)
@@ -96,7 +100,7 @@ def language(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def pages(language: str) -> Iterator[list[tuple[str, Words]]]:
-    """The pages that were read; in the end none of them has said anything in English."""
+    """Yield the list of pages that a test reads. Fail at the end if one of them contains English text."""
     read: list[tuple[str, Words]] = []
     yield read
     english = list(english_of(language))

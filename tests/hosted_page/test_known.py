@@ -1,4 +1,4 @@
-"""A browser whose person has let us remember their number."""
+"""A remembered browser: its payer has agreed that the service remembers their number."""
 
 import json
 from datetime import timedelta
@@ -24,14 +24,14 @@ STILL = "Is this still you?"
 
 
 def remembered(payer: Payer, phone: str = PHONE) -> Payer:
-    """Sign in with the box ticked."""
+    """Sign in with the box ticked, and return the payer."""
     payer.post("/phone", phone=phone, remember="yes")
     payer.post("/code", code=payer.code())
     return payer
 
 
 def elsewhere(payer: Payer) -> Payer:
-    """The same browser at another order of the shop."""
+    """Return the same browser at another order of the merchant."""
     other = Payer(factories.checkout(payer.checkout.merchant))
     other.client = payer.client
     return other
@@ -97,8 +97,11 @@ class TestAKnownBrowser:
 
     @pytest.mark.rule("known.opens")
     def test_opens_nothing_that_is_paid(self, order: Checkout) -> None:
-        """`order` is Lea's own, split and paid: its links and receipt ask for a code."""
-        SmsMessage.objects.all().delete()  # a number gets few codes
+        """The links and the receipt of a paid order still require a code.
+
+        `order` is Lea's own order, split and paid.
+        """
+        SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
         there = Payer(order)
         there.client = remembered(elsewhere_alone(order)).client
         assert "Your mobile number" in words(there.get(sign_in="1"))
@@ -122,7 +125,7 @@ class TestAKnownBrowser:
     def test_is_one_of_five_of_a_number(self, unpaid: Checkout) -> None:
         browsers = []
         for _ in range(known.MAX_BROWSERS + 1):
-            SmsMessage.objects.all().delete()  # a number gets few codes
+            SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
             browsers.append(remembered(elsewhere_alone(unpaid)))
         assert KnownBrowser.objects.count() == known.MAX_BROWSERS
         first, second = elsewhere(browsers[0]), elsewhere(browsers[1])
@@ -181,5 +184,5 @@ class TestAKnownBrowser:
 
 
 def elsewhere_alone(checkout: Checkout) -> Payer:
-    """A new browser at an order of its own."""
+    """Return a new browser at a new order of the same merchant."""
     return Payer(factories.checkout(checkout.merchant))

@@ -1,4 +1,4 @@
-"""An address that the API takes works on every page that uses it later; any other is refused at the door."""
+"""An address that the API accepts works on every page that uses it. The API refuses any other address."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ URLS = [
 
 
 def works(api: Api, checkout_uuid: str) -> None:
-    """Every page that names the addresses, to the bank and back to the merchant."""
+    """Check every page that contains the addresses, to the bank and back to the merchant."""
     lea = Payer(Checkout.objects.get(pk=checkout_uuid))
     assert lea.get().status_code == 200
     lea.sign_in()

@@ -1,4 +1,4 @@
-"""What a payer's browser keeps: where https is, cookies of this host alone."""
+"""The payer's cookies. Where the service uses https, they belong only to its own host."""
 
 import re
 import time
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def hosted(settings: Settings) -> None:
-    """As it is outside of local."""
+    """Set the cookie settings that apply outside `local`."""
     settings.LOCAL, settings.COOKIE_PREFIX = False, "__Host-"
     settings.LANGUAGE_COOKIE_NAME = "__Host-language"
     settings.CSRF_COOKIE_NAME, settings.CSRF_COOKIE_SECURE = "__Host-csrftoken", True
@@ -55,10 +55,10 @@ def test_have_plain_names_in_local(unpaid: Checkout) -> None:
 @pytest.mark.rule("secret.cookies")
 @pytest.mark.parametrize("name", ["Łukasz", "\N{SNOWMAN}" * 22, "x", "a" * 23, "é" * 22])
 def test_a_name_that_we_have_not_made_is_never_sent_back(unpaid: Checkout, name: str) -> None:
-    sent = f"payer_browser={name}".encode().decode("latin-1")  # as a server hands it on
+    sent = f"payer_browser={name}".encode().decode("latin-1")  # as an HTTP server passes it on
     answer = Client().post(f"/pay/phone?id={unpaid.pk}", {"phone": PHONE}, headers={"cookie": sent})
     assert answer.status_code == 303
-    answer.cookies.output().encode("latin-1")  # as a server writes it
+    answer.cookies.output().encode("latin-1")  # fails if a server cannot write the header
     assert re.fullmatch(r"[A-Za-z0-9_-]{22}", answer.cookies["payer_browser"].value)
 
 

@@ -45,7 +45,7 @@ def prove(payer: Payer) -> None:
 
 
 def wait() -> None:
-    """Let half a minute pass for texts."""
+    """Let half a minute pass since the last text."""
     SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
 
 
@@ -162,7 +162,7 @@ class TestTheCode:
         assert IS_IT not in words(finn.get()) and finn.post("/prefilled").status_code == 404
 
     def test_is_of_its_own_order(self, acme: Merchant, lea: Payer, unpaid: Checkout) -> None:
-        """Without a number there is nothing to text, whatever another order has."""
+        """An order without a number sends no text, also if another order has a number."""
         assert Payer(unpaid).post("/prefilled")["Location"] == f"/pay?id={unpaid.pk}"
         assert not SmsMessage.objects.exists()
 
@@ -263,7 +263,7 @@ class TestTheLanguage:
 class TestWhoIsRemembered:
     @pytest.fixture
     def known(self, unpaid: Checkout) -> Payer:
-        """A browser that is remembered by 07700 900123."""
+        """Return a remembered browser with the number 07700 900123."""
         payer = Payer(unpaid)
         payer.post("/phone", phone="07700 900123", remember="yes")
         payer.post("/code", code=payer.code())

@@ -1,4 +1,8 @@
-"""Scripts of one page share one scope: none may take another's names. None of a payer's asks for a new phone."""
+"""The names of scripts, and the functions that payers' scripts call.
+
+The scripts of one page share one scope, so that each name belongs to one script. A payer's page must also
+work on an older phone.
+"""
 
 import re
 from itertools import combinations
@@ -11,7 +15,7 @@ from config.lib.web.page_templates import FOLDERS
 TOP_LEVEL = re.compile(r"^(?:async )?function (\w+)|^(?:const|let) (\w+)", re.MULTILINE)
 LOADED = re.compile(r"js/\w+\.js")
 EVERY_PAGE = Path("templates/hosted_page/frame.html").read_text()
-# What Safari has had since 15.4 or later alone, where it is called without asking whether it is there.
+# Functions that Safari has only since 15.4 or later. A script must not call them without checking for them.
 YOUNG = (
     "at",
     "checkVisibility",

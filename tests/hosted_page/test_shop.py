@@ -1,4 +1,4 @@
-"""The way to the merchant's shop, for payers whose order has no way back for them."""
+"""The link to the merchant's shop, for payers whose order has no return address for them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The end of a sign-in: its cookie is useless in the browser that had it, and in any other."""
+"""The end of a sign-in. Its cookie is then useless in its own browser and in any other."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.session")]
 
 
 def copied(browser: Payer) -> Payer:
-    """Return another browser, with a copy of all cookies of this one."""
+    """Return another browser, with a copy of all cookies of `browser`."""
     copy = Payer(browser.checkout)
     copy.client = copied_client(browser.client)
     return copy
@@ -35,7 +35,10 @@ def copied_client(client: Client) -> Client:
 
 
 def code_for(browser: Payer) -> str:
-    """Return the code that was sent to a person who is still signed in: their page shows another step."""
+    """Return the code that was sent to a person who is still signed in.
+
+    Their page shows another step, without the code.
+    """
     shown: str = signing.loads(browser.client.cookies["payer_code"].value, salt="shown-code")
     return shown
 
@@ -46,12 +49,12 @@ def is_in(browser: Payer) -> bool:
 
 
 def grow_older(**by: int) -> None:
-    """Let all sign-ins have begun earlier."""
+    """Make all sign-ins older."""
     PayerSignIn.objects.update(began_at=F("began_at") - timedelta(**by))
 
 
 def delete_texts() -> None:
-    """A number gets few codes."""
+    """Delete the texts, so that a number can get another code."""
     SmsMessage.objects.all().delete()
 
 
@@ -243,14 +246,14 @@ class TestASignIn:
         assert is_in(other) and not is_in(signed_in)
 
     def test_does_not_begin_without_its_row(self, signed_in: Payer) -> None:
-        """A database that was restored, or copied without our key, signs no one in."""
+        """A cookie whose row is missing signs no one in, for example after a restore of the database."""
         PayerSignIn.objects.all().delete()
         assert not is_in(signed_in)
 
     @pytest.mark.rule("privacy.erase", "privacy.export")
     @pytest.mark.parametrize("is_late", [False, True])
     def test_ends_with_the_erasure_of_its_person(self, signed_in: Payer, *, is_late: bool) -> None:
-        """One that is late was written while the person was erased."""
+        """A sign-in signs no one in after the erasure, also if its row was written during it (`is_late`)."""
         person = people.find(phone="+447700900123")
         assert len(exporting.of(person)["signed_in_since"]) == 1
         Checkout.objects.update(lead=None)

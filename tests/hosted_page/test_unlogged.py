@@ -1,4 +1,4 @@
-"""What a crash of PostgreSQL empties, and what it does not (rule sign_in.crash)."""
+"""The tables that a crash of PostgreSQL empties, and those that it does not (rule sign_in.crash)."""
 
 import pytest
 from django.db import connection, models

@@ -107,7 +107,10 @@ class TestThePagesGuards:
     def test_forms_may_lead_to_the_provider_where_its_card_page_has_an_origin_of_its_own(
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Chromium blocks a form that is redirected to any other."""
+        """The policy of forms contains the origin of the provider's card page.
+
+        Chromium blocks a form that is redirected to an origin that the policy does not contain.
+        """
         monkeypatch.setattr(SandboxProvider, "page_origins", ("https://cards.example",))
         first = lea.get()
         lea.sign_in()
@@ -157,7 +160,7 @@ class TestThePagesGuards:
 
 
 class TestCapturedWhileItIsRead:
-    """Another process captures between the reading of the order and that of its shares."""
+    """Another process captures an order after a page has read it and before the page reads its shares."""
 
     @pytest.fixture
     def split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> Payer:

@@ -1,4 +1,4 @@
-"""What the lead does on the bill, and what an open page of it is told."""
+"""The lead's actions on the bill, and the updates of a bill that is open in a browser."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The group's bill as its lead sees it: what she bears, person by person, kept true."""
+"""The group's bill as its lead sees it: what she bears, each person's share, and live updates."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def sums(page: str) -> list[str]:
-    """The three sums, in their order."""
+    """Return the three sums, in their order."""
     return re.findall(r'<dd class="amount">([^<]+)</dd>', page)
 
 
@@ -33,7 +33,7 @@ def seen(page: str) -> str:
 
 
 def text(page: str) -> str:
-    """What is read, on one line."""
+    """Return the visible text of a page, on one line."""
     return " ".join(re.sub(r"<[^>]+>", "", page).split())
 
 
@@ -86,7 +86,7 @@ class TestALateShare:
 
 
 def parts(page: str) -> list[tuple[str, str, str, str]]:
-    """The parts of the bar: look, per cent of its width, letters and icon."""
+    """Return the parts of the bar: look, width in per cent, letters and icon."""
     found = re.findall(
         r'<svg class="look-(\w+) person-\d+" x="[\d.]+%" width="([\d.]+)%"(.*?)</svg>', page, re.S
     )

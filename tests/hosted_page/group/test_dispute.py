@@ -1,4 +1,4 @@
-"""The group's bill, its links and its texts while a bank looks into a card of the order, and afterwards."""
+"""The group's bill, links and texts during and after a dispute of a payment of the order."""
 
 import re
 from datetime import timedelta
@@ -42,7 +42,7 @@ OFFERS = (
 
 
 def disputed(order: Checkout) -> Dispute:
-    """Let the lead dispute her payment."""
+    """Dispute the lead's payment and return the dispute."""
     return dispute(order.payment)
 
 
@@ -51,7 +51,7 @@ def offered(page: str) -> list[str]:
 
 
 def main(answer: Any) -> str:
-    """The page without its head and frame."""
+    """Return the main part of a page, without its head and frame."""
     return words(answer).partition("<main")[2]
 
 
@@ -135,7 +135,10 @@ class TestTheBill:
     def test_of_a_lost_one_does_not_say_who_bears_a_share(
         self, lead: Payer, finn: Mate, order: Checkout
     ) -> None:
-        """It is the lead's own card that has got everything back."""
+        """The bill does not say who bears a share after a lost dispute of the lead's payment.
+
+        The lead's own card has got everything back.
+        """
         finn.post("/decline")
         found = disputed(order)
         assert "stays with you" in text(main(lead.get()))

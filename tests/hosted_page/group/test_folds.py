@@ -1,4 +1,4 @@
-"""What a bill of many people folds."""
+"""Collapsed lines of a bill of many people."""
 
 from dataclasses import replace
 

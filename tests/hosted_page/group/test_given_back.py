@@ -1,4 +1,4 @@
-"""The pages of a split order once a bank has given back for good what one of its people had paid."""
+"""The pages of a split order after a lost dispute: a bank has returned a person's payment for good."""
 
 from datetime import timedelta
 
@@ -22,14 +22,14 @@ pytestmark = [
 
 
 def lose(paid: Checkout | PaymentRequest) -> None:
-    """Let whoever paid it get the money back from their bank."""
+    """Let the payer of an order or a share dispute the payment, and let the merchant lose."""
     paid.refresh_from_db()
     decide(dispute(paid.payment), is_won=False)
 
 
 @pytest.fixture
 def paid(finn: Mate) -> Mate:
-    """He has paid, and his £20.00 are on Lea's card."""
+    """Return Finn's browser. He has paid, and his £20.00 are on Lea's card."""
     finn.pay()
     assert mates.settled(finn.share) == ShareStatus.REIMBURSED
     return finn
@@ -37,7 +37,7 @@ def paid(finn: Mate) -> Mate:
 
 @pytest.fixture
 def owed(finn: Mate, order: Checkout, settings: Settings) -> Mate:
-    """He has paid, and his £20.00 are to go to Lea's card in a day."""
+    """Return Finn's browser. He has paid, and his £20.00 are due to go to Lea's card in a day."""
     settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
     finn.pay()
     mates.pump(order.pk)

@@ -1,4 +1,4 @@
-"""A share's link by text, once the lead has asked for it again by a new one."""
+"""The text with a share's link after the lead has asked again, which makes a new link."""
 
 import pytest
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("share.bends", "sms.invita
 
 @pytest.fixture
 def taken(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
-    """Finn's first text, which the carrier is asked to send: he has said no meanwhile, and Lea asks again."""
+    """Return Finn's first text, claimed for sending. Since then, he has declined and Lea has asked again."""
     ask(lead, finn.share)
     text = sending.claim()
     assert text is not None

@@ -1,4 +1,4 @@
-"""The last day of the links: what the bill offers to its lead, and whom one tap reminds."""
+"""The last day of the links: the offer on the lead's bill, and the mates whom one tap reminds."""
 
 from datetime import timedelta
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ FINNS, AMYS = "+447700900456", "+447700900457"
 
 @pytest.fixture
 def asked(lead: Payer, order: Checkout, network: Network) -> Checkout:
-    """Finn and Amy were asked by text, more than a day ago."""
+    """Return an order whose mates Finn and Amy were asked by text, more than a day ago."""
     for position, phone in ((2, FINN), (3, "07700 900457")):
         share = order.payment_requests.get(position=position)
         lead.post("/text-share", share=str(share.pk), phone=phone)
@@ -35,7 +35,7 @@ def ends_in(**left: int) -> None:
 
 
 def said(page: str) -> str:
-    """What the offer says, "" if it is not there."""
+    """Return the text of the offer, "" if the page has no offer."""
     return text(page.partition('class="last-day"')[2].partition("</section>")[0])
 
 

@@ -1,4 +1,4 @@
-"""The lines of the bill: where each share is, and what the lead can do with it."""
+"""The lines of the bill: the state of each share, and what the lead can do with it."""
 
 import re
 
@@ -34,7 +34,7 @@ def too_busy(*_args: str, **_more: str) -> None:
 
 
 def row(page: str, share: PaymentRequest) -> tuple[str, str]:
-    """What names just this state of a share's row, and what stands in it."""
+    """Return the value that identifies the current state of a share's row, and the text of the row."""
     found = re.search(
         rf'<li[^>]* id="share-{share.pk}" data-part data-seen="([^"]*)"(.*?)</li>', page, re.DOTALL
     )

@@ -1,4 +1,4 @@
-"""The mates' links as the lead sees them: where each share is, and who may see a link."""
+"""The mates' links on the lead's page: the state of each share, and who may see a link."""
 
 import pytest
 from django.utils import timezone

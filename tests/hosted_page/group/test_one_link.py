@@ -1,4 +1,4 @@
-"""The one link as its lead shares it."""
+"""The group link, as the lead shares it."""
 
 import pytest
 

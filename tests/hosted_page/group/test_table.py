@@ -1,4 +1,4 @@
-"""The group's page: which shares are free, and how a mate takes one and pays it."""
+"""The group page: which shares are free, and how a mate takes one and pays it."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Guest:
-    """A browser that has opened the group's link."""
+    """The browser of a person who has the group link."""
 
     def __init__(self, checkout: Checkout) -> None:
         self.client = Client()
@@ -59,7 +59,7 @@ def ade(order: Checkout) -> Guest:
 
 @pytest.fixture
 def nameless(order: Checkout) -> int:
-    """The position of a share without a name."""
+    """Remove the name of share 3 and return its position."""
     PaymentRequest.objects.filter(position=3).update(name="")
     return 3
 
@@ -319,7 +319,7 @@ class TestTheCode:
 
 @pytest.mark.rule("group.link")
 def test_nothing_is_taken_or_refused_by_who_only_looks(zoe: Guest) -> None:
-    """A chat opens each link that is sent in it."""
+    """A GET request takes and declines no share, because a chat app opens each link that is sent in it."""
     for step in ("/take", "/2/decline", "/2/release", "/2/reconsider", "/2/phone"):
         assert zoe.get(step).status_code == 405, step
     assert {row.status for row in PaymentRequest.objects.all()} == {"open"}

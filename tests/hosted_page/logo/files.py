@@ -1,4 +1,4 @@
-"""Files that somebody may upload for a logo."""
+"""Test files for uploads of logos."""
 
 import io
 import os
@@ -19,7 +19,7 @@ def written(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
 
 
 def disc(colour: str, size: Size = (200, 200)) -> Image.Image:
-    """A disc of a colour on nothing."""
+    """Return a disc of a colour on a transparent background."""
     picture = Image.new("RGBA", size, CLEAR)
     ImageDraw.Draw(picture).ellipse((0, 0, size[0] - 1, size[1] - 1), fill=colour)
     return picture
@@ -30,7 +30,7 @@ def logo(colour: str = "#A61C59", size: Size = (200, 200)) -> bytes:
 
 
 def word(words: str, colour: str) -> bytes:
-    """Words of a colour on nothing."""
+    """Return a PNG with words of a colour on a transparent background."""
     picture = Image.new("RGBA", (1024, 200), CLEAR)
     pen = ImageDraw.Draw(picture)
     pen.text((20, 100), words, fill=colour, font=ImageFont.load_default(90), anchor="lm", stroke_width=3)
@@ -38,7 +38,7 @@ def word(words: str, colour: str) -> bytes:
 
 
 def noise(size: Size) -> Image.Image:
-    """What packs worst."""
+    """Return a picture of random pixels, which compresses worst."""
     return Image.frombytes("RGB", size, os.urandom(size[0] * size[1] * 3))
 
 
@@ -52,7 +52,7 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def claiming(wide: int, high: int) -> bytes:
-    """A PNG of a few bytes that says how large it is."""
+    """Return a PNG of a few bytes whose header claims this size."""
     header = struct.pack(">IIBBBBB", wide, high, 8, 6, 0, 0, 0)
     rows = zlib.compress(b"\0" * (4 * 64 + 1) * 64)
     parts = (chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b""))
@@ -60,7 +60,7 @@ def claiming(wide: int, high: int) -> bytes:
 
 
 def with_text(unpacked: int, pieces: int = 1) -> bytes:
-    """A PNG with packed words beside its picture."""
+    """Return a PNG that also contains compressed texts: `pieces` texts of `unpacked` bytes each."""
     words = chunk(b"zTXt", b"Comment\0\0" + zlib.compress(b"a" * unpacked))
     whole = logo()
     at = whole.index(b"IDAT") - 4
@@ -68,7 +68,7 @@ def with_text(unpacked: int, pieces: int = 1) -> bytes:
 
 
 def grey(shade: int) -> bytes:
-    """A grey of 16 bits."""
+    """Return a PNG of one shade of 16-bit grey."""
     return written(Image.new("I;16", (64, 64), shade))
 
 

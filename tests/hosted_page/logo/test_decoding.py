@@ -1,4 +1,4 @@
-"""What may be a logo, and that nothing else gets near a decoder."""
+"""Decoding of logos: the accepted files. No other file reaches a decoder."""
 
 import io
 from typing import Any
@@ -13,7 +13,7 @@ from tests.hosted_page.logo import files
 pytestmark = pytest.mark.rule("brand.logo_read")
 KIND = "Use a PNG or JPEG of at most 256 KB."
 DAMAGED = "This picture is damaged. Save it anew as a PNG or JPEG."
-RED = (254, 0, 0)  # as a JPEG has it
+RED = (254, 0, 0)  # red after JPEG compression
 
 
 def refused(content: bytes) -> str:
@@ -23,7 +23,7 @@ def refused(content: bytes) -> str:
 
 
 def turned() -> bytes:
-    """A picture that lies on its side, and says so; with a place and a maker."""
+    """Return a JPEG that is turned on its side. Its Exif data has the orientation and a maker."""
     exif = Image.Exif()
     exif[0x0112], exif[0x010F] = 6, "Lea's phone"
     return files.written(Image.new("RGB", (200, 100), "red"), "JPEG", exif=exif)

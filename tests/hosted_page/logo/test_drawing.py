@@ -1,4 +1,4 @@
-"""How a logo is drawn beside a name and on a chat's card."""
+"""How a logo is drawn next to a name and on the preview card of a chat."""
 
 import pytest
 from PIL import Image

@@ -1,4 +1,4 @@
-"""A logo that is kept, shown on payers' pages, served, and removed."""
+"""A logo: stored, shown on payers' pages, served, and removed."""
 
 import pytest
 from django.db import connection
@@ -19,7 +19,7 @@ from tests.hosted_page.browsers import Payer
 from tests.hosted_page.group.test_table import Guest
 from tests.hosted_page.logo import files
 
-NEW = ("logo", "shop_url")  # of what a page knows of an order
+NEW = ("logo", "shop_url")  # facts about an order that card pages opened before an upgrade do not have
 pytestmark = pytest.mark.django_db
 
 

@@ -1,4 +1,4 @@
-"""Payment pages without an order, which the daily check reads."""
+"""Payment pages without an order, for the daily check."""
 
 from collections.abc import Callable
 

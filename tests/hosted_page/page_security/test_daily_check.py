@@ -1,4 +1,4 @@
-"""The daily check, over a network that changes what browsers get."""
+"""The daily check, over a network that can change the responses that browsers get."""
 
 from collections.abc import Callable
 from io import StringIO
@@ -26,7 +26,10 @@ HTML, SCRIPT = "text/html", "text/javascript"
 
 
 class Network:
-    """The network between the service and a browser; `change` gets each answer of a kind and can alter it."""
+    """The network between the service and a browser.
+
+    `change` gets each response whose content type starts with `kind`, and can alter it.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -32,7 +32,7 @@ Rendered = dict[str, list[str]]
 
 
 def named_in(environment: Environment, name: str) -> Iterator[str]:
-    """Yield the scripts that a template, its parents and its parts load in any context."""
+    """Yield all scripts that a template, its parents and its included parts can load."""
     assert environment.loader
     text = environment.loader.get_source(environment, name)[0]
     tree = environment.parse(text)
@@ -48,7 +48,7 @@ def named_in(environment: Environment, name: str) -> Iterator[str]:
 
 
 def templates_in(tree: nodes.Template, *kinds: type[nodes.Node]) -> Iterator[str]:
-    """Yield the templates that a template names by these statements."""
+    """Yield the templates that a template names in statements of these kinds."""
     for part in tree.find_all(kinds):
         match part:
             case (
@@ -102,7 +102,7 @@ def test_documentation_shows_the_table() -> None:
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> Rendered:
-    """The pages that were rendered, by template."""
+    """Return the rendered pages, by template."""
     pages: Rendered = defaultdict(list)
     render = Template.render
 
@@ -116,7 +116,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Rendered:
 
 
 def names_of(page: str) -> set[str]:
-    """Return the scripts of a page by the inventory's names; fails on any other code in it."""
+    """Return the inventory's names of the scripts of a page. Fail if the page contains any other code."""
     content = page_content.read(page)
     assert content.other == []
     names = set()
@@ -134,7 +134,7 @@ def walk_of_lead(lea: Payer) -> None:
     lea.post("/code", code=lea.code())
     other = Payer(factories.checkout(lea.checkout.merchant))
     other.client = lea.client
-    other.get()  # the browser is remembered
+    other.get()  # renders the page for a remembered browser
     lea.get("/split")
     lea.post("/split", split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")
     bank = lea.get("/card")["Location"]
@@ -169,7 +169,7 @@ def walk_elsewhere(merchant: Merchant, lea: Payer) -> None:
     known = Payer(factories.checkout(merchant, customer={"phone": "+447700900999"}))
     known.get()
     known.post("/prefilled")
-    Payer(known.checkout).post("/prefilled")  # in another browser, which waits until it can ask for a code
+    Payer(known.checkout).post("/prefilled")  # another browser has to wait before it can request a code
     Client().get(f"/pay/{stops.link(outbox.digest('+447700900456')).partition('/pay/')[2]}")
 
 

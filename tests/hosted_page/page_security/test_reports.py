@@ -1,4 +1,4 @@
-"""The collector of browsers' reports about pages that broke their policy, and of false reports."""
+"""The collector of browsers' reports about violations of a page's policy, and false reports."""
 
 import json
 import logging
@@ -140,7 +140,7 @@ class TestBounds:
         assert CspReport.objects.get(blocked="other").count == 8
 
     def test_invented_hosts_keep_no_real_one_out(self) -> None:
-        """A host that many browsers report stays, and a new one is named, however many were invented."""
+        """A host that is reported again and again keeps its row, however many hosts are invented."""
         real = reports.Violation("card form", "script-src", "evil.example")
         for first in range(0, 3 * reports.MAX_ROWS, reports.MAX_ROWS):
             invented = range(first, first + reports.MAX_ROWS)

@@ -1,4 +1,4 @@
-"""Lea and her order."""
+"""Fixtures: the customer Lea and her order."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def lea() -> Customer:
 
 @pytest.fixture
 def order(acme: Merchant, lea: Customer) -> Checkout:
-    """Lea's order, captured, with a tick of her address."""
+    """Return Lea's captured order. She has ticked the opt-in box and given her e-mail address."""
     acme.opt_in_enabled = True
     acme.save()
     made = factories.checkout(acme)

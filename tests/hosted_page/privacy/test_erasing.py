@@ -1,4 +1,4 @@
-"""A person goes, and what money needs stays."""
+"""Erasure: a person's data is erased, and the data that the records of money need stays."""
 
 import json
 from collections.abc import Callable
@@ -307,7 +307,10 @@ class TestWhatMerchantsHaveSaid:
 
     @pytest.mark.rule("privacy.export")
     def test_is_told_to_its_person_alone(self, acme: Merchant, lea: Customer) -> None:
-        """Lea leads an order that names Mia, and one that names nobody by a number."""
+        """The export has the data that merchants sent about its person, and about no one else.
+
+        Lea leads one order with the number and name of Mia, and one with a name but no number.
+        """
         mias, hers = self.said(acme, phone="+447700900999", name="Mia"), self.said(acme, name="Leo")
         Checkout.objects.filter(pk__in=[mias.pk, hers.pk]).update(lead=lea)
         self.said(acme, phone=PHONE, locale="fr")

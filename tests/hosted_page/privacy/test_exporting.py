@@ -1,4 +1,4 @@
-"""What is given to a person of their data: theirs alone, and by a merchant only what a merchant may know."""
+"""Data export: only the person's own data, and for a merchant only what a merchant may know."""
 
 import json
 from typing import Any
@@ -33,7 +33,11 @@ class TestExport:
         assert len(self.export("--merchant", str(order.merchant.pk))["orders"]) == 1
 
     def test_has_nobody_elses_card(self, unpaid: Checkout, lea: Customer) -> None:
-        """A stranger's card is declined, then Lea takes over; a share that was asked of her number is paid by Finn."""
+        """The export has no card of a previous lead, or of another payer of a share.
+
+        A stranger's card is declined, then Lea becomes the lead. Another person pays a share that was
+        asked of her number.
+        """
         give_card(unpaid, CustomerFactory.create(), "4000000000000002")
         give_card(unpaid, lea, "4000000000009995")
         share = mates.split(unpaid, 2000)[0]

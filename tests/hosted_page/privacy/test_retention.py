@@ -1,4 +1,7 @@
-"""People go 25 months after their last order; the last of their cards thirteen months after it."""
+"""Retention: people are erased 25 months after their last order.
+
+The last 4 and the fingerprint of an erased person's cards are erased thirteen months after the last payment.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,7 +25,10 @@ OLD, DISPUTED = timedelta(days=761), timedelta(days=401)
 
 
 def let_pass(time: timedelta) -> None:
-    """Let everything be that much older, the ids of UUIDv7 too, by which age is looked for."""
+    """Make all rows older by this time. Their ids stay: UUIDv7 that say when the rows were created.
+
+    The change runs without triggers, because opt-in ticks are append-only.
+    """
     with connection.cursor() as cursor:
         ago = f"interval '{time.total_seconds()} seconds'"
         cursor.execute("SET LOCAL session_replication_role = replica")
@@ -39,7 +45,7 @@ def let_pass(time: timedelta) -> None:
 
 @pytest.fixture
 def _ids_tell_no_age(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows were made just now: their ids say so."""
+    """Ignore the age of ids in queries: the rows of a test are new, and their ids say so."""
     monkeypatch.setattr(clock, "first_id", lambda at: UUID(int=2**128 - 1))
 
 

@@ -25,7 +25,7 @@ def lea(unpaid: Checkout, language: str) -> Payer:
 
 @pytest.fixture
 def said(language: str) -> Callable[..., bool]:
-    """Whether a page says a sentence in the language, whatever stands in its gaps."""
+    """Return a function that checks whether a page contains a sentence in the language, with any values."""
 
     def is_said(page: Any, sentence: str, plural: str = "", count: int = 1) -> bool:
         with translation.override(language):

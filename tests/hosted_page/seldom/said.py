@@ -1,4 +1,4 @@
-"""How a payer is told something in each language."""
+"""Helpers for the tests of rare messages to payers in each language."""
 
 from typing import Any
 

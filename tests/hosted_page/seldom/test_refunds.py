@@ -1,4 +1,4 @@
-"""What a payer is told of refunds where something rare has happened, in each language."""
+"""Messages to payers about refunds that appear only in rare cases, in each language."""
 
 from collections.abc import Callable
 from datetime import timedelta

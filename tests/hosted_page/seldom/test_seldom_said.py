@@ -1,4 +1,4 @@
-"""What a payer is told only where something rare has happened: each sentence in its place, in each language."""
+"""Messages to payers that appear only in rare cases: each sentence in its place, in each language."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""A day's texts: of a merchant, of all, of a range and of an address, those that led to a payment not counted."""
+"""SMS budgets of a merchant, of all merchants and of a number range, and the limit of an address.
+
+Texts that led to a payment do not count.
+"""
 
 import threading
 import time
@@ -213,7 +216,7 @@ def test_of_ten_at_once_no_more_than_a_limit_are_sent(
     save, together = SmsMessage.save, threading.Barrier(10)
 
     def dawdle(row: SmsMessage, **how: Any) -> None:
-        time.sleep(0.02)  # whoever waits for nobody has looked by then
+        time.sleep(0.02)  # without a lock, the other threads have counted by then
         save(row, **how)
 
     def put(kind: SmsMessage.Kind, phone: str, address: str) -> bool:

@@ -1,4 +1,7 @@
-"""Texts in every language of the page have letters of GSM-7 alone: 160 of them fit into one message, else 70."""
+"""Texts use only letters of GSM-7, in every language of the page.
+
+One message holds 160 letters of GSM-7, but only 70 if any other letter is among them.
+"""
 
 import re
 

@@ -104,6 +104,6 @@ class TestLimits:
         codes.send_code(PaymentTarget(unpaid), "+447700900456", "a browser", "192.0.2.1")
         tasks.delete_old_sms_messages()
         assert SignInCode.objects.count() == SmsMessage.objects.count() == 1
-        settings.PAY_LINK_LIFETIME = -timedelta(days=2)  # all has been sent long ago then
+        settings.PAY_LINK_LIFETIME = -timedelta(days=2)  # makes every row too old
         tasks.delete_old_sms_messages()
         assert SignInCode.objects.count() == SmsMessage.objects.count() == 0

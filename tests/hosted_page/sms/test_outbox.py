@@ -25,7 +25,7 @@ FINN, FINN_SENT = "07700 900456", "+447700900456"
 
 
 class Network:
-    """The SMS network: keeps what it was given, once for each key, and may be out of order."""
+    """A double of the SMS network. It keeps one message for each key, and can fail."""
 
     shows_codes = True
 
@@ -51,7 +51,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Network:
 
 @pytest.fixture
 def lea(unpaid: Checkout) -> Payer:
-    """She shares £90.00 with Finn and Amy, and the shop has captured."""
+    """Return Lea's browser. She shares £90.00 with Finn and Amy, and the merchant has captured."""
     payer = Payer(unpaid)
     payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea 4 u.to/x")
     captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
@@ -78,7 +78,7 @@ def put(
 
 
 def send_all() -> None:
-    """Send what waits, as the threads of a worker do."""
+    """Send the waiting texts, as the threads of a worker do."""
     while (text := sending.claim()) is not None:
         sending.send(text)
 

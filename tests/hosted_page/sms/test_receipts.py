@@ -1,4 +1,7 @@
-"""Twilio's status callbacks, signed as its reference says: what they change, and what nobody else can."""
+"""Twilio's status callbacks, signed as its reference says: what they change.
+
+A call with any other signature changes no message.
+"""
 
 import base64
 import hashlib
@@ -46,7 +49,7 @@ def message(acme: Merchant) -> SmsMessage:
 
 
 def signature(address: str, fields: Mapping[str, str], key: str = KEY) -> str:
-    """Sign by the reference: the address, then each field's name and value in the order of their names."""
+    """Return the reference's signature of the address, then each field's name and value, sorted by name."""
     signed = address + "".join(name + fields[name] for name in sorted(fields))
     return base64.b64encode(hmac.new(key.encode(), signed.encode(), hashlib.sha1).digest()).decode()
 
@@ -67,7 +70,7 @@ def told(status: str, **more: str) -> dict[str, str]:
 
 
 def call(message: SmsMessage, fields: dict[str, str], signed: str | None = None) -> Any:
-    """Call back as a server that has neither a cookie nor a login."""
+    """Send a callback, as a server without a cookie or a login."""
     path = f"/sms/twilio/{message.pk}"
     headers = {"X-Twilio-Signature": signature(BASE + path, fields) if signed is None else signed}
     return Client(enforce_csrf_checks=True).post(path, urlencode(fields), FORM, headers=headers)

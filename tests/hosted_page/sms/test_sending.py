@@ -1,4 +1,4 @@
-"""What must hold of a text between the request and the carrier."""
+"""The sending of texts, from the request to the carrier."""
 
 import threading
 from collections import Counter
@@ -104,7 +104,7 @@ class TestACode:
         assert emptied() == [True] and rows()[0].sent_at is None
 
     def test_that_ends_first_is_sent_first(self, unpaid: Checkout, acme: Merchant, network: Network) -> None:
-        """Whoever waits for a code is not held up by reminders, which have days."""
+        """The text that ends first is sent first. Reminders, which have days, do not delay a code."""
         for checkout, phone in ((unpaid, PHONE), (factories.checkout(acme), "07700 900456")):
             Payer(checkout).post("/phone", phone=phone)
         SmsMessage.objects.filter(checkout_uuid=unpaid.pk).update(ends_at=timezone.now() + timedelta(days=1))
@@ -230,7 +230,7 @@ class TestAStop:
 
 
 class TestAStrangersNumber:
-    """Asked for at a paid and split order, where codes go to its lead alone."""
+    """A stranger's number, entered at a paid and split order, where only the lead gets codes."""
 
     @pytest.fixture
     def order(self, unpaid: Checkout) -> Checkout:
@@ -325,7 +325,7 @@ class TestAStrangersNumber:
 
 
 class Silent:
-    """A carrier that answers nobody before it is let."""
+    """A carrier that does not answer until `may_answer` is set."""
 
     shows_codes = True
 
@@ -362,7 +362,7 @@ class TestASilentCarrier:
         payers = [Payer(factories.checkout(acme)) for _ in range(self.PEOPLE)]
         for number, payer in enumerate(payers):
             assert payer.post("/phone", phone=f"07700 9001{number:02}").status_code == 303
-            tasks.send_sms_messages()  # as beat and the wake-ups have a worker do; it returns
+            tasks.send_sms_messages()  # beat and wake-ups start this in a worker; it must not wait
         polling.until(lambda: len(silent.given) == 4, within=10, what="the senders at the carrier")
         assert SmsMessage.objects.filter(claimed_at=None).count() == self.PEOPLE - 4, "no more wait for it"
         for payer in payers[:10]:

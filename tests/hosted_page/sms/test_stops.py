@@ -1,4 +1,4 @@
-"""The way to stop in invitations and reminders."""
+"""The link in invitations and reminders that stops further texts."""
 
 import re
 from urllib.parse import urlsplit
@@ -35,7 +35,7 @@ def ask(lead: Payer, share: PaymentRequest, phone: str = FINN) -> str:
 
 
 def way(network: Network) -> str:
-    """The path of the way to stop in the last text to Finn."""
+    """Return the path of the stop link in the last text to Finn."""
     *_, text = [text for phone, text in network.sent.values() if phone == FINNS]
     found = re.search(r"No more texts: (\S+)$", text)
     assert found

@@ -1,4 +1,4 @@
-"""What sending texts costs their table: no reading from end to end, no entry in an index for a claim."""
+"""The cost of sending texts for their table: no full scan, and no new index entry for a claim."""
 
 import pytest
 from django.db import connection
@@ -47,7 +47,7 @@ class TestTheTable:
 
 
 def updated_within_a_page() -> int:
-    """Return how many versions of messages this transaction has made that no index knows."""
+    """Return the number of row versions of messages that this transaction made without a new index entry."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = %s", [TABLE])
         (count,) = cursor.fetchone()

@@ -1,4 +1,4 @@
-"""What leads are told by text, and when they are not."""
+"""Notifications of leads by text: what they say, and when none is sent."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ LEAS = "+447700900123"
 
 
 def texts(network: Network) -> list[str]:
-    """Run the pump and what sends; return what the lead has read so far."""
+    """Run the pump, send the texts, and return all texts that the lead has got so far."""
     tasks.tell_leads()
     send_all()
     return [text for phone, text in network.sent.values() if phone == LEAS]
@@ -114,7 +114,10 @@ class TestAllHavePaid:
     def test_is_no_text_where_the_lead_keeps_the_last_share(
         self, finn: Mate, lead: Payer, order: Checkout, network: Network
     ) -> None:
-        """Nobody has paid just then, and who did it sees it on the page."""
+        """The lead gets no text after she keeps the last share.
+
+        No mate has paid at that moment, and she sees the change on the page.
+        """
         finn.pay()
         mates.settled(finn.share)
         lead.post("/cancel-share", share=str(amys(order).pk))
@@ -192,7 +195,7 @@ class TestNothingIsTold:
             return find_words(row, checkout, shares)
 
         def dawdle(row: SmsMessage, **how: Any) -> None:
-            time.sleep(0.2)  # whoever waits for nobody has counted by then
+            time.sleep(0.2)  # without a lock, the other worker has counted by then
             save(row, **how)
 
         def work(_: int) -> None:
@@ -230,7 +233,7 @@ class TestNothingIsTold:
 class TestTheLanguage:
     @pytest.fixture
     def lead(self, unpaid: Checkout) -> Payer:
-        """She pays on the French page."""
+        """Return the browser of a lead who has paid on the French page."""
         payer = Payer(unpaid)
         payer.client.cookies[settings.LANGUAGE_COOKIE_NAME] = "fr"
         payer.pay(split="own", name=["Finn", "Amy"], amount=["20", "30"], your_name="Lea")

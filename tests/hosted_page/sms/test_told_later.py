@@ -1,4 +1,4 @@
-"""What leads are told by text once a refund has failed, or a dispute is won, that had held it up."""
+"""Texts to leads that a refund or a dispute delayed, after the refund has failed or the dispute is won."""
 
 from collections.abc import Callable
 from datetime import timedelta

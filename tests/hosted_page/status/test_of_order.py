@@ -1,4 +1,4 @@
-"""What the page says while money is in doubt is no more than what is known."""
+"""The status page of an order. While money is in doubt, it says no more than the service knows."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What is true of a share now, as its mate reads it."""
+"""The status page of a share, as its mate sees it."""
 
 import pytest
 from django.test import Client

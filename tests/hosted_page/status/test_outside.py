@@ -1,4 +1,7 @@
-"""What others do with payers’ money at the bank, as payers read it: refunds in its dashboard, disputes, bookings."""
+"""Changes to payers' money that the service did not begin, as payers see them.
+
+Such changes are refunds in the bank's dashboard, disputes, and bookings.
+"""
 
 from datetime import timedelta
 
@@ -27,13 +30,13 @@ pytestmark = [
 
 @pytest.fixture
 def paid(lea: Payer) -> Checkout:
-    """She has paid £90.00, and the shop has captured."""
+    """Return Lea's order. She has paid £90.00, and the merchant has captured."""
     lea.pay()
     return captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
 
 
 def refund(order: Checkout) -> None:
-    """The shop gives back what is left, and the bank settles it."""
+    """Refund the rest of the order as the merchant, let the bank settle it, and check the ledger."""
     refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
     mates.pump(order.pk, rounds=3)
     assert proving.breaches() == []
@@ -106,7 +109,10 @@ class TestADispute:
     def test_that_took_all_leaves_nothing_of_it_to_the_refund(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """What a mate has paid goes back to the mate."""
+        """After a lost dispute of the whole order, a refund has no money for the lead.
+
+        The mate's payment goes back to the mate.
+        """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()
         mates.pump(order.pk)

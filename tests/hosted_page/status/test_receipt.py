@@ -1,4 +1,4 @@
-"""Receipts: what was paid to whom, for what, when and with which card."""
+"""Receipts: how much was paid to whom, for what, when and with which card."""
 
 import re
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.receipt")]
 
 
 def receipt(page: str) -> list[str]:
-    """Its words, one after the other."""
+    """Return the texts of the receipt on a page, in their order."""
     part = page.partition('class="part receipt"')[2].partition("</section>")[0]
     return [text.strip() for text in re.findall(r">([^<>]+)<", part) if text.strip()]
 

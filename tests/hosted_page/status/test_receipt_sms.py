@@ -1,4 +1,4 @@
-"""The receipt by text: who may ask for it, how often it is sent, and where its link leads."""
+"""The receipt by text: who can request it, how often it is sent, and where its link leads."""
 
 import re
 from datetime import timedelta
@@ -37,7 +37,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Network:
 
 @pytest.fixture
 def paid(lea: Payer, network: Network) -> Payer:
-    """She has paid it all, and the shop has captured; her code is long ago."""
+    """Return Lea's browser. She has paid the whole order, it is captured, and her code is an hour old."""
     lea.pay()
     captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
     drop_codes(network)
@@ -62,7 +62,10 @@ def link(network: Network, phone: str = LEAS) -> str:
 
 
 def come_back(client: Client, address: str, phone: str) -> Any:
-    """Open the link, ask for a code, enter it if the page shows one; return the page at the end."""
+    """Open the link, request a code and enter it. Return the last page.
+
+    If the page shows no code, enter 000000.
+    """
     path = urlsplit(address).path
     query = f"?{urlsplit(address).query}" if "id=" in address else ""
     assert "sign in with the mobile number that you used for it." in words(client.get(address))

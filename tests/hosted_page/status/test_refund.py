@@ -1,4 +1,4 @@
-"""A refund as each of those reads it whose cards have borne the order."""
+"""A refund, as each payer sees it whose card has borne a part of the order."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("page.refund")]
 
 
 def rows(page: str) -> list[tuple[str, str]]:
-    """The lines of the bill of what comes back, without its sum."""
+    """Return the lines of the refund's bill, label and amount, without the total."""
     part = page.partition('aria-labelledby="refund-title"')[2].partition("</section>")[0]
     found = re.findall(r'<bdi>([^<]*)</bdi>.*?class="amount">([^<]*)<', part, re.DOTALL)
     return [(label, amount) for label, amount in found if not label.startswith("Acme")]
@@ -66,7 +66,10 @@ class TestTheLead:
     def test_who_has_not_got_a_share_yet_gets_the_whole(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """The mate's own money goes back to the mate."""
+        """The lead gets the whole amount back if the mate's payment has not reached her card yet.
+
+        The mate's payment goes back to the mate.
+        """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()
         mates.pump(order.pk)
@@ -79,7 +82,10 @@ class TestTheLead:
     def test_is_told_no_sum_while_it_is_open(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
     ) -> None:
-        """A mate's share is being sent to the card: nobody knows yet whether it keeps that."""
+        """The page shows no sum while the reimbursement of a mate's share is in doubt.
+
+        It is not known yet whether the lead's card keeps it.
+        """
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         finn.pay()
         mates.pump(order.pk)
@@ -116,7 +122,7 @@ class TestAMate:
 @pytest.mark.rule("pay.honest_page", "refund.returned")
 @pytest.mark.usefixtures("posted")
 class TestWhatCameBackAfterItWasSettled:
-    """It stands with the bank: who reads of it is told of their own card alone."""
+    """A returned refund: the money is at the bank, and each payer reads only about their own card."""
 
     def test_of_a_mates_card_is_told_to_the_mate(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.pay(RETURNS)
@@ -175,7 +181,10 @@ class TestWhatCameBackAfterItWasSettled:
         return self.reimburse(lea, ["Finn"])
 
     def reimburse(self, lea: Payer, names: list[str]) -> Mate:
-        """Finn has paid, and Lea's card, which keeps no refund, has got it."""
+        """Let Finn pay his share, and reimburse it to Lea's card. Return Finn's browser.
+
+        Lea's card returns every refund later.
+        """
         lea.pay(RETURNS, split="own", name=names, amount=["20"] * len(names), your_name="Lea")
         order = captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         finn = Mate(order.payment_requests.get(name="Finn"))

@@ -1,4 +1,7 @@
-"""The bank's question to the payer (3-D Secure), on the way there, on the way back, and when it is let be."""
+"""The bank's question to the payer (3-D Secure).
+
+The tests cover the way to the question, the way back, and a question that the payer abandons.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -25,7 +28,7 @@ def lea(unpaid: Checkout) -> Asked:
 
 
 def charges() -> list[str]:
-    tasks.finish_operations()  # what is to be released is released
+    tasks.finish_operations()  # performs the planned releases
     return list(Charge.objects.order_by("pk").values_list("state", flat=True))
 
 

@@ -1,4 +1,4 @@
-"""Codes by SMS: who gets one, how often, and what they are good for."""
+"""Codes by SMS: who gets one, how often, and what they are valid for."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Nobody tries stolen cards here: declined ones are counted for a phone and an address, whatever the order."""
+"""Limits on declined cards, against tests of stolen cards.
+
+Declined cards are counted per phone and per address, across all orders.
+"""
 
 import threading
 import time
@@ -40,7 +43,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def new(acme: Merchant) -> Callable[..., Payer]:
-    """Somebody who has signed in on an order of their own, from an address of their own if one is named."""
+    """Return a function that creates an order and signs in its payer, with a number and a network address."""
 
     def made(phone: str = PHONE, at: str = "192.0.2.1") -> Payer:
         payer = Payer(factories.checkout(acme))
@@ -173,7 +176,7 @@ def test_of_ten_at_once_no_more_than_the_limit_are_tried(monkeypatch: pytest.Mon
 
     def dawdle(template: str, given: Any) -> None:
         decide(template, given)
-        time.sleep(0.05)  # whoever waits for nobody has looked by then
+        time.sleep(0.05)  # without a lock, the other threads have looked by then
 
     def tried(phone: str, address: str) -> bool:
         connection.ensure_connection()
@@ -204,7 +207,7 @@ def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
         ("declined", "another_card", False),
         ("declined", "do_not_honor", True),
         ("authorizing", "", True),
-        ("authorizing", "never_arrived", True),  # given up, and its bank may yet decline it
+        ("authorizing", "never_arrived", True),  # given up, but its bank can still decline it
     ):
         tried = admit(lea, "tok", "192.0.2.1")
         factories.bare_checkout(acme, tried.subject)
@@ -220,13 +223,13 @@ def test_of_good_cards_the_tries_count_no_more(acme: Merchant) -> None:
             decline_reason=reason,
         )
         declines.check(PaymentTarget(Checkout(pk=uuid4())), lea, "192.0.2.1")
-        admit(Customer(phone="+447700900999"), "tok", "192.0.2.1").delete()  # somebody else's next try there
+        admit(Customer(phone="+447700900999"), "tok", "192.0.2.1").delete()  # another person's next try there
         tried.refresh_from_db()
         assert tried.is_counted == is_counted, (status, reason)
 
 
 def admit(person: Customer, token: str, address: str) -> CardTry:
-    """Count a card of an order of its own, as the transaction that begins its operation does."""
+    """Count a card for a new order, as the transaction that begins its operation does. Return the try."""
     target = PaymentTarget(Checkout(pk=uuid4()))
     with transaction.atomic():
         declines.admit(target, person, token, address)

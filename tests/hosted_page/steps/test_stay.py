@@ -1,4 +1,4 @@
-"""The end of a sign-in on the pages that stay open: the lead's bill, a receipt, an order on its way."""
+"""The end of a sign-in on pages that stay open: the lead's bill, a receipt, an order in progress."""
 
 import html
 import re
@@ -30,7 +30,7 @@ Pass = Callable[[int], None]
 
 @pytest.fixture
 def let_pass(monkeypatch: pytest.MonkeyPatch) -> Pass:
-    """Let so many seconds pass for who is signed in, from one call to the next."""
+    """Return a function that lets seconds pass for sign-ins. The seconds of all its calls add up."""
     now, passed = time.time, [0]
 
     def later(seconds: int) -> None:
@@ -71,7 +71,7 @@ class TestTheBill:
         assert "You are signed out" in page and "Sign in again to go on seeing this page." in page
         assert PHONE_STEP in page and STRANGER not in page and "Finn" not in page
         assert lead.post("/stay").status_code == 403
-        SmsMessage.objects.all().delete()  # a number gets few codes
+        SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
         lead.sign_in()
         assert "You bear" in words(lead.get())
 
@@ -132,7 +132,7 @@ class TestAPageThatLooksByItself:
 
 @pytest.mark.rule("sign_in.payer_returns", "page.receipt")
 class TestAShareThatWasPaidByTheGroupsLink:
-    """What Finn has paid by it: a claim ends with the payment, and he is known by his sign-in alone."""
+    """A share that Finn paid through the group link. The claim has ended: only his sign-in identifies him."""
 
     @pytest.fixture
     def zoe(self, order: Checkout) -> Guest:
@@ -140,7 +140,7 @@ class TestAShareThatWasPaidByTheGroupsLink:
         guest.take(2)
         guest.pay(2)
         assert mates.settled(PaymentRequest.objects.get(position=2)) == "reimbursed"
-        SmsMessage.objects.all().delete()  # a number gets few codes
+        SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
         return guest
 
     @pytest.mark.parametrize("status", ["captured", "refunding", "refunded"])

@@ -1,4 +1,4 @@
-"""A sign-in that ends while somebody is typing."""
+"""A sign-in that ends while the payer types a split."""
 
 import re
 from typing import Any
@@ -17,15 +17,18 @@ TYPED = {"split": "equal", "people": "4", "your_name": "Lea", "name": ["Finn", "
 
 @pytest.fixture
 def lea(unpaid: Checkout) -> Payer:
-    """Somebody whose fifteen minutes are over."""
+    """Return the browser of a signed-in payer who can request another code."""
     found = Payer(unpaid)
     found.sign_in()
-    SmsMessage.objects.all().delete()  # a number gets few codes
+    SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
     return found
 
 
 def send_too_late(lea: Payer, monkeypatch: pytest.MonkeyPatch, **typed: Any) -> Any:
-    """Send the split after the end; what is done next is done in time."""
+    """Send the split after the end of the sign-in, and return the next page.
+
+    Only these two requests are late.
+    """
     with monkeypatch.context() as patched:
         patched.setattr(payer, "LIFE", -1)
         answer = lea.client.post(f"/pay/split?id={lea.checkout.pk}", typed or TYPED)

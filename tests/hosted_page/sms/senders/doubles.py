@@ -1,4 +1,7 @@
-"""Carriers on this machine: a plain HTTP server that hands each request to a double and writes its answer."""
+"""Doubles of carriers on this machine.
+
+A plain HTTP server hands each request to a double and writes the double's answer.
+"""
 
 import contextlib
 import socket
@@ -9,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl
 
-HANGS = 20.0  # seconds, unless the double is closed before
+HANGS = 20.0  # seconds, or less if the double is closed before
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,10 @@ class Answer:
 
 @dataclass
 class Double:
-    """Answers as `act` says; `fault` is `hang` or `reset` instead of an answer."""
+    """A carrier that answers with the result of `act`.
+
+    If `fault` is `hang` or `reset`, it hangs or resets the connection instead.
+    """
 
     act: Callable[[Request], Answer]
     fault: str = ""
@@ -88,7 +94,7 @@ def _answer(handler: BaseHTTPRequestHandler, double: Double) -> None:
 
 
 def closed_port() -> int:
-    """Return a port of this machine on which nobody listens."""
+    """Return a port of this machine on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

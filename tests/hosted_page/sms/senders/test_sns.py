@@ -1,4 +1,7 @@
-"""Amazon SNS's adapter, by boto3, against moto's server; and against a double for the answers that moto never gives."""
+"""The adapter for Amazon SNS, which uses boto3, against moto's server.
+
+A double gives the answers that moto never gives.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -72,7 +75,7 @@ def failure(phone: str = LEA) -> tuple[type[NotSent], str]:
 
 
 def attributes(form: dict[str, str]) -> dict[str, str]:
-    """The message's attributes as SNS's reference numbers them."""
+    """Return the message's attributes from the numbered form fields that SNS's reference defines."""
     names = {name: value for name, value in form.items() if name.endswith(".Name")}
     return {value: form[name.replace(".Name", ".Value.StringValue")] for name, value in names.items()}
 

@@ -1,4 +1,4 @@
-"""Twilio's adapter, by its own library, against a double written after Twilio's reference."""
+"""The adapter for Twilio, which uses Twilio's library, against a double that follows Twilio's reference."""
 
 import logging
 from collections.abc import Iterator
