@@ -184,6 +184,22 @@ INVARIANTS = (
           AND NOT EXISTS (
             SELECT 1 FROM payments_payment p JOIN payments_discrepancy d ON d.subject = p.id
             WHERE p.checkout_uuid = c.id AND d.kind = 'refund_part_failed' AND d.closed_at IS NULL)
+          AND {_NOT_DISPUTED}
+        UNION
+        SELECT c.id FROM checkout_checkout c JOIN payments_payment p ON p.checkout_uuid = c.id
+        WHERE c.status = 'refunding'
+          AND (SELECT sum(m.amount) FROM payments_movement m WHERE m.payment_id = p.id) > (
+            SELECT coalesce(sum(b.amount), 0) FROM payments_booking b
+            WHERE b.payment_id = p.id AND b.kind = 'settled_outside')
+          AND NOT EXISTS (
+            SELECT 1 FROM payments_operation o
+            WHERE o.payment_id = p.id AND o.kind = 'refund' AND o.ended_at IS NULL)
+          AND NOT EXISTS (
+            SELECT 1 FROM payments_discrepancy d
+            WHERE d.subject = p.id AND d.kind = 'refund_part_failed' AND d.closed_at IS NULL)
+          AND NOT EXISTS (
+            SELECT 1 FROM payments_operation o JOIN payments_discrepancy d ON d.subject = o.id
+            WHERE o.payment_id = p.id AND d.kind = 'refund_returned' AND d.closed_at IS NULL)
           AND {_NOT_DISPUTED}""",  # noqa: S608 - built from constants only
     ),
     Invariant(

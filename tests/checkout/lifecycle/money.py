@@ -27,7 +27,7 @@ from payments.inquiring import reconciliation
 from payments.models import Booking, Discrepancy, Inquiry, Merchant, Operation
 from payments.provider import CardUse
 from tests import factories, mates, restoring
-from tests.checkout.lifecycle import ageing, ways_out
+from tests.checkout.lifecycle import ageing, blind_spots, ways_out
 from tests.checkout.lifecycle.banks import Bank, pick
 from tests.factories import CAUSE
 
@@ -56,7 +56,7 @@ class Money(RuleBasedStateMachine):
         super().__init__()
         self.merchant, self.bank = merchant, bank
         self.savepoint = transaction.savepoint()
-        self.refs = 0
+        self.refs = self.proofs = 0
         self.backup: restoring.Backup | None = None
 
     def teardown(self) -> None:
@@ -183,6 +183,9 @@ class Money(RuleBasedStateMachine):
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
         assert proving.breaches() == []
         assert [row.kind for row in Discrepancy.objects.filter(kind__in=NEVER)] == []
+        self.proofs += 1
+        if self.proofs % 3 == 0:
+            assert blind_spots.missed(Checkout.objects.get(pk=self.order)) == []
 
     def _come_to_rest(self) -> None:
         """End the faults and let time pass, so that pumps and nights finish all work.

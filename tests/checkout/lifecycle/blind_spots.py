@@ -1,0 +1,54 @@
+"""Four errors that a proof cannot see if it compares our books only with themselves, put into the books of a walk.
+
+They are put only into orders without disputes and without acts of others, whose cards have exact targets.
+"""
+
+from collections.abc import Iterator
+
+from django.db import transaction
+
+from checkout.models import Checkout
+from checkout.proof import proving
+from checkout.states import Status
+from payments.models import Booking, Dispute, Movement, Operation
+from tests.checkout.proof.tampering import BLIND_SPOTS, REFUND, tamper
+
+SENT_TO_THE_LEAD, SHIFTED = (case.sql for case in BLIND_SPOTS[:2])
+WITHDRAWN = (
+    "UPDATE payments_operation SET state = 'failed', reason = 'withdrawn', ended_at = now()"
+    f" WHERE state = 'planned' AND {REFUND}"
+)
+
+
+def missed(checkout: Checkout) -> list[str]:
+    """Return the errors that the proof does not find. The books stay as they were."""
+    return [name for name, sql in _fitting(checkout) if not _is_found(checkout, sql)]
+
+
+def _fitting(checkout: Checkout) -> Iterator[tuple[str, str]]:
+    """Yield each error that these books can have, by its name."""
+    mine = {"checkout_uuid": checkout.pk}
+    others = Operation.objects.filter(payment__checkout_uuid=checkout.pk, purpose=Operation.Purpose.OUTSIDE)
+    if Dispute.objects.filter(**mine).exists() or Booking.objects.filter(**mine).exists() or others.exists():
+        return
+    planned = Operation.objects.filter(payment__checkout_uuid=checkout.pk, kind="refund", state="planned")
+    if planned.exists():
+        yield f"nothing planned while {checkout.status}", WITHDRAWN
+    parts = Movement.objects.filter(**mine, kind="refunded", operation__purpose="refund_part")
+    cards = set(parts.values_list("payment", flat=True))
+    is_returned = Movement.objects.filter(**mine, kind="refund_returned").exists()
+    if checkout.status != Status.REFUNDED or is_returned:
+        return
+    if cards - {checkout.payment_id}:
+        yield "a mate's refund on the lead's card", SENT_TO_THE_LEAD
+    if len(cards) == 2 and checkout.payment_id in cards:
+        yield "money shifted between cards", SHIFTED
+
+
+def _is_found(checkout: Checkout, sql: str) -> bool:
+    savepoint = transaction.savepoint()
+    try:
+        tamper(checkout, sql)
+        return proving.breaches() != []
+    finally:
+        transaction.savepoint_rollback(savepoint)
