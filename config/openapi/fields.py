@@ -20,18 +20,18 @@ FREE: Schema = {
         "type": "object",
         "additionalProperties": {"type": "string", "maxLength": 500},
         "maxProperties": 50,
-        "description": "Your own words to a checkout.",
+        "description": "Your own data for a checkout.",
     },
     "CustomData": {
         "type": "object",
         "additionalProperties": True,
         "maxProperties": 50,
-        "description": "Your own words to an item.",
+        "description": "Your own data for an item.",
     },
     "OtherData": {
         "type": "object",
         "additionalProperties": True,
-        "description": "What an event is about whose type was added later.",
+        "description": "The data of an event whose type was added later.",
     },
 }
 

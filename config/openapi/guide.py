@@ -15,14 +15,15 @@ from webhooks import outbox, retries
 from webhooks.models import EventType
 
 TAGS = {
-    "Token": "Calls without a token. Their answers follow the RFCs of OAuth, not the envelopes of the merchant API.",
-    "Checkouts": "From the order to the money, and back.",
-    "Webhooks": "Where your events go, and how they fared.",
+    "Token": "Calls without a token. Their responses follow the OAuth RFCs and not the merchant API's "
+    "envelopes.",
+    "Checkouts": "Create, read, list, capture, cancel and refund checkouts.",
+    "Webhooks": "The destination of your events, the events, and the log of their deliveries.",
     "Marketing": "Ask the customers of an order whether they want to hear from you.",
-    "Sandbox": "What a customer and the time do, for tests without a browser. In the sandbox alone; the calls "
-    "take no `Idempotency-Key`. Any other card number is refused; any expiry in the future and any security code "
-    "will do.",
-    "Events": "What we send to your endpoint, always in the same envelope.",
+    "Sandbox": "Act as the customer and let time pass, for tests without a browser. These calls exist only "
+    "in the sandbox and take no `Idempotency-Key`. The sandbox accepts only test cards, with any expiry in "
+    "the future and any security code.",
+    "Events": "The events that the service sends to your endpoint, always in the same envelope.",
 }
 GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide.md", "generators.md"))
 

@@ -14,16 +14,16 @@ Schema = dict[str, Any]
 
 HEADERS: Schema = {
     "X-Request-Id": {
-        "description": "Your own id of the call, or one that we made. It is in our logs, too.",
+        "description": "Your own id for the call, or one that the service made. Our logs have it too.",
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
     },
     "Idempotent-Replay": {
-        "description": "`true` when this answer was stored under the same `Idempotency-Key`.",
+        "description": "`true` if this is the stored response to the same `Idempotency-Key`.",
         "schema": {"type": "string", "enum": ["true"]},
     },
     "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}},
     "WWW-Authenticate": {
-        "description": "The scheme to use.",
+        "description": "The authentication scheme to use.",
         "schema": {"type": "string", "enum": ["Bearer"]},
     },
 }
@@ -31,14 +31,14 @@ PARAMETERS: Schema = {
     "RequestId": {
         "name": "X-Request-Id",
         "in": "header",
-        "description": "Your own id of the call; anything else is replaced by ours.",
+        "description": "Your own id for the call. If it does not match the pattern, the service makes one.",
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
     },
     "IdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "Makes the call safe to repeat for 24 hours: the same key with the same bytes gets the "
-        "stored answer, and nothing happens twice.",
+        "description": "Makes the call safe to repeat for 24 hours. The same key with the same bytes returns "
+        "the stored response, and the call takes effect only once.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x20-\\x7E]+$"},
     },
 }
@@ -61,17 +61,17 @@ SHAPES = {
     " service_documentation",
 }
 TOKEN_REFUSALS = {
-    "400": "The request cannot be used: `invalid_request`, `invalid_scope`, `unsupported_grant_type`.",
+    "400": "The request is not valid: `invalid_request`, `invalid_scope` or `unsupported_grant_type`.",
     "401": "`invalid_client`: the client is unknown, or its secret is wrong.",
     "405": "`invalid_request`: use POST.",
-    "408": "`invalid_request`: the body did not come in time, or not whole.",
+    "408": "`invalid_request`: the body did not arrive in time, or not completely.",
     "413": "`invalid_request`: the body is too large.",
-    "429": "`rate_limited`: too many failures. Wait for `Retry-After`.",
-    "503": "`temporarily_unavailable`: we cannot answer just now. Ask again after `Retry-After`.",
+    "429": "`rate_limited`: too many failures. Wait for `Retry-After` seconds.",
+    "503": "`temporarily_unavailable`: the service cannot answer now. Try again after `Retry-After` seconds.",
 }
 
 
-REVOCATION_REFUSALS = TOKEN_REFUSALS | {"400": "The request cannot be used: `invalid_request`."}
+REVOCATION_REFUSALS = TOKEN_REFUSALS | {"400": "The request is not valid: `invalid_request`."}
 
 
 def oauth_paths() -> Schema:
@@ -88,8 +88,9 @@ def _token() -> Schema:
     return {
         "operationId": "get_token",
         "summary": "Get an access token",
-        "description": "Client credentials (RFC 6749), as JSON or form; the client may stand in HTTP Basic "
-        "instead. The answer has no `data`. Keep the token until it ends instead of asking again for each call.",
+        "description": "Client credentials (RFC 6749), as JSON or as a form. The client can authenticate by "
+        "HTTP Basic instead. The response has no `data`. Keep the token until it expires, and do not request "
+        "one for each call.",
         **_OF_CLIENTS,
         "requestBody": _sent("TokenRequest", "TokenForm", examples.request("get_token")),
         "responses": {
@@ -104,11 +105,11 @@ def _revocation() -> Schema:
         "operationId": "revoke_token",
         "summary": "Revoke an access token",
         "description": "Ends a token of the client at once (RFC 7009). Authenticate as at `/oauth/token`. "
-        "The answer is the same for an unknown token and for a token of another client, which stays valid.",
+        "The response is the same for an unknown token and for a token of another client, which stays valid.",
         **_OF_CLIENTS,
         "requestBody": _sent("RevocationRequest", "RevocationForm", examples.request("revoke_token")),
         "responses": {
-            "200": {"description": "The client has no such token any more.", "headers": _request_id()},
+            "200": {"description": "The client no longer has such a token.", "headers": _request_id()},
             **_refusals(REVOCATION_REFUSALS),
         },
     }
@@ -119,7 +120,7 @@ def _metadata() -> Schema:
     return {
         "operationId": "read_server_metadata",
         "summary": "Read the authorization server's metadata",
-        "description": "From it OAuth clients configure themselves (RFC 8414). The answer has no `data`.",
+        "description": "OAuth clients configure themselves with it (RFC 8414). The response has no `data`.",
         **_OF_CLIENTS,
         "responses": {
             "200": {"description": "The metadata.", "headers": _request_id(), "content": _content(described)},
@@ -166,36 +167,39 @@ def _refusals(sentences: dict[str, str]) -> dict[str, Schema]:
 SENTENCES = {
     EventType.AUTHORIZED: (
         "The customer has paid; the funds are held",
-        "Verify the signature, drop what you have seen (`id`), capture, or cancel an order that you cannot "
-        "fulfil, and answer 2xx, all within 15 seconds. The hold ends two minutes after `created_at`.",
+        "Verify the signature, and ignore an event whose `id` you have already processed. Capture, or cancel "
+        "an order that you cannot fulfil. Then answer 2xx. All of this must end within 15 seconds. The hold "
+        "ends two minutes after `created_at`.",
     ),
     EventType.VOIDED: (
         "An authorization was released",
-        "You cancelled it, or nobody captured it in two minutes. Nothing was taken.",
+        "You cancelled it, or it was not captured within two minutes. No money was taken.",
     ),
     EventType.OPTED_IN: (
         "A customer ticked your marketing opt-in box",
-        "Sent for every tick, also again on the same order; the newest is current. It is the only event with "
-        "personal data, and says nothing about whether the order was paid.",
+        "Sent for every tick, including repeats on the same order. The newest one is current. It is the only "
+        "event with personal data. It does not say whether the order was paid.",
     ),
     EventType.TEST: (
         "A test, sent from the portal",
-        "Goes out whatever types you subscribe to. No checkout is behind it: check the signature, answer 2xx.",
+        "Sent regardless of the types that you subscribe to. It is not about a checkout. Check the signature "
+        "and answer 2xx.",
     ),
 }
 SIGNATURE_HEADERS = {
-    "X-Service-Signature": "`t=<unix seconds>,v1=<hex>`, and one more `,v1=<hex>` while two secrets sign.",
-    "X-Service-Timestamp": "The same unix seconds.",
-    "X-Service-Event-Id": "As `id` in the body.",
-    "X-Service-Event-Type": "As `type` in the body.",
+    "X-Service-Signature": "`t=<unix seconds>,v1=<hex>`, and one more `,v1=<hex>` for each previous secret "
+    "that still signs.",
+    "X-Service-Timestamp": "The same Unix seconds.",
+    "X-Service-Event-Id": "The same as `id` in the body.",
+    "X-Service-Event-Type": "The same as `type` in the body.",
     "X-Service-Delivery-Attempt": "1 for the first attempt.",
-    "webhook-id": "As `id`, for libraries of the Standard Webhooks.",
-    "webhook-timestamp": "The unix seconds, for the same libraries.",
+    "webhook-id": "The same as `id`, for the libraries of Standard Webhooks.",
+    "webhook-timestamp": "The Unix seconds, for the same libraries.",
     "webhook-signature": "`v1,<base64>`, for the same libraries.",
 }
 
 
-_NOTHING: Schema = {"type": "object", "description": "Tied to no checkout."}
+_NOTHING: Schema = {"type": "object", "description": "Not about a checkout."}
 UUIDS = ("X-Service-Event-Id", "webhook-id")
 
 
@@ -214,7 +218,7 @@ def events() -> Schema:
     names = {kind.value: event_name(kind) for kind in shapes.EVENT_DATA}
     mapping = {kind: f"#/components/schemas/{name}" for kind, name in names.items()}
     any_of_them = {
-        "description": "Any event. More types may be added: answer 2xx to one that you do not know.",
+        "description": "Any event. More types can be added: answer 2xx to a type that you do not know.",
         "oneOf": [refer(name) for name in names.values()],
         "discriminator": {"propertyName": "type", "mapping": mapping},
     }
@@ -225,7 +229,7 @@ def events() -> Schema:
 def _withheld() -> Schema:
     """Return the schema of a listed event whose personal data is withheld (rule events.personal)."""
     envelope = _envelope(EventType.OPTED_IN)
-    why = "Null without the scope `customers:read`, and once it was deleted, a week after its delivery ended."
+    why = "Null without the scope `customers:read`, and once it is deleted, a week after its delivery ended."
     envelope["properties"]["data"] = {"type": "null", "description": why}
     return envelope
 
@@ -234,8 +238,8 @@ def _other() -> Schema:
     """Return the schema that today's clients use for events of types that are added later."""
     known = [kind.value for kind in shapes.EVENT_DATA]
     envelope = _envelope(EventType.TEST) | {"description": "An event of a type that was added later."}
-    kind = {"type": "string", "not": {"enum": known}, "description": "What happened: none of those above."}
-    inside = {"oneOf": [refer("OtherData"), {"type": "null"}], "description": "What it is about."}
+    kind = {"type": "string", "not": {"enum": known}, "description": "The type: none of those above."}
+    inside = {"oneOf": [refer("OtherData"), {"type": "null"}], "description": "The event's data."}
     envelope["properties"] |= {"type": kind, "data": inside}
     return envelope
 
@@ -253,7 +257,7 @@ def _event(kind: EventType) -> Schema:
         "requestBody": {"required": True, "content": _content(body)},
         "responses": {
             "2XX": {"description": "Delivered."},
-            "default": {"description": "A failure: it is in the delivery log, and may be sent again."},
+            "default": {"description": "A failure, listed in the delivery log. The event can be sent again."},
         },
     }
 
@@ -271,12 +275,12 @@ def _envelope(kind: EventType) -> Schema:
         "id": {
             "type": "string",
             "format": "uuid",
-            "description": "The same in every attempt: deduplicate on it.",
+            "description": "The id of the event, the same in every attempt. Deduplicate on it.",
         },
-        "type": {"type": "string", "enum": [kind.value], "description": "What happened."},
+        "type": {"type": "string", "enum": [kind.value], "description": "The type of the event."},
         "api_version": fields.values(API_VERSION) | {"description": "The envelope's version."},
-        "created_at": fields.written_time() | {"description": "When it happened."},
-        "data": _NOTHING if shape is None else refer(shape) | {"description": "What it is about."},
+        "created_at": fields.written_time() | {"description": "When the event occurred."},
+        "data": _NOTHING if shape is None else refer(shape) | {"description": "The event's data."},
     }
     return {"type": "object", "required": list(envelope), "properties": envelope}
 

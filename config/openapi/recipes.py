@@ -84,14 +84,14 @@ RECIPES = (
     Recipe(
         "recipe-paid",
         "A payment",
-        "The way that most orders go. Two other approved cards are 5555555555554444 and 378282246310005.",
+        "Most orders go this way. Two other approved cards are 5555555555554444 and 378282246310005.",
         (_pay("4242424242424242"), _CAPTURE, _CAPTURE),
         "4242424242424242",
     ),
     Recipe(
         "recipe-declined",
         "A declined card, then another one",
-        "Nothing has moved, no event is sent, and the customer may try another card.",
+        "No money has moved, no event is sent, and the customer can try another card.",
         (
             Step(
                 "pay",
@@ -105,22 +105,22 @@ RECIPES = (
     ),
     Recipe(
         "recipe-insufficient-funds",
-        "Too little money",
-        "The customer reads the reason on our page; your server hears of nothing.",
+        "Insufficient funds",
+        "The customer sees the reason on the hosted page. Your server gets no event.",
         (Step("pay", 402, {"details[0].reason": "insufficient_funds"}, {"card": "4000000000009995"}),),
         "4000000000009995",
     ),
     Recipe(
         "recipe-expired-card",
         "An expired card",
-        "Declined as the two before it.",
+        "Declined, like the two cards before it.",
         (Step("pay", 402, {"details[0].reason": "expired_card"}, {"card": "4000000000000069"}),),
         "4000000000000069",
     ),
     Recipe(
         "recipe-3-d-secure",
         "3-D Secure, failed and passed",
-        "The bank asks the customer first. A challenge passes unless it is told to fail.",
+        "The bank asks the customer first. A challenge passes unless the call says that it fails.",
         (
             Step("pay", 402, {"code": "card_declined"}, {"card": "4000002500003155", "challenge": "fail"}),
             _pay("4000002500003155"),
@@ -129,8 +129,9 @@ RECIPES = (
     ),
     Recipe(
         "recipe-lapse",
-        "A lapse: nobody captures in two minutes",
-        "checkout.voided comes with the reason auth_expired, dated at the deadline. Don’t fulfil.",
+        "A lapse: no capture within two minutes",
+        "checkout.voided arrives with the reason auth_expired, dated at the deadline. Don’t fulfil the "
+        "order.",
         (
             _pay(),
             Step("advance", 200, {"status": "voided", "void_reason": "auth_expired"}, {"seconds": 121}),
@@ -139,14 +140,14 @@ RECIPES = (
     ),
     Recipe(
         "recipe-cancel",
-        "Cancelling what is held",
-        "Sold out meanwhile? checkout.voided comes with the reason merchant_cancel.",
+        "Cancelling a held checkout",
+        "Sold out in the meantime? checkout.voided arrives with the reason merchant_cancel.",
         (_pay(), Step("cancel", 200, {"status": "voided", "void_reason": "merchant_cancel"})),
     ),
     Recipe(
         "recipe-expiry",
-        "Nobody pays",
-        "An hour passes and the order can be paid no more. No event tells of it: nothing was held.",
+        "No one pays",
+        "After an hour, the order can no longer be paid. No event reports this, because no card was held.",
         (
             Step("advance", 200, {"status": "expired"}, {"seconds": 3601}),
             Step("pay", 409, {"code": "not_payable"}),
@@ -154,8 +155,8 @@ RECIPES = (
     ),
     Recipe(
         "recipe-refund",
-        "A refund, asked for twice",
-        "The same merchant_refund_ref is the same refund. Read until it is refunded.",
+        "A refund, requested twice",
+        "The same merchant_refund_ref is the same refund. Read the order until it is refunded.",
         (
             _pay(),
             _CAPTURE,
@@ -167,7 +168,7 @@ RECIPES = (
     Recipe(
         "recipe-refund-fails",
         "A refund that fails",
-        "The order is captured again, and a new merchant_refund_ref may try again.",
+        "The order is captured again, and you can try again with a new merchant_refund_ref.",
         (
             _pay("4000000000005126"),
             _CAPTURE,
@@ -180,7 +181,7 @@ RECIPES = (
     Recipe(
         "recipe-refund-returns",
         "A refund that is settled and fails afterwards",
-        "The order stays refunded, its refund reads failed, and our people see to it.",
+        "The order stays refunded, and its refund reads failed. Our operators take care of it.",
         (
             _pay("4000000000007726"),
             _CAPTURE,
@@ -192,7 +193,7 @@ RECIPES = (
     Recipe(
         "recipe-lost-answer",
         "A capture whose answer is lost",
-        "The money has moved and nobody said so. Repeat the capture: it takes nothing twice.",
+        "The money has moved, but you got no answer. Repeat the capture: it takes the money only once.",
         (
             _pay("4000000000006975"),
             Step("capture", 504, {"code": "outcome_unknown"}),
@@ -203,14 +204,16 @@ RECIPES = (
     Recipe(
         "recipe-asynchronous-capture",
         "An asynchronous capture",
-        "The bank accepts it and confirms it three seconds later. Your call waits for that, eight seconds at most.",
+        "The bank accepts it and confirms it three seconds later. Your call waits for that, at most eight "
+        "seconds.",
         (_pay("4000000000000077"), _CAPTURE),
         "4000000000000077",
     ),
     Recipe(
         "recipe-no-capture",
         "A capture that never arrives",
-        "Nobody knows until the hold ends; then it is certain that nothing was taken. Don’t fulfil on a guess: read.",
+        "The outcome is unknown until the hold ends. Then it is certain that no money was taken. Don’t "
+        "fulfil on a guess: read the order.",
         (
             _pay("4000000000006983"),
             Step("capture", 504, {"code": "outcome_unknown"}),
@@ -222,21 +225,23 @@ RECIPES = (
     Recipe(
         "recipe-slow-bank",
         "A slow bank",
-        "Each call takes two seconds. Does your webhook still answer within fifteen?",
+        "Each call takes two seconds. Does your webhook still answer within fifteen seconds?",
         (_pay("4000000000000341"), _CAPTURE),
         "4000000000000341",
     ),
     Recipe(
         "recipe-slow-release",
         "A release that the bank fails ten times",
-        "The order is voided at once for you and the customer; we repeat the release until it is through.",
+        "The order is voided at once for you and the customer. The service repeats the release until it "
+        "succeeds.",
         (_pay("4000000000008013"), Step("cancel", 200, {"status": "voided"})),
         "4000000000008013",
     ),
     Recipe(
         "recipe-dispute",
         "A dispute",
-        "Two seconds after the capture the customer asks their bank for the money back. A refund would pay twice.",
+        "Two seconds after the capture, the customer asks their bank for the money back. A refund would pay "
+        "the customer twice.",
         (
             _pay("4000000000000259"),
             _CAPTURE,
@@ -247,8 +252,8 @@ RECIPES = (
     ),
     Recipe(
         "recipe-split",
-        "A cost that is split",
-        "You capture the whole amount as ever. What the mate pays goes to the lead’s card, not to you.",
+        "A split cost",
+        "You capture the whole amount as usual. The mate’s payment goes to the lead’s card, not to you.",
         (
             _pay(shares=[{"name": "Finn", "amount": 750}]),
             _CAPTURE,
@@ -260,8 +265,8 @@ RECIPES = (
     Recipe(
         "recipe-rotation",
         "A rotation of the signing secret",
-        "With an endpoint registered: the next deliveries carry two v1, then three. Receivers take them with either "
-        "secret.",
+        "First register an endpoint. The next deliveries carry two v1, then three. A receiver accepts them "
+        "with either secret.",
         (
             Step("rotate", 200, {}),
             _pay(),
@@ -273,14 +278,14 @@ RECIPES = (
     Recipe(
         "recipe-endpoint-down",
         "An endpoint that is down",
-        "With an endpoint registered that answers 500: attempts follow after about 5, 25 and 75 seconds. With one that "
-        "answers 400 there is no second attempt. Send it again from the portal.",
+        "First register an endpoint. If it answers 500, attempts follow after about 5, 25 and 75 seconds. If "
+        "it answers 400, there is no second attempt. Then send the event again from the portal.",
         (_pay(), Step("deliveries", 200, {"deliveries[0].status": "failed"}, waits=True)),
     ),
     Recipe(
         "recipe-opt-in",
         "A tick of the marketing box",
-        "With opt-in enabled: marketing.opted_in comes, for every tick.",
+        "If opt-in is enabled, marketing.opted_in is sent for every tick.",
         (Step("opt-in", 200, {}, {"email": "lea@example.com"}),),
     ),
 )

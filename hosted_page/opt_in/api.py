@@ -42,9 +42,9 @@ ENDPOINTS: DescribedOperations = {
     (OptInLink, "GET"): DescribedOperation(
         "read_opt_in_link",
         "Get a link to your opt-in box",
-        "For the mail or the app in which you tell a customer about their order: the link opens a page with your "
-        "marketing box, and each tick is told by `marketing.opted_in` with this `placement`. It works for 90 "
-        "days. `url` is null while you have opt-in off.",
+        "For the mail or the app in which you inform a customer about their order. The link opens a page "
+        "with your marketing box, and each tick sends `marketing.opted_in` with this `placement`. The link "
+        "works for 90 days. `url` is null while you have opt-in off.",
         {200: DescribedResponse("The link.", "OptInLink")},
         query=OptInLinkQuery,
     )

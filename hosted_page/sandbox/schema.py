@@ -14,9 +14,9 @@ ENDPOINTS: DescribedOperations = {
     (views.Pay, "POST"): DescribedOperation(
         "sandbox_pay",
         "Pay as the customer",
-        "Does what the customer does on the page: signs in with `phone`, gives a `name`, asks mates for `shares` if "
-        "there are any, and pays with `card`, a test card. The event `checkout.authorized` goes out as it does for "
-        "a real customer.",
+        "Does what the customer does on the page: signs in with `phone`, gives a `name`, asks mates for "
+        "`shares` if there are any, and pays with `card`, a test card. The event `checkout.authorized` is "
+        "sent as for a real customer.",
         {200: DescribedResponse("The card is held; `status` is `authorized`.", "SplitCheckout")},
         takes=views.PayIn,
         codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),
@@ -24,8 +24,8 @@ ENDPOINTS: DescribedOperations = {
     (views.PayShare, "POST"): DescribedOperation(
         "sandbox_pay_share",
         "Pay a share as a mate",
-        "Does what a mate does at the pay link: signs in and pays one open share. Shares open with the capture; "
-        "what a mate has paid goes back to the lead's card, and changes nothing in this API but `shares`.",
+        "Does what a mate does at the pay link: signs in and pays one open share. Shares open with the "
+        "capture. The mate's payment goes to the lead's card. In this API, it changes only `shares`.",
         {200: DescribedResponse("The share is paid.", "Share")},
         takes=views.PayShareIn,
         codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
@@ -33,8 +33,9 @@ ENDPOINTS: DescribedOperations = {
     (views.TickOptIn, "POST"): DescribedOperation(
         "sandbox_opt_in",
         "Tick the opt-in box",
-        "Does what a customer does who ticks your marketing box: the event `marketing.opted_in` goes out, for every "
-        "tick. `event_id` is null while you have opt-in off. An order takes 20 ticks, and each share of it 20.",
+        "Does what a customer does who ticks your marketing box. The event `marketing.opted_in` is sent for "
+        "every tick. `event_id` is null while you have opt-in off. An order accepts 20 ticks, and each of "
+        "its shares another 20.",
         {200: DescribedResponse("Ticked.", "Ticked")},
         takes=views.OptInIn,
         codes=("too_many_ticks",),
@@ -42,11 +43,12 @@ ENDPOINTS: DescribedOperations = {
     (views.Advance, "POST"): DescribedOperation(
         "sandbox_advance",
         "Let time pass",
-        "Lets `seconds` pass for this checkout: all its times, past and due, lie so much earlier, its history, "
-        "deliveries, pay links and pending refunds too, and whatever is due by then happens, at the bank too: a "
-        "dispute is open. What events have told stays, and `updated_at` is now. In each call a delivery is tried once "
-        "more at most, and a refund that is settled does not come back yet.",
-        {200: DescribedResponse("The checkout as it is then.", "Checkout")},
+        "Lets `seconds` pass for this checkout. All its times, past and due, move that much earlier, "
+        "including those of its history, deliveries, pay links and pending refunds. Everything that is then "
+        "due happens, also at the bank: for example, a dispute is opened. The contents of events do not "
+        "change, and `updated_at` is the current time. Each call makes at most one more attempt per "
+        "delivery. If a refund is settled and then returned, the return happens in a later call.",
+        {200: DescribedResponse("The checkout after that time.", "Checkout")},
         takes=views.AdvanceIn,
         codes=("operation_in_progress",),
     ),

@@ -1,4 +1,4 @@
-"""Debian's Chromium without its windows, which costs less CPU, or the browser that CHROMIUM names."""
+"""The tests' browser: Debian's Chromium without windows, to save CPU, or the one that CHROMIUM names."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ QUIET = (
 
 
 def start(playwright: Playwright, *more: str) -> Browser:
-    """Start it, with more of its options; fails with what to do where there is none."""
+    """Start the browser with further options; if there is no browser, fail with the remedy."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell")
     assert found, (
         "The browser tests need Debian's chromium-headless-shell, or CHROMIUM set to a browser of yours."

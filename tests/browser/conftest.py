@@ -23,19 +23,19 @@ from tests.journeys.service import Service
 
 PHONE: ViewportSize = {"width": 375, "height": 812}
 
-expect.set_options(timeout=15_000)  # the machine may be busy: what comes late is not wrong
+expect.set_options(timeout=15_000)  # on a busy machine, a late answer is not a fault
 
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The whole of `make run`, the demo shop included."""
+    """Yield the whole service of `make run`, with the demo shop."""
     with services.running(tmp_path_factory.mktemp("service")) as started:
         yield started
 
 
 @pytest.fixture
 def order(service: Service) -> Iterator[Order]:
-    """An unpaid order of a merchant of its own; whatever becomes of it, the ledger is proven."""
+    """Yield an unpaid order of a new merchant, and prove the ledger at the end."""
     merchant = service.new_merchant()
     yield Order(service, merchant, merchant.create())
     service.prove_ledger()
@@ -43,7 +43,7 @@ def order(service: Service) -> Iterator[Order]:
 
 @pytest.fixture(scope="module")
 def desk(service: Service) -> Iterator[Desk]:
-    """A merchant with traffic, whose endpoint listens; in the end the ledger is proven."""
+    """Yield a merchant with traffic and a listening endpoint, and prove the ledger at the end."""
     with receiver.listening() as endpoint:
         yield Desk(service, endpoint)
     service.prove_ledger()
@@ -51,14 +51,18 @@ def desk(service: Service) -> Iterator[Desk]:
 
 @pytest.fixture(scope="module")
 def office(service: Service) -> Iterator[Office]:
-    """Orders of which something needs an operator; in the end the ledger is proven."""
+    """Yield orders that need an operator, and prove the ledger at the end."""
     yield Office(service)
     service.prove_ledger()
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """It ends with the module: as long as Playwright's event loop runs, Django's ORM refuses to work."""
+    """Yield a browser for one module.
+
+    While Playwright's event loop runs, Django's ORM refuses to work. The browser therefore ends with the
+    module.
+    """
     with sync_playwright() as playwright:
         started = chromium.start(playwright)
         yield started
@@ -67,7 +71,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Open a page of a phone's size; whatever its console or the network complains of fails the test, unless it may."""
+    """Yield a function that opens a page with the size of a phone.
+
+    A script error fails the test. An error on the console does too, unless the page is opened with
+    `may_fail`.
+    """
     opened: list[BrowserContext] = []
     complaints: list[str] = []
 
@@ -92,7 +100,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture(scope="module")
 def accessible() -> Callable[[Page], None]:
-    """Fail with what axe finds on the page, and when it is wider than the phone."""
+    """Return a check that fails if axe finds a fault on the page or the page is wider than the phone."""
     axe = Axe()
 
     def check(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""A merchant with a day's traffic, and the owner's browser in the portal: every page and state of it."""
+"""A merchant with a day's traffic, and its owner's browser on every page and state of the portal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ client.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000)
 
 @dataclass
 class Desk:
-    """What the merchant sells, how its endpoint answers, and what has come of it."""
+    """A merchant with orders in many states, and the endpoint that answers for it."""
 
     service: Service
     receiver: Receiver
@@ -58,7 +58,7 @@ class Desk:
         return 200
 
     def order(self, name: str) -> str:
-        """Create an order of £95.50 that the desk remembers by a name."""
+        """Create an order of £95.50, and remember it under a name."""
         self._number += 1
         order = factories.order(**bill() | {"merchant_order_id": f"A-{self._number}"})
         self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
@@ -71,7 +71,7 @@ class Desk:
         return uuid
 
     def lose(self, name: str, attempts: int = 1) -> None:
-        """Let a hold lapse after the endpoint, which fails, was told of it so many times."""
+        """Let a hold lapse after its endpoint has failed this many attempts or more."""
         uuid = self.pay(name)
         polling.until(
             lambda: len(self.receiver.of("checkout.authorized", uuid)) >= attempts or None,
@@ -82,7 +82,7 @@ class Desk:
         self.merchant.awaited(uuid, "voided", within=20)
 
     def _trade(self) -> None:
-        """Well at first; then the endpoint fails, and a hold is lost."""
+        """Trade well at first; then let the endpoint fail, and lose a hold."""
         shares = [{"name": name, "amount": 2387} for name in ("Finn", "Priya", "نور")]
         split = self.pay("split", shares=shares)
         self.merchant.awaited(split, "captured", within=20)
@@ -117,7 +117,7 @@ class Desk:
         return page
 
     def is_there(self, page: Page, wanted: str) -> bool:
-        """Whether the checklist, asked for again, shows something: also without script."""
+        """Return whether the checklist, when loaded again, shows an element; this needs no script."""
         return bool(self.at(page, "/portal/checklist").locator(wanted).count())
 
 
@@ -126,13 +126,13 @@ def _checkout(name: str) -> Callable[[Desk, Page], Page]:
 
 
 def _case(name: str, shows: str) -> Callable[[Desk, Page], Page]:
-    """Run a case of the checklist, unless it shows already what it came to; the endpoint answers 500."""
+    """Run a case of the checklist, unless its result is already shown; the endpoint answers 500."""
 
     def bring(desk: Desk, page: Page) -> Page:
         desk.at(page, "/portal/checklist")
         wanted = f"#case-{name} {shows}"
         if not page.locator(wanted).count():
-            desk.receiver.answer_with(500)  # also where another page has had it capture
+            desk.receiver.answer_with(500)  # another page may have set the endpoint to capture
             page.click(f"#case-{name} button")
             polling.until(lambda: desk.is_there(page, wanted) or None, within=90, what=f"the case {name}")
         return page
@@ -157,7 +157,7 @@ def _refund(step: int) -> Callable[[Desk, Page], Page]:
 
 
 def _cancel(desk: Desk, page: Page) -> Page:
-    """The question in place, on an unpaid order: it is not over in two minutes."""
+    """Open the question in place, on an unpaid order, because a hold would end after two minutes."""
     _checkout("unpaid")(desk, page)
     page.click("text=Cancel the order")
     page.wait_for_selector("#cancel-title")
@@ -165,7 +165,7 @@ def _cancel(desk: Desk, page: Page) -> Page:
 
 
 def _happened(name: str, what: str, shows: str) -> Callable[[Desk, Page], Page]:
-    """A captured order about which the bank has something to say, once its page shows it."""
+    """Change a captured order at the bank, and open its page once the page shows the change."""
 
     def bring(desk: Desk, page: Page) -> Page:
         if name not in desk.uuids:
@@ -185,7 +185,7 @@ def _happened(name: str, what: str, shows: str) -> Callable[[Desk, Page], Page]:
 
 
 def _first_day(desk: Desk, page: Page) -> Page:
-    """The home of another merchant, of which nothing was captured yet."""
+    """Open the home page of another merchant that has not captured anything yet."""
     new = desk.service.new_merchant("Brand New")
     page.context.clear_cookies()
     desk.sign_in(page, new)
@@ -205,7 +205,7 @@ def _personal(desk: Desk, page: Page) -> Page:
 
 
 def _wrong(path: str, wrong: str, field: str, button: str) -> Callable[[Desk, Page], Page]:
-    """A form that was refused."""
+    """Send a wrong value in a form, and show the refused form."""
 
     def shown(desk: Desk, page: Page) -> Page:
         desk.at(page, path)
@@ -254,7 +254,7 @@ def _menu_open(desk: Desk, page: Page) -> Page:
     return page
 
 
-# The pages, and the states of them that look different.
+# The pages, and each of their states that looks different.
 PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "50 home": _path("/portal"),
     "50 home, 24 hours": _path("/portal?range=24h"),
@@ -304,4 +304,4 @@ PAGES: dict[str, Callable[[Desk, Page], Page]] = {
     "00 front page": _path("/"),
     "64 nothing there": _path("/portal/checkouts/01a1ff87-30a0-763f-ad37-2dcca246cbf9"),
 }
-NEEDS_SCRIPT = {"63 menu, open on a phone"}  # without it the menu is a page
+NEEDS_SCRIPT = {"63 menu, open on a phone"}  # without a script, the menu is a page

@@ -1,4 +1,4 @@
-"""Every page and state that a customer or a mate can meet, each brought about on the running service."""
+"""Every page and state that a customer or a mate can see, each produced on the running service."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ MATES = (
     *("Leo", "Ida", "Max", "Eva", "Tom", "Ada", "Ben", "Gus", "Kim"),
 )
 NEVER_ASK_AGAIN = "document.addEventListener('htmx:beforeRequest', (event) => event.preventDefault())"
-numbers = count(200_000)  # a number gets one code in half a minute
+numbers = count(200_000)  # a number gets at most one code in 30 seconds
 COUNT_NOTHING = """
 from hosted_page.models import ShareTake, SmsMessage
 SmsMessage.objects.filter(is_counted=True).update(is_counted=False)
@@ -35,7 +35,7 @@ ShareTake.objects.all().delete()
 
 @dataclass
 class Stage:
-    """A merchant with a long bill, and people who come to it with numbers of their own."""
+    """A merchant with a long bill, whose payers have their own phone numbers."""
 
     service: Service
     open_page: Callable[..., Page]
@@ -43,7 +43,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.merchant = self.service.new_merchant("Acme Tickets")
-        self.service.command("shell", "-c", COUNT_NOTHING)  # all people of all stages come from one address
+        self.service.command("shell", "-c", COUNT_NOTHING)  # all payers of all stages share one address
 
     def order(self, **changes: Any) -> Order:
         return Order(self.service, self.merchant, self.merchant.create(**bill() | changes))
@@ -91,7 +91,7 @@ class Stage:
         return stay(at(page, "confirmed"))
 
     def asked(self, order: Order | None = None) -> Page:
-        """A mate's browser at the first link of a captured order."""
+        """Return a mate's browser at the first link of a captured order."""
         lea = self.confirmed(order, mates=2)
         link = lea.get_attribute(".group-line [data-url]", "data-url") or ""
         lea.context.close()
@@ -107,7 +107,7 @@ class Stage:
 
 
 def bill() -> dict[str, Any]:
-    """A bill with a date, a fee and a discount: £95.50."""
+    """Return a bill of £95.50 with a date, a fee and a discount."""
     show = {"event_start": "2026-12-12T19:30:00Z", "time_zone": "Europe/London"}
     items = [
         {"name": "Standing ticket, Blue Room", "quantity": 4, "unit_price": 2250, "custom_data": show},
@@ -118,7 +118,7 @@ def bill() -> dict[str, Any]:
 
 
 def split(page: Page, mates: int) -> None:
-    """Ask so many mates for £4.00 each, in own amounts."""
+    """Ask this many mates for £4.00 each, by a split into different amounts."""
     page.check("#split-own")
     page.fill("#your-name", "Lea")
     for position, name in enumerate(MATES[:mates], start=2):
@@ -207,7 +207,7 @@ def _silent(stage: Stage, state: str) -> Page:
     if state == "silent":
         order.grow_older(60)
         at(page, "silent")
-    page.evaluate(NEVER_ASK_AGAIN)  # else the bank's recovery moves the page on while its picture is taken
+    page.evaluate(NEVER_ASK_AGAIN)  # otherwise the bank recovers and the page moves on before its picture
     order.let_the_bank_fail(times=0)
     return page
 
@@ -285,7 +285,7 @@ def _refunding(stage: Stage) -> Page:
     stage.merchant.refund(order.checkout_uuid)
     page.goto(order.url)
     at(page, "refunding")
-    page.evaluate(NEVER_ASK_AGAIN)  # else the refund fails while the page is looked at
+    page.evaluate(NEVER_ASK_AGAIN)  # otherwise the refund fails while the page is looked at
     return page
 
 
@@ -343,7 +343,7 @@ def _card_with_mates(stage: Stage) -> Page:
 
 
 def offers(stage: Stage) -> Page:
-    """The merchant's box by itself, at the link in a mail."""
+    """Open the merchant's opt-in box on its own page, by the link from a mail."""
     order = stage.order()
     link = stage.merchant.call("GET", f"merchant/v1/checkouts/{order.checkout_uuid}/opt-in-link").json()
     page = stage.open_page()

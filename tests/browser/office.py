@@ -1,4 +1,4 @@
-"""The operators' desk: orders of which something needs a person, and an operator's browser in the admin."""
+"""The operators' desk: orders that need a person, and an operator's browser in the admin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ rows.update(created_at=clock.now() - timedelta(days=3), mailed_at=clock.now())
 rows = Discrepancy.objects.filter(kind="another_amount", closed_at=None)
 rows.update(created_at=clock.now() - timedelta(hours=20))  # the page has the oldest ones
 """
-# All of the order whose refund failed was three days ago.
+# Everything about the order whose refund failed happened three days ago.
 EARLIER = """
 from datetime import timedelta
 from django.db.models import F
@@ -72,7 +72,7 @@ switches.suspend(Merchant.objects.filter(name="Zebra Tours").latest("pk"), reaso
 
 @dataclass
 class Office:
-    """A merchant's orders, and what operators are told of them."""
+    """A merchant's orders, and what is reported to operators about them."""
 
     service: Service
     merchant: Merchant = field(init=False)
@@ -91,7 +91,7 @@ class Office:
         self.service.command("shell", "-c", EARLIER.format(**self.uuids))
 
     def pay(self, name: str, card: str = "4242424242424242") -> str:
-        """Let an order of £95.50 be held, that the office remembers by a name."""
+        """Create and hold an order of £95.50 that the office remembers under a name."""
         self._number += 1
         order = factories.order(**bill() | {"merchant_order_id": f"NF-{self._number}"})
         self.uuids[name] = str(self.merchant.post("checkouts", order).json()["data"]["checkout_uuid"])
@@ -104,25 +104,25 @@ class Office:
         self.merchant.awaited(self.uuids[name], "captured", within=20)
 
     def leave_in_doubt(self) -> str:
-        """Let a capture be in doubt for the next two minutes; return the checkout's uuid."""
+        """Leave a capture in doubt for the next two minutes; return the checkout's uuid."""
         uuid = self.pay("in doubt", NEVER_ARRIVES)
         answer = self.merchant.call("POST", f"merchant/v1/checkouts/{uuid}/capture", {})
         assert answer.status_code == 504, answer.text
         return uuid
 
     def fail_endpoint(self) -> None:
-        """Let an endpoint with a long address fail."""
+        """Make an endpoint with a long address fail."""
         url = f"http://127.0.0.1:9/{uuid4().hex}{uuid4().hex}"
         self.service.new_merchant("Rival").subscribe(url)
         self.service.command("shell", "-c", FAILING.format(url=url))
 
     def suspend(self) -> None:
-        """Let a merchant be suspended."""
+        """Suspend a merchant."""
         self.service.new_merchant("Zebra Tours")
         self.service.command("shell", "-c", SUSPEND)
 
     def report(self, kind: str) -> None:
-        """Let something be wrong with the captured order."""
+        """Report a discrepancy of the captured order."""
         self.service.command("shell", "-c", REPORT.format(kind=kind, **self.uuids))
 
     def sign_in(self, page: Page) -> Page:
@@ -159,7 +159,7 @@ def _of(path: str, name: str) -> Callable[[Office, Page], Page]:
 
 
 def _question(office: Office, page: Page) -> Page:
-    """What a verb asks: below its row in place, or on a page of its own without script."""
+    """Open the question of a verb: below its row in place, or on its own page without script."""
     office.at(page, "/admin/operations/")
     page.click("a:text-is('Settled outside') >> nth=0")
     page.wait_for_selector("form.ask")
@@ -175,7 +175,7 @@ def _question_page(office: Office, page: Page) -> Page:
 
 
 def _confirm(office: Office, page: Page) -> Page:
-    """What an action asks, begun on the row's own page."""
+    """Open the question of an action that was begun on the row's own page."""
     office.pay("to cancel")
     office.at(page, f"/admin/checkout/checkout/{office.uuids['to cancel']}/change/")
     page.click(".heading-rest form button")
@@ -184,7 +184,7 @@ def _confirm(office: Office, page: Page) -> Page:
 
 
 def _in_doubt(office: Office, page: Page) -> Page:
-    """An order whose capture the bank has not answered, with the folded part open."""
+    """Open an order whose capture the bank has not answered, with the folded part open."""
     uuid = office.leave_in_doubt()
     office.at(page, f"/admin/checkout/checkout/{uuid}/change/")
     page.click(".all-fields > summary")
@@ -192,20 +192,23 @@ def _in_doubt(office: Office, page: Page) -> Page:
 
 
 def _orders(office: Office, page: Page) -> Page:
-    """The orders of one merchant, of which one is three days old: others were made meanwhile."""
+    """Open the orders of one merchant, of which one is three days old.
+
+    The filter is needed because other tests have made orders too.
+    """
     office.at(page, "/admin/checkout/checkout/")
     its = page.get_attribute("tr:has-text('NF-') a[href*=merchant__exact] >> nth=0", "href")
     return office.at(page, its or "")
 
 
 def _merchants(office: Office, page: Page) -> Page:
-    """One of them is suspended, and stands first."""
+    """Open the list of merchants, of which the suspended one is first."""
     office.suspend()
     return office.at(page, "/admin/payments/merchant/")
 
 
 def _several(office: Office, page: Page) -> Page:
-    """Two orders that were paid with the same card."""
+    """Search for two orders that were paid with the same card."""
     office.pay("another")
     return office.at(page, "/admin/find?q=4242")
 
@@ -217,7 +220,7 @@ def _menu_open(office: Office, page: Page) -> Page:
     return page
 
 
-# The pages, and the states of them that look different.
+# The pages, and each of their states that looks different.
 PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "70 overview": _overview,
     "71 operations": _operations,
@@ -234,4 +237,4 @@ PAGES: dict[str, Callable[[Office, Page], Page]] = {
     "75 confirm": _confirm,
     "76 menu, open on a phone": _menu_open,
 }
-NEEDS_SCRIPT = {"76 menu, open on a phone"}  # without it the menu is a page
+NEEDS_SCRIPT = {"76 menu, open on a phone"}  # without a script, the menu is a page

@@ -1,4 +1,4 @@
-"""An order that a browser pays: what its merchant reads of it, and what the bank has in its books."""
+"""An order that a browser pays, as its merchant reads it and as the bank's books list it."""
 
 import json
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class Order:
         return str(self.merchant.read(self.checkout_uuid)["status"])
 
     def charges(self) -> list[str]:
-        """What has become of its charges, in the bank's own books."""
+        """Return the states of the order's charges in the bank's own books."""
         payments = self._rows("payments.payment", "checkout_uuid", {self.checkout_uuid})
         charges = self._rows("bank.charge", "payment", {row["pk"] for row in payments})
         return sorted(row["fields"]["state"] for row in charges)
@@ -82,20 +82,20 @@ class Order:
         return [row for row in rows if row["fields"][field] in wanted]
 
     def comes_to(self, *charges: str) -> None:
-        """Fail unless the order is held and the bank's charges soon stand so: a release takes a moment."""
+        """Fail unless the order is held and its charges soon have these states; a release takes a moment."""
         assert self.status() == "authorized"
         polling.until(lambda: self.charges() == list(charges), within=10, what=f"charges {charges}")
 
     def grow_older(self, seconds: int) -> None:
-        """Let what is open at the bank have begun earlier; nothing in a run can wait for ten minutes."""
+        """Move the start of the order's open operations back, because no run can wait for ten minutes."""
         self.service.command("shell", "--command", OLDER.format(checkout=self.checkout_uuid, seconds=seconds))
 
     def be_disputed(self, place: int = 1) -> None:
-        """Let whoever paid it, or the share in a place on its bill, ask their bank for the money back."""
+        """Let a payer ask their bank for the money back: the lead, or the mate at this place on the bill."""
         self._ask("dispute", place)
 
     def decide_the_dispute(self, *, is_won: bool, place: int = 1) -> None:
-        """Let the bank decide that the payment stands (it is won), or that the money stays with whoever paid."""
+        """Let the bank decide: the merchant keeps the money if `is_won`, otherwise the payer does."""
         self._ask("decide", place, is_won=is_won)
 
     def _ask(self, verb: str, place: int, **facts: bool) -> None:
@@ -103,7 +103,7 @@ class Order:
         self.service.command("shell", "--command", words)
 
     def sign_in_grows_older(self, page: Page, seconds: int) -> None:
-        """Let a browser's sign-in on the order have begun, or been put off, so long ago."""
+        """Move the start, or the last renewal, of a browser's sign-in on the order this many seconds back."""
         name = f"payer_{UUID(self.checkout_uuid).hex}"
         found = next(cookie for cookie in page.context.cookies() if cookie.get("name") == name)
         with NamedTemporaryFile("r") as kept:
@@ -111,10 +111,9 @@ class Order:
             self.service.command("shell", "--command", command)
             older = kept.read()
         page.context.add_cookies([{"name": name, "value": older, "url": self.url}])
-        self.service.command(
-            "shell", "--command", NO_TEXT_JUST_NOW
-        )  # a number gets one code in half a minute
+        # A number gets at most one code in 30 seconds.
+        self.service.command("shell", "--command", NO_TEXT_JUST_NOW)
 
     def let_the_bank_fail(self, *, times: int) -> None:
-        """Let the bank answer so many authorizations and look-ups, whosesoever, with a 500; nought ends it."""
+        """Let the bank answer this many authorizations and look-ups of any order with a 500; 0 ends it."""
         self.service.command("shell", "--command", FAULT.format(times=times))

@@ -1,4 +1,4 @@
-"""From the demo shop's Buy to its ticket, as a customer with a phone does it."""
+"""From the demo shop's Buy button to its ticket, as a customer with a phone."""
 
 import re
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 
-CARD_PAGE = re.compile("Pay (by card|£)")  # the lead's, and a mate's
-_numbers = count(900_350)  # away from the gallery's
+CARD_PAGE = re.compile("Pay (by card|£)")  # the lead's and a mate's
+_numbers = count(900_350)  # not the numbers of the gallery
 WITH_AND_WITHOUT = [
     pytest.param(True, id="with script"),
     pytest.param(False, id="without script", marks=pytest.mark.long),
@@ -23,7 +23,7 @@ Visit = Callable[[Page], None]
 
 
 def nothing(page: Page) -> None:
-    """Look at nothing on the way."""
+    """Do nothing with the page."""
 
 
 def sign_in(page: Page, look: Visit = nothing) -> None:
@@ -49,19 +49,19 @@ def heading(page: Page, text: str) -> None:
 
 
 def bears(page: Page, amount: str) -> None:
-    """The page is the group's bill, by which the lead bears so much."""
+    """Fail unless the page is the group's bill and the lead bears this amount."""
     expect(page.locator(".group-bears")).to_contain_text(f"You bear {amount}", timeout=10_000)
 
 
 def buy(page: Page, service: Service, look: Visit = nothing) -> None:
-    """In the shop, take two tickets to the checkout."""
+    """Take two tickets from the shop to the checkout."""
     page.goto(service.shop_url)
     look(page)
     page.locator("button:has-text('Buy')").first.click()
 
 
 def moment(page: Page, said: str) -> float:
-    """When, by the order page, something happened."""
+    """Return the time of an event, as the order page shows it."""
     at = page.locator("li", has_text=said).locator("time").get_attribute("datetime")
     return datetime.fromisoformat(at or "").timestamp()
 

@@ -21,7 +21,7 @@ ASKS = "4000002500003155"
 
 @pytest.fixture
 def another_tab() -> Iterator[Callable[[Page], Page]]:
-    """Open a second tab of the same browser; what its console complains of fails the test too."""
+    """Yield a function that opens a second tab of the browser; an error on its console fails the test."""
     complaints: list[str] = []
 
     def listen(line: ConsoleMessage) -> None:
@@ -111,7 +111,7 @@ class TestTheAnswer:
         is_asked_for_a_card(tab, "Your bank did not hear from you in time.")
         accessible(tab)
         heading(finn, "Your mobile number")
-        confirm(page)  # too late, and told so
+        confirm(page)  # too late, and the page says it
         is_asked_for_a_card(page, "Your bank did not hear from you in time.")
         assert (order.status(), order.charges()) == ("created", ["voided"])
         pay(tab, GOOD)
@@ -127,7 +127,7 @@ class TestAnotherWay:
         page.go_back()
         pay(page, GOOD)
         heading(page, "Held, not taken yet")
-        page.go_back()  # and no card is asked for again
+        page.go_back()  # no card is asked for again
         heading(page, "Held, not taken yet")
         order.comes_to("held", "voided")
 
@@ -172,7 +172,7 @@ class TestAnotherWay:
         go_to_the_challenge(page, order)
         tab = another_tab(page)
         tab.goto(order.url)
-        tab.click("#another-card", delay=1_500)  # a slow finger: the page updates itself meanwhile
+        tab.click("#another-card", delay=1_500)  # a slow tap, during which the page updates itself
         pay(tab, GOOD)
         heading(tab, "Held, not taken yet")
         confirm(page)
@@ -211,7 +211,7 @@ class TestTwice:
             re.compile("Is this you|Confirm with your bank"), timeout=10_000
         )
         if page.inner_text("h1") == "Confirm with your bank":
-            page.click("#confirm")  # the second tap came while the bank had not answered the first
+            page.click("#confirm")  # the second tap came before the bank's answer to the first
         heading(page, "Is this you?")
         page.dblclick("button:has-text('Confirm £90.00')")
         heading(page, "Held, not taken yet")
@@ -221,7 +221,7 @@ class TestTwice:
             polling.until(lambda: self.ended(order).count("held") == 1, within=10, what="one hold")
 
     def ended(self, order: Order) -> list[str]:
-        """The charges, once none of them waits for an answer any more."""
+        """Return the charges, or an empty list while one of them still waits for an answer."""
         charges = order.charges()
         return [] if "challenged" in charges else charges
 

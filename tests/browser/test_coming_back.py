@@ -1,4 +1,4 @@
-"""People reload, go back, open a second tab, close it, come back, or open the link on another phone."""
+"""Payers reload, go back, open a second tab, close it, return, or open the link on another phone."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 LEA, FINN = "07700 900501", "07700 900502"
-# Some browsers keep even a page that says it is not to be kept, and bring it back as it was left.
+# Some browsers keep a page in memory although the page forbids it, and show it again as it was.
 OUT_OF_MEMORY = "dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}))"
 
 
@@ -28,7 +28,7 @@ def enter_code(page: Page) -> None:
 
 
 def reload(page: Page, words: str) -> None:
-    """What the page says is what it says again."""
+    """Fail unless the page has the same heading before and after a reload."""
     heading(page, words)
     page.reload()
     heading(page, words)
@@ -77,7 +77,7 @@ def test_back_leads_to_the_step_before_and_what_is_changed_there_counts(
     expect(page.locator(".held-rows")).to_have_count(0)
     pay(page, GOOD)
     heading(page, "Held, not taken yet")
-    page.go_back()  # to the card page: what is paid is paid
+    page.go_back()  # to the card page, after the payment
     expect(page.locator("#number")).to_have_count(0)
     heading(page, "Held, not taken yet")
     assert order.charges() == ["held"]
@@ -94,7 +94,7 @@ def test_a_second_tab_shows_what_the_first_has_done(order: Order, open_page: Cal
     first.click("button.button-main")
     pay(first, GOOD)
     heading(first, "Held, not taken yet")
-    second.click("button.button-main")  # too late: it is told what is true
+    second.click("button.button-main")  # too late: the page shows the current state
     heading(second, "Held, not taken yet")
     assert order.charges() == ["held"]
 
@@ -154,7 +154,7 @@ def test_the_link_on_another_phone(order: Order, open_page: Callable[..., Page])
 
 
 def paid_meanwhile(page: Page, number: str, state: str) -> Page:
-    """A card form of something that is paid in another tab, as the browser brings it back from its memory."""
+    """Return a card form from the browser's memory, for something that was paid in another tab."""
     page.wait_for_selector("#number")
     other = page.context.new_page()
     other.goto(page.url)

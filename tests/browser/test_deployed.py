@@ -1,6 +1,7 @@
-"""The environments sandbox and production, behind TLS under public names, with the card page's peers at other origins.
+"""The environments sandbox and production, with TLS, public names and the card page's peers at other origins.
 
-What runs there has a network of its own, and so do the browsers that walk through it (tests/browser/deployed).
+The services run in a separate network, and the browsers that visit them run there too
+(tests/browser/deployed).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The page for people who see, move or print it in another way."""
+"""The payer's page by keyboard, with large letters, in forced colours, without motion, and in print."""
 
 from collections.abc import Callable
 from itertools import count
@@ -10,12 +10,12 @@ from tests.browser.order import Order
 from tests.browser.test_buying import GOOD, bears, heading, pay
 
 pytestmark = pytest.mark.journey
-_numbers = count(603)  # a number gets one code in half a minute
+_numbers = count(603)  # a number gets at most one code in 30 seconds
 PLACES_TO_STAND = 60  # more than any page has
 
 
 def go_to(page: Page, selector: str) -> None:
-    """Press Tab until the focus stands there; it must be seen wherever it stands, and nothing may cover it."""
+    """Press Tab until an element has the focus; each focus on the way must be visible and uncovered."""
     for _ in range(PLACES_TO_STAND):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement !== document.body"):
@@ -42,7 +42,7 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
     page.keyboard.type("07700 900601")
     page.keyboard.press("Enter")
     heading(page, "Enter the 6-digit code")
-    page.keyboard.type(page.inner_text(".notice code"))  # the focus stands in the field
+    page.keyboard.type(page.inner_text(".notice code"))  # the field has the focus
     page.keyboard.press("Enter")
     heading(page, "Who’s in on this?")
     go_to(page, "#split-equal")
@@ -52,7 +52,7 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
     page.keyboard.press("ArrowUp")
     go_to(page, "#your-name")
     page.keyboard.type("Lea")
-    page.keyboard.press("Enter")  # goes on with what is chosen, not with "All mine"
+    page.keyboard.press("Enter")  # continues with the chosen split, not with "All mine"
     heading(page, "Pay by card")
     go_to(page, "#number")
     page.keyboard.type(GOOD)
@@ -69,7 +69,7 @@ def test_the_keyboard_alone_pays(order: Order, open_page: Callable[..., Page]) -
 
 
 def test_twice_as_large_still_fits(order: Order, open_page: Callable[..., Page]) -> None:
-    """200 % on a screen of 640 pixels is 320 pixels with letters twice the size (WCAG 1.4.4, 1.4.10)."""
+    """640 pixels at 200 % equal 320 pixels with letters of twice the size (WCAG 1.4.4, 1.4.10)."""
     page = open_page()
     page.set_viewport_size({"width": 640, "height": 800})
     page.goto(order.url)

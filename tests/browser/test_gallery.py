@@ -26,13 +26,13 @@ FOLDER = Path(".local") / "screenshots"
 SHOTS = ((320, "light"), (375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"), (1920, "light"))
 LOOKED_AT = ((375, "light"), (375, "dark"), (1280, "light"), (1280, "dark"))
 LANGUAGES = ("en-GB", "de-DE", "es-ES", "fr-FR", "it-IT", "nl-NL")
-ELSEWHERE = ((320, "light"), (375, "light"), (1280, "light"))  # in other languages the words alone are others
+ELSEWHERE = ((320, "light"), (375, "light"), (1280, "light"))  # other languages differ only in their words
 LONGEST, TWICE = "de-DE", 188
 
 
 @pytest.fixture(scope="module")
 def sheets(browser: Browser) -> Iterator[list[tuple[str, str]]]:
-    """The pictures that the tests take, by kind and state; one sheet of each kind at the end."""
+    """Yield the list of the pictures taken, by kind and state; write one sheet of each kind at the end."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     taken: list[tuple[str, str]] = []
     yield taken
@@ -58,7 +58,7 @@ def _write_sheet(browser: Browser, kind: str, names: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def take(sheets: list[tuple[str, str]]) -> Callable[[Page, str, str], None]:
-    """Take a page's picture."""
+    """Return a function that takes a page's picture."""
 
     def taking(page: Page, name: str, kind: str) -> None:
         page.screenshot(path=FOLDER / f"{name} {kind}.png", full_page=True)
@@ -90,7 +90,7 @@ def test_a_state_reads_well(
 
 
 def has_room_for_letters_of_twice_the_size(page: Page) -> None:
-    """A phone of 375 pixels has room for half as many of them as one of 188."""
+    """Fail if the page cuts a word or is too wide on a phone of 375 pixels with letters twice as large."""
     appear(page, TWICE, "light")
     page.wait_for_timeout(50)
     assert page.evaluate("document.documentElement.scrollWidth") <= TWICE
@@ -117,7 +117,10 @@ def test_a_page_of_the_operators_reads_well(
 
 
 def look(page: Page, take: Callable[[Page, str, str], None], name: str, language: str) -> None:
-    """Take a page's picture at every size and theme; nothing is cut, too small, too wide or found by axe."""
+    """Take a page's picture at every size and theme.
+
+    Fail if something is cut, too small or too wide, or if axe finds a fault.
+    """
     for width, scheme in SHOTS if language == "en" else ELSEWHERE:
         appear(page, width, scheme)
         page.evaluate("scrollTo(0, 0)")

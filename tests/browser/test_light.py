@@ -1,4 +1,4 @@
-"""What a page costs somebody with bad reception, and whether it stands still."""
+"""The cost of a page on a slow network, and whether its layout stays still."""
 
 import gzip
 from collections.abc import Callable
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.journey
 MAX_BYTES = 60 * 1024
 MAX_BEFORE_PAINT = 4
 MAX_SHIFT = 0
-# What the first paint waits for beside the page itself: scripts are deferred, pictures are not waited for, and a style
-# sheet in the body holds up what comes after it alone.
+# The files that the first paint waits for, in addition to the page. Scripts are deferred, and the paint does
+# not wait for pictures. A style sheet in the body delays only what follows it.
 BLOCKING = """performance.getEntriesByType("resource")
   .filter(it => it.renderBlockingStatus === "blocking").map(it => it.name)"""
 TEXTS = ("Stylesheet", "Script")
@@ -30,7 +30,7 @@ SHIFTS = """() => new Promise(done => {
 
 
 class Wire:
-    """What goes over the wire to a page, from a cold cache."""
+    """The transfers of a page from a cold cache."""
 
     def __init__(self, page: Page) -> None:
         self.kinds: dict[str, str] = {}
@@ -48,7 +48,7 @@ class Wire:
         self.sizes[event["requestId"]] = event["encodedDataLength"]
 
     def compressed(self) -> int:
-        """Return what goes over it where static files stand compressed, as outside `local`."""
+        """Return the bytes that are sent if static files are compressed, as outside `local`."""
         sent = self.sizes.values()
         return sum(sent) - sum(self._saved(request) for request in self.sizes if self.kinds[request] in TEXTS)
 
@@ -100,9 +100,9 @@ def test_each_step_is_light_and_stands_still(service: Service, open_page: Callab
 
 
 def is_light(page: Page, address: str) -> int:
-    """Fail unless the first view of an address, from a cold cache, weighs little, waits for little and stands still.
+    """Fail unless the first view of an address is light, waits for little and stays still, from a cold cache.
 
-    Return its weight where nothing is compressed.
+    Return its weight without compression.
     """
     wire = Wire(page)
     page.goto(address)

@@ -1,4 +1,4 @@
-"""Lighthouse's opinion of what payers see first and stay on, on its slow phone with its bad reception."""
+"""Lighthouse's scores for the pages that payers see first and stay on, with its slow phone and network."""
 
 import json
 import os
@@ -22,19 +22,18 @@ LIGHTHOUSE = Path(__file__).with_name("lighthouse") / "node_modules" / "lighthou
 MINIMUM = {"performance": 95, "accessibility": 95, "best-practices": 95}
 RUNS = 3
 TRIES = 3
-NO_TRACE = (
-    "NO_NAVSTART"  # the browser's trace has no beginning: nothing was measured, and it asks for another run
-)
+# The browser's trace has no beginning: nothing was measured, and Lighthouse asks for another run.
+NO_TRACE = "NO_NAVSTART"
 
 
 def scores(url: str, folder: Path, cookies: str = "") -> dict[str, float]:
-    """The median of each category's score, of a hundred."""
+    """Return the median of each category's score, out of 100."""
     found = [scored(url, folder / f"{run}.json", cookies) for run in range(RUNS)]
     return {name: statistics.median(run[name] for run in found) for name in MINIMUM}
 
 
 def scored(url: str, report: Path, cookies: str) -> dict[str, float]:
-    """Each category's score in one run, of a hundred."""
+    """Return each category's score in one run, out of 100."""
     command = [
         *("node", str(LIGHTHOUSE), url, "--quiet", "--output=json", f"--output-path={report}"),
         f"--only-categories={','.join(MINIMUM)}",
@@ -55,7 +54,7 @@ def scored(url: str, report: Path, cookies: str) -> dict[str, float]:
 
 
 def asked_for(folder: Path) -> str:
-    """The addresses that every run so far has loaded beside the page."""
+    """Return the addresses that every run has loaded in addition to the page."""
     each = [json.loads(report.read_text())["audits"]["network-requests"] for report in folder.glob("*.json")]
     assert len(each) == RUNS
     listed = [{item["url"].split("/")[-1] for item in audit["details"]["items"]} for audit in each]

@@ -1,4 +1,4 @@
-"""The operators' page in a browser: questions below their row, a page that updates itself, keyboard and large text."""
+"""The operators' page in a browser: questions below their row, automatic updates, keyboard, large letters."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The portal in a browser: every page readable by everybody, and its paths with and without script."""
+"""The paths through the portal in a browser, with script and without."""
 
 import json
 import re
@@ -19,7 +19,7 @@ WITH_AND_WITHOUT = [
 
 @pytest.fixture
 def owner(desk: Desk, open_page: Callable[..., Page]) -> Callable[..., Page]:
-    """Open a browser in which the owner has just logged in."""
+    """Return a function that opens a browser in which the owner has just logged in."""
 
     def opener(**options: Any) -> Page:
         return desk.sign_in(open_page(**options))
@@ -146,7 +146,7 @@ class TestDeliveries:
         expect(opened).to_be_hidden()
 
     def test_event_is_sent_again_and_arrives(self, desk: Desk, owner: Callable[..., Page]) -> None:
-        # An order of its own: that of the desk is sent again after a minute, and a test before this one has
+        # The test makes its own order. The desk's order is sent again after a minute, and an earlier test has
         # let the endpoint answer.
         desk.receiver.answer_with(500)
         desk.lose("sent again")

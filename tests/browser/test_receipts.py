@@ -1,4 +1,4 @@
-"""Receipts, refunds and the box beside them, as a payer has them in the hand."""
+"""Receipts, refunds and the opt-in box next to them, as a payer sees them on a phone."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ TONES = """["--done", "--still-tint", "--m1"]
 
 @pytest.fixture
 def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
-    """Payers with the clock of a Londoner, whose tickets are for London."""
+    """Return a stage whose payers have the clock of London, as their tickets have."""
     return Stage(service, lambda **options: open_page(**{"timezone_id": "Europe/London"} | options))
 
 
@@ -52,7 +52,7 @@ def test_nothing_moves_when_somebody_stays(stage: Stage) -> None:
     page.fill("#email", "lea@mail.example")
     page.click(".offers button")
     expect(page.locator(".offers [role=status]")).to_be_visible()
-    page.wait_for_timeout(1500)  # the way back is offered within a second, and gone after five
+    page.wait_for_timeout(1500)  # the way back appears within a second and goes after five
     assert not page.is_visible("#stay")
 
 
@@ -115,7 +115,7 @@ def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Vi
 
 @pytest.mark.long
 def test_paper_is_light_where_the_screen_is_dark(stage: Stage) -> None:
-    """Tones as tokens.css has them for light; a badge in the dark tint would be a black bar on paper."""
+    """Paper has the light tones of tokens.css; a badge in the dark tint would print as a black bar."""
     page = stage.confirmed(mates=2)
     page.click(".group-more > summary >> nth=0")
     page.emulate_media(color_scheme="dark")

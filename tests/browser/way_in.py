@@ -1,4 +1,4 @@
-"""The gallery's states until a code is right: a number that is typed, or that the shop has sent, and the code."""
+"""Gallery states up to the correct code: a number that is typed or sent by the shop, and the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 if TYPE_CHECKING:
     from tests.browser.gallery import Stage
 
-_numbers = count(800)  # away from those that are typed
+_numbers = count(800)  # not the numbers that are typed
 
 
 def _phone(stage: Stage) -> Page:

@@ -1,4 +1,4 @@
-"""Every address there is, from the resolver itself, and how a stranger asks there."""
+"""All routes of the URL resolver, and requests to them without a login."""
 
 import functools
 import re
@@ -14,16 +14,16 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve
 
 from config.lib.web.bodies import CountedBodies
 
-TOKEN = "a" * 32  # of a form, as cookie and as header: a stranger who sends both gets as far as anybody
+TOKEN = "a" * 32  # CSRF token, sent as cookie and as header, so that a POST passes the CSRF check
 LOGINS = ("/accounts/login/", "/admin/login/")
 NOT_ALLOWED = 405
-# What stands for a part of an address where nothing has to be there.
+# Values for the variable parts of a path, if no object has to exist.
 ANY = {"uuid": "00000000-0000-0000-0000-000000000000", "str": "x", "path": "x", "int": "1", "slug": "x"}
 ANY["api_uuid"] = ANY["uuid"]
 
 
 def below(patterns: list[Any], before: str = "") -> Iterator[tuple[str, URLPattern]]:
-    """Yield each route below, whole, and its pattern."""
+    """Yield the full route and the pattern of each URL pattern, including those of included URLconfs."""
     for pattern in patterns:
         route = before + str(pattern.pattern).removeprefix("^")
         if isinstance(pattern, URLResolver):
@@ -33,14 +33,14 @@ def below(patterns: list[Any], before: str = "") -> Iterator[tuple[str, URLPatte
 
 
 def routes() -> list[str]:
-    """Return every route of the service, once."""
+    """Return every route of the service, without duplicates."""
     return list(dict.fromkeys(route for route, _ in below(get_resolver().url_patterns)))
 
 
 def path(route: str, known: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return an address of a route; `known` says what stands for the beginnings of some routes."""
+    """Return a path for a route. `known` maps beginnings of routes to paths of existing objects."""
     begun = next((known[part] + route.removeprefix(part) for part in known if route.startswith(part)), route)
-    plain = re.sub(r"\(\?(?:P<\w+>|:)(\w+)\|[^)]*\)", r"\1", begun)  # the first of several words
+    plain = re.sub(r"\(\?(?:P<\w+>|:)(\w+)\|[^)]*\)", r"\1", begun)  # the first alternative of a group
     plain = re.sub(r"\(\?P<\w+>[^)]*\)", "1", plain)
     found = "/" + re.sub(r"<(\w+):\w+>", lambda part: ANY[part[1]], plain.removesuffix("$"))
     assert resolve(found).route.removeprefix("^") == route, f"Say what leads to {route}."
@@ -59,7 +59,10 @@ def _application() -> CountedBodies:
 
 
 def asking(method: str, path: str, body: str = "", **headers: str) -> Callable[[], Any]:
-    """Return an act of asking, good once, which returns the answer; headers as a server hands them on."""
+    """Return a function that sends the request and returns the response. It can be called once.
+
+    The headers are encoded as a WSGI server passes them on.
+    """
     sent = {"Cookie": f"csrftoken={TOKEN}", "X-CSRFToken": TOKEN} | headers
     environ = RequestFactory().generic(method, path, body).environ
     named = {HttpHeaders.to_wsgi_name(name): value.encode().decode("latin-1") for name, value in sent.items()}
@@ -67,12 +70,12 @@ def asking(method: str, path: str, body: str = "", **headers: str) -> Callable[[
 
 
 def answer(path: str) -> Any:
-    """Return what a stranger is answered who posts there, or looks where nothing is posted."""
+    """Return the response to a POST without a login, or to a GET if the path takes no POST."""
     posted = asking("POST", path)()
     return asking("GET", path)() if posted.status_code == NOT_ALLOWED else posted
 
 
 def needs_a_login(path: str) -> bool:
-    """Return whether a stranger is led to the login there, or told that a token is missing."""
+    """Return whether a request without a login is redirected to the login page or answered with 401."""
     answered = answer(path)
     return answered.status_code == 401 or answered.headers.get("Location", "").partition("?")[0] in LOGINS

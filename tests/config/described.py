@@ -1,4 +1,4 @@
-"""The API's document as tests read it."""
+"""The API's document, as tests read it."""
 
 import json
 import os
@@ -17,7 +17,7 @@ METHODS = {"get", "post", "put", "patch", "delete"}
 
 
 def document() -> dict[str, Any]:
-    """The document as it is served."""
+    """Return the document as the service serves it."""
     answer = Client().get("/api/schema")
     assert answer.status_code == 200
     assert answer["Content-Type"] == "application/json"
@@ -28,7 +28,10 @@ def document() -> dict[str, Any]:
 def validator(
     document: dict[str, Any], part: dict[str, Any], *, closed: bool = False
 ) -> Draft202012Validator:
-    """A validator for a part of the document; `closed` refuses fields that the document does not name."""
+    """Return a validator for a part of the document.
+
+    `closed` refuses fields that the document does not name.
+    """
     components = json.loads(json.dumps(document["components"]))
     for described in components["schemas"].values() if closed else ():
         described.setdefault("additionalProperties", False)
@@ -42,7 +45,7 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 
 
 def response_schema(document: dict[str, Any], name: str, status: int) -> dict[str, Any]:
-    """The schema of what the named operation answers with this status."""
+    """Return the schema of the named operation's response with this status."""
     (operation,) = (found for _, _, found in operations(document) if found["operationId"] == name)
     media: dict[str, Any] = operation["responses"][str(status)]["content"]["application/json"]
     described: dict[str, Any] = media["schema"]
@@ -50,7 +53,7 @@ def response_schema(document: dict[str, Any], name: str, status: int) -> dict[st
 
 
 def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
-    """Every path and method of the URLconf."""
+    """Yield the path and the method of every API view in the URLconf."""
     for path, pattern in addresses.below(patterns, prefix):
         if hasattr(pattern.callback, "cls"):
             template = re.sub(r"<\w+:(\w+)>", r"{\1}", path)
@@ -58,7 +61,7 @@ def routes(patterns: list[Any], prefix: str = "/") -> Iterator[tuple[str, str]]:
 
 
 def of_production(statement: str) -> str:
-    """What a statement prints under production's settings."""
+    """Return what a statement prints under production's settings."""
     environment = os.environ | starting.PRODUCTION | {"DJANGO_SETTINGS_MODULE": "config.settings"}
     code = f"import django, json; django.setup(); from config.openapi import page, schema; {statement}"
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""What the settings say to the variables that a service is started with."""
+"""The settings for given environment variables."""
 
 import os
 import runpy

@@ -1,4 +1,4 @@
-"""One run through the whole API, whose requests and answers are the examples of its document."""
+"""One run through the whole API. Its requests and responses are the examples of the API's document."""
 
 import json
 import re
@@ -55,7 +55,7 @@ ORDER = {
     "customer": {"phone": "+447700900123", "name": "Lea Fontaine", "locale": "en-GB"},
     "items": [TICKETS, FEE, DISCOUNT],
 }
-# Loopback, since tests ask no DNS.
+# Loopback, because tests do not use DNS.
 RECEIVER, SHOWN_RECEIVER = "http://127.0.0.1:9001/webhooks", "https://shop.example/webhooks"
 ENDPOINT = {"url": RECEIVER, "event_types": ["checkout.authorized", "checkout.voided"]}
 OPT_IN = {
@@ -71,7 +71,7 @@ OPT_IN = {
         "text_version": 1,
     },
 }
-# What differs in every run, and what stands for it in a comparison; secrets are never kept.
+# Values that differ in every run, and their replacements for a comparison. Secrets are never stored.
 VOLATILE = (
     (r"/pay/offers/[\w:-]+", "/pay/offers/TOKEN"),
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID"),
@@ -89,7 +89,10 @@ SECRETS = (
 
 
 def as_text(examples: dict[str, Any]) -> str:
-    """Return the examples as they are kept: our address left open, stand-ins for secrets and the receiver."""
+    """Return the examples as the file has them.
+
+    The service's address is left open, and secrets and the receiver are replaced.
+    """
     text = json.dumps(examples, indent=2, ensure_ascii=False)
     for pattern, stand_in in SECRETS:
         text = re.sub(pattern, stand_in, text)
@@ -97,21 +100,21 @@ def as_text(examples: dict[str, Any]) -> str:
 
 
 def comparable(text: str) -> Any:
-    """Return what two runs have in common."""
+    """Return the parts of the examples that are equal in all runs."""
     for pattern, word in VOLATILE:
         text = re.sub(pattern, word, text)
     return json.loads(text)
 
 
 class Story:
-    """Keeps what is sent and what comes back, the first time for each name, status and code."""
+    """A recorder of requests and responses. It stores the first one for each name, status and code."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
         self.kept: dict[str, dict[str, Any]] = {"requests": {}, "answers": {}, "errors": {}, "events": {}}
 
     def call(self, name: str, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Send a call; what is refused is kept under its code, what is answered under its name."""
+        """Send a call. Store an error under its code, and a successful response under the name."""
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         prefix = "" if path.startswith("/") else "/api/merchant/v1/"
         names = {header.replace("_", "-"): value for header, value in headers.items()}
@@ -134,7 +137,7 @@ class Story:
         return answer
 
     def tell(self) -> dict[str, Any]:
-        """Run it all and return what was kept."""
+        """Run the whole story and return what was stored."""
         self._get_token()
         self._register()
         paid = self._pay()
@@ -250,7 +253,8 @@ class Story:
         opted_in = OPT_IN | {"order": {**OPT_IN["order"], "checkout_uuid": paid}}  # type: ignore[dict-item]
         outbox.emit(self.api.merchant, EventType.OPTED_IN, opted_in, at=timezone.now())
         outbox.emit(self.api.merchant, EventType.TEST, {}, at=timezone.now())
-        written_before = F("written_at") - timedelta(seconds=5)  # than the feed waits for others
+        # The feed leaves out the newest second, in which other transactions might still write.
+        written_before = F("written_at") - timedelta(seconds=5)
         Event.objects.update(written_at=written_before)
         self.call("list_events", "GET", "events?limit=1")
         for event in Event.objects.order_by("-created_at"):

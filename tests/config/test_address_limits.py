@@ -28,7 +28,7 @@ from tests.factories import CustomerFactory
 from tests.portal.oauth.test_token import credentials
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("limit.address")]
-MAXIMUM = 2  # of each limit by address, here
+MAXIMUM = 2  # of each limit by address, in these tests
 OF_LOGINS = [
     (kind, number)
     for kind, of_kind in login_limits.LIMITS.items()
@@ -52,7 +52,7 @@ def passes(act: Callable[[], object], refusal: type[Exception]) -> bool:
 
 
 class Tries:
-    """One try for each limit by address; it returns whether the limit let it pass."""
+    """One try for each limit by address. It returns whether the limit allowed it."""
 
     def __init__(self, acme: Merchant, patch: pytest.MonkeyPatch, settings: Settings) -> None:
         self.acme, self.patch, self.settings = acme, patch, settings
@@ -130,7 +130,7 @@ def attempt(
 
 
 def address(network: int, *, site: int = 1, host: int = 1) -> str:
-    """Return an address of the numbered /64 of a /48."""
+    """Return an address in the numbered /64 of a /48."""
     return f"2001:db8:{site:x}:{network:x}::{host:x}"
 
 

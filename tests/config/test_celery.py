@@ -36,7 +36,7 @@ def test_beat_starts_every_task_of_ours_and_nothing_else() -> None:
 def test_what_was_taken_is_not_put_back_over_a_lost_connection(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Trying to has ended a worker."""
+    """An attempt to put a message back has once ended a worker."""
 
     def gone(*_: object) -> None:
         raise redis.exceptions.ConnectionError("gone")
@@ -54,13 +54,13 @@ def test_what_was_taken_is_not_put_back_over_a_lost_connection(
 def test_beat_ends_although_the_exit_of_its_signal_was_lost_in_a_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has gone on turning for ever, and sent nothing."""
+    """In this case, beat once ran forever and sent no task."""
     turns = iter(["its next"])
 
     def signalled(*_: object, **__: object) -> None:
-        """Do as Celery's handler of SIGTERM does, but for its SystemExit, which ended in a finalizer."""
+        """Do what Celery's handler of SIGTERM does, without its SystemExit, which a finalizer has dropped."""
         beat.sync()
-        monkeypatch.setattr(liveness, "watch", lambda: next(turns))  # raises at one more
+        monkeypatch.setattr(liveness, "watch", lambda: next(turns))  # raises at another turn
 
     monkeypatch.setattr(liveness, "watch", lambda: None)
     monkeypatch.setattr(signals.beat_init, "receivers", [])
@@ -74,11 +74,11 @@ def test_beat_ends_although_the_exit_of_its_signal_was_lost_in_a_turn(
 
 @pytest.mark.django_db(transaction=True)
 class TestTheTickers:
-    """Redis is out: nobody starts a pump but the worker's own threads."""
+    """While Redis is down, only the worker's own threads start a pump."""
 
     @pytest.fixture
     def silence(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-        """The bank is silent about refunds until this is set."""
+        """Make the bank silent about refunds until the yielded event is set."""
         speaks = threading.Event()
 
         def refund(*_: object) -> Outcome:
@@ -91,7 +91,7 @@ class TestTheTickers:
 
     @pytest.fixture
     def ticking(self, silence: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        """The tickers of what waits for the provider, faster than they are."""
+        """Run the tickers of the pump that waits for the provider, faster than usual."""
         app.loader.import_default_modules()
         monkeypatch.setattr(loop, "wake", lambda: None)
         for name, value in {"GLANCE": 0.02, "RHYTHM": 0.05, "PUMPS": (FINISH_OPERATIONS,)}.items():

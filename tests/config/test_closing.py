@@ -1,4 +1,4 @@
-"""What a restored database is to merchants, payers and workers until it is repaired."""
+"""The effects of a restored database on merchants, payers and workers until it is repaired."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def _open_again_after_it() -> Iterator[None]:
 
 
 def close() -> None:
-    """Let the mark be that of another server, as a restored database's is."""
+    """Set the mark to another server, as in a restored database."""
     DatabaseMark.objects.update(server="another")
     opening._is_open.read_anew()
 
@@ -57,7 +57,7 @@ class TestTheMark:
         assert opening.is_closed()
 
     def test_tables_that_were_made_anew_close_it(self) -> None:
-        """As reading a dump into the same cluster does."""
+        """Reading a dump into the same cluster creates the tables again."""
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE payments_databasemark RENAME TO before")
             cursor.execute("CREATE TABLE payments_databasemark AS SELECT * FROM before")

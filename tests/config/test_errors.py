@@ -1,4 +1,4 @@
-"""The error table: every code with its status, and no sentence of a framework's in any refusal."""
+"""The error table has every code with its status, and no refusal has a sentence of a framework."""
 
 import functools
 import json
@@ -29,7 +29,8 @@ from tests.refusals import nothing_moves, refused
 from webhooks.checks import TooManyChecks
 
 JSON = "application/json"
-# What is refused in each row without a merchant's doing it; the rest of the table is told by the story of the examples.
+# The exceptions behind the codes that no call of a merchant causes. The story of the examples has the other
+# codes, except internal_error and request_timeout.
 RAISED: dict[str, list[Exception]] = {
     "operation_in_progress": [states.OperationInProgress()],
     "idempotency_in_progress": [idempotency.IdempotencyInProgress()],
@@ -41,7 +42,7 @@ RAISED: dict[str, list[Exception]] = {
     "too_many_ticks": [TooManyTicks()],
 }
 WRONG: list[Any] = [None, True, 1, -1.5, "", "x", "x" * 3000, "\x00", [], [None], [{}], {}, {"x": {}}]
-# What frameworks and their libraries say.
+# Phrases of frameworks and their libraries.
 FOREIGN = (
     *("This field", "Ensure", "valid choice", "valid boolean", "Invalid data", "Expected a", "No data provided"),
     *("Not found.", "Method \"", "Unsupported media", "Malformed", "parse error", "Authentication credentials"),
@@ -185,7 +186,7 @@ class TestWords:
 
     @pytest.mark.rule("api.own_words")
     def test_of_every_refusal_are_ours(self, api: Api, held: Checkout) -> None:
-        """Each call of the document, asked wrongly in every way: method, type, body, query, headers."""
+        """Each call of the document is made wrongly in every way: method, type, body, query, headers."""
         seen: set[str] = set()
         for answer in _attacks(api, held):
             assert answer.status_code != 500, answer.request
@@ -215,7 +216,7 @@ def _foreign(words: str) -> list[str]:
 
 
 def _said(answer: Any) -> Iterator[str]:
-    """Every sentence of a refusal."""
+    """Yield every sentence of a refusal."""
     assert answer["Content-Type"] == JSON, answer.content[:300]
     body = answer.json()
     if isinstance(body["error"], str):
@@ -247,7 +248,10 @@ def _attacks(api: Api, held: Checkout) -> Iterator[Any]:
 
 
 def _ask(api: Api, path: str, method: str, body: bytes = b"", query: str = "", **more: Any) -> Any:
-    """Ask with a body and a query string; `more` may have a `kind` of content, and `headers`."""
+    """Send a request with a body and a query string.
+
+    `more` can have the `kind` of its content, and `headers`.
+    """
     sent, kind = api.headers(more.get("headers", {})), more.get("kind", JSON)
     return api.client.generic(method, path + query, body, kind, headers=sent)
 
@@ -272,7 +276,7 @@ def _wrong_bodies(
 
 
 def _wrongly_filled(document: dict[str, Any], part: dict[str, Any], example: Any) -> Iterator[dict[str, Any]]:
-    """The example with each of its fields left out, or filled wrongly; those of items and the like too."""
+    """Yield the example with each of its fields left out or filled wrongly, also those of nested items."""
     name = part.get("$ref", "").rpartition("/")[2]
     known = document["components"]["schemas"].get(name, part).get("properties", {})
     for field, kind in known.items():

@@ -1,4 +1,4 @@
-"""Outside local nothing is served by another database than the one that was meant: it is said in a sentence."""
+"""Outside local, the service runs only on the intended database. Otherwise it says why in one sentence."""
 
 import runpy
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _hosted(settings: Settings) -> Iterator[None]:
-    """A sandbox whose database fits: its role has the limits, its canary the keys of this run."""
+    """Set up a sandbox whose database fits: the role has the limits, and the canary has this run's keys."""
     settings.LOCAL, settings.ENVIRONMENT = False, "sandbox"
     Canary.objects.all().delete()
     Canary.objects.create(sealed=canary.WORD, digest=crypto.keyed_digest(canary.WORD, canary.WORD))
@@ -42,18 +42,18 @@ def _hosted(settings: Settings) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _connection_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test's own transaction is undone at its end."""
+    """Keep the connection, because the test's transaction on it is rolled back at the end."""
     monkeypatch.setattr(connection, "close", lambda: None)
     monkeypatch.setattr(connection, "close_pool", lambda: None)
 
 
 def said(asked: str, instead: str) -> AbstractContextManager[None]:
-    """Let the database be asked something else in one place."""
+    """Replace a part of every SQL statement until the block ends."""
     return connection.execute_wrapper(lambda execute, sql, *more: execute(sql.replace(asked, instead), *more))
 
 
 def refused(words: str) -> None:
-    """Each process refuses in one sentence, and the probe says the same."""
+    """Check that each process refuses in one sentence, and that the probe says the same."""
     with pytest.raises(ImproperlyConfigured) as raised:
         fitness.require()
     sentence = str(raised.value)
@@ -81,15 +81,14 @@ def test_a_database_without_a_trigger_is_refused(guard: str) -> None:
 
 def test_every_trigger_is_looked_for() -> None:
     with connection.cursor() as cursor:
-        # A view's cannot be switched off: INSTEAD OF is a part of what it is.
+        # Triggers of views are left out. They are INSTEAD OF triggers, which cannot be disabled.
         cursor.execute(
             "SELECT tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid"
             " WHERE NOT tgisinternal AND relkind <> 'v' ORDER BY 1"
         )
         found = [name for (name,) in cursor.fetchall()]
-    found.remove(
-        "changes_stay"
-    )  # beside changes_are_append_only, where time may be advanced: never in production
+    # GUARDS has changes_are_append_only, which refuses UPDATE, but not changes_stay, which refuses DELETE.
+    found.remove("changes_stay")
     assert found == list(fitness.GUARDS)
 
 
@@ -186,7 +185,7 @@ def test_the_web_looks_before_it_serves() -> None:
 
 
 def test_the_web_has_its_views_before_it_serves() -> None:
-    """The first buyer of each process has waited a quarter of a second for them."""
+    """Otherwise the first payer of each process waits a quarter of a second for them."""
     clear_url_caches()
     runpy.run_path(str(Path(fitness.__file__).with_name("wsgi.py")))
     assert "url_patterns" in vars(get_resolver())

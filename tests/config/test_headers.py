@@ -1,4 +1,7 @@
-"""What every answer tells the browser: to keep nothing, no device, no referrer of a secret; and forms from there."""
+"""The headers of every response: no caching, no devices, no secret as referrer.
+
+Forms without a referrer work.
+"""
 
 import re
 from collections.abc import Callable
@@ -11,7 +14,7 @@ from payments import provider
 from tests.conftest import Api
 
 pytestmark = pytest.mark.django_db
-SECRETS = (  # without a digit, as one token in forty is: only its place tells that it is one
+SECRETS = (  # tokens without a digit, as one in forty is: only the path shows that they are tokens
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw",
     "/pay/share/kXcvWq_e-ZtRtmLbgAyfHw/qr.svg",
     "/pay/g/kXcvWq_e-ZtRtmLbgAyfHw",
@@ -42,7 +45,7 @@ class TestCaches:
         assert said == "public, max-age=300" if address == "/api/docs" else "no-store" in said
 
     def test_keep_no_redirect_and_no_refusal(self, client: Client, unpaid: Checkout) -> None:
-        """Each is made by a middleware or a view that says nothing of caches."""
+        """Each of them comes from a middleware or a view that does not set caching."""
         answers = (
             client.get(f"/pay/card?id={unpaid.pk}"),
             client.get("/accounts/password/set/"),
@@ -86,7 +89,7 @@ class TestReferrer:
 
 
 class TestFormOfNoOrigin:
-    """A browser calls the origin of a form `null` where the page is no referrer."""
+    """Browsers send `null` as the origin of a form if its page must not be a referrer."""
 
     def test_is_taken_with_its_token(self, at: Callable[[str], Checkout]) -> None:
         share = at("shared").payment_requests.get(status="open")

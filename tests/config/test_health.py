@@ -1,4 +1,4 @@
-"""What probes are answered: they come by the process's address, over plain HTTP."""
+"""The responses to probes, which come to the address of a process, over plain HTTP."""
 
 from typing import NoReturn
 

@@ -1,4 +1,4 @@
-"""What the keys of the service keep closed, and how each of them is replaced."""
+"""Each key of the service: what it protects, and how it is replaced."""
 
 import pytest
 from allauth.usersessions.models import UserSession
@@ -21,7 +21,10 @@ FRESH = "a-key-that-nobody-had-before-0123456789-0123456789-01"
 
 
 def kept_sessions() -> str:
-    """The rows as the database has them, opened with all that a thief of the database may know: the signing key."""
+    """Return the stored sessions, as they are and opened with the signing key.
+
+    A thief of the database may know that key too.
+    """
     with connection.cursor() as cursor_:
         cursor_.execute("SELECT session_data FROM django_session")
         rows = [text for (text,) in cursor_.fetchall()]
@@ -31,7 +34,7 @@ def kept_sessions() -> str:
 
 
 class Plain(signing.JSONSerializer):
-    """Leaves a session as it is kept."""
+    """A serializer that leaves a session as it is stored."""
 
     def loads(self, data: bytes) -> str:
         return data.decode("latin-1")

@@ -1,4 +1,4 @@
-"""The HTTP contract of the merchant API: who calls, bodies that are no JSON object, addresses that are none of ours."""
+"""The HTTP contract of the merchant API: tokens, bodies that are not JSON objects, and unknown addresses."""
 
 import json
 from datetime import timedelta
@@ -27,7 +27,7 @@ POSTS = [
     "webhooks/secret/rotate",
 ]
 NIL = UUID(int=0)
-# Every address of the merchant API with its scope.
+# Calls of the merchant API with their scopes, except the event feed and the opt-in link.
 ENDPOINTS = [
     ("POST", "checkouts", "checkouts:write"),
     ("GET", "checkouts", "checkouts:read"),
@@ -45,7 +45,7 @@ ENDPOINTS = [
 
 @pytest.fixture
 def paths(held: Checkout) -> list[str]:
-    """The address of each POST of the merchant API, of a held checkout."""
+    """Return the path of each POST of the merchant API, for a held checkout."""
     return [path.format(uuid=held.pk) for path in POSTS]
 
 
@@ -281,7 +281,7 @@ class TestBearer:
     @pytest.mark.rule("token.scope_needed", "api.head")
     @pytest.mark.parametrize("path", [path for method, path, _ in ENDPOINTS if method == "GET"])
     def test_needs_the_scope_for_a_head_too(self, api: Api, path: str) -> None:
-        """A HEAD tells how long the answer is, and is counted as the read that it is."""
+        """A HEAD shows how long the response is, and counts as a read."""
         whole, head = api.get(path), api.client.head(f"{BASE}{path}", headers=api.headers({}))
         assert (head.status_code, head.content) == (whole.status_code, b"")
         headers = {"authorization": f"Bearer {api.get_token(scope='refunds:write')}"}

@@ -1,4 +1,4 @@
-"""The port of a worker and of beat."""
+"""The port on which a worker and beat answer probes."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Every address of the API: what is said in the query is known or refused, and no body is an empty object."""
+"""Each address of the API refuses unknown query parameters, and treats a missing body as an empty object."""
 
 from typing import Any
 from uuid import UUID

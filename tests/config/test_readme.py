@@ -65,7 +65,7 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def _anchor(line: str) -> str:
-    """The address of a heading, "" of any other line."""
+    """Return the anchor of a heading, or "" for any other line."""
     if not line.startswith("#"):
         return ""
     return re.sub(r"[^\w -]", "", line.lower()).strip().replace(" ", "-")

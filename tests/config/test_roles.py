@@ -1,4 +1,4 @@
-"""Whom `migrate` works as."""
+"""The database role as which `migrate` works, and the privileges of the service's role."""
 
 from io import StringIO
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.rule("environment.roles")
 def test_the_owner_is_asked_for_at_an_address_of_their_own(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service's may be a pooler's: neither its port nor its password is the owner's."""
+    """The service's address can be a pooler's: neither its port nor its password is the owner's."""
     service = connection.settings_dict | {"HOST": "pgbouncer", "PORT": "6432", "PASSWORD": "of the service"}
     monkeypatch.setattr(connection, "settings_dict", service)
     settings.DATABASE_OWNER = {"USER": "owner", "HOST": "postgres", "OPTIONS": {}}
@@ -35,7 +35,7 @@ def test_the_owner_is_asked_for_at_an_address_of_their_own(
 
 
 def grant_a_clerk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a role of the service's rights."""
+    """Create a role with the privileges of the service."""
     service = django_settings.DATABASES["default"] | {"USER": "a_clerk", "PASSWORD": "of-a-clerk"}
     monkeypatch.setitem(django_settings.DATABASES, "default", service)
     roles.grant("default")
@@ -58,7 +58,7 @@ def grant_a_clerk(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_service_may_do_to_a_table_what_its_triggers_let_it(
     table: str, verbs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that others belong to stay, and change all the same."""
+    """Rows that other rows refer to are never deleted, but they can change."""
     grant_a_clerk(monkeypatch)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -73,7 +73,7 @@ def test_the_service_may_do_to_a_table_what_its_triggers_let_it(
 def test_the_service_deletes_notes_on_people_who_are_erased_and_changes_none(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are append-only, and the only such rows that the service removes itself."""
+    """Notes are append-only, and the only such rows that the service deletes itself."""
     assert captured.lead_id is not None
     user = people.join(captured.merchant)
     CheckoutNote.objects.create(merchant=captured.merchant, checkout_uuid=captured.pk, user=user, text="Hm.")

@@ -1,4 +1,4 @@
-"""Which version runs is said by a command, by the log's first line and by the list of changes, alike."""
+"""The command, the first line of the log and the list of changes name the same version."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def test_is_what_the_command_says() -> None:
 
 @pytest.fixture
 def _unknown() -> Iterator[None]:
-    """Let each test find out the version by itself."""
+    """Make each test find the version out again."""
     version.running.cache_clear()
     yield
     version.running.cache_clear()

@@ -1,4 +1,4 @@
-"""Who may what, address by address: written here a second time, so that the portal's own table can be wrong."""
+"""The rights at each address, written a second time to find errors in the portal's own table."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ MANAGERS = "owner admin"
 
 
 class Row(NamedTuple):
-    """An address: method, who may, whether it wants a fresh proof, and what a form there sends."""
+    """An address: its method, its roles, whether it needs a fresh proof, and the form to send."""
 
     method: str
     roles: str
@@ -90,5 +90,5 @@ ROWS: dict[str, Row] = {
     "portal_audit": Row("GET", MANAGERS),
     "portal_security": Row("GET", ALL),
 }
-# Addresses of people, not of merchants: each acts on whoever is signed in, or on nobody.
+# Addresses of people, not of merchants: each acts on the person who is signed in, or on no one.
 PERSONAL = ("accounts/", "join/")

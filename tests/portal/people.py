@@ -1,4 +1,4 @@
-"""People who log in, in the tests: Lea owns Acme's account, with a password and perhaps an authenticator app."""
+"""People in tests who log in: Lea owns Acme's account, with a password and perhaps an authenticator app."""
 
 import json
 import re
@@ -26,7 +26,7 @@ ELSEWHERE = "10.0.0.2"
 
 
 def join(merchant: Merchant, role: Role = Role.OWNER, email: str = EMAIL) -> User:
-    """Make a person with a role for the merchant."""
+    """Create a person with a role for the merchant."""
     user = User.objects.create_user(email, PASSWORD)
     Membership.objects.create(merchant=merchant, user=user, role=role)
     return user
@@ -41,7 +41,7 @@ def set_up_app(user: User) -> str:
 
 
 def code(secret: str, *, later: int = 0) -> str:
-    """Return what the app shows, some half minutes later; there are at least two seconds left to use it."""
+    """Return the app's code, `later` half minutes from now, with at least two seconds left to use it."""
     if time.time() % 30 > 28:
         time.sleep(2)
     counter = int(time.time()) // 30 + later
@@ -49,7 +49,7 @@ def code(secret: str, *, later: int = 0) -> str:
 
 
 def prove(client: Client, user: User, method: str = "password", *, ago: float = 0) -> None:
-    """Let a browser in which the person is signed in have seen a proof of who they are, some seconds ago."""
+    """Record in a browser's session that its person has proven their identity, some seconds ago."""
     session = client.session
     session[login._AUTHENTICATION_METHODS_USER_SESSION_KEY] = str(user.pk)
     session[login.AUTHENTICATION_METHODS_SESSION_KEY] = [{"method": method, "at": time.time() - ago}]
@@ -57,7 +57,7 @@ def prove(client: Client, user: User, method: str = "password", *, ago: float = 
 
 
 def operate(client: Client, user: User | None = None) -> User:
-    """Let an operator be signed in who has just proven who they are; by default one who may do everything."""
+    """Log in an operator who has just proven their identity, by default a superuser."""
     operator = user or User.objects.create_superuser("operator@example.com")
     client.force_login(operator)
     prove(client, operator)
@@ -70,7 +70,7 @@ def recovery_codes(user: User) -> list[str]:
 
 
 def log_in(client: Client, password: str = PASSWORD, *, email: str = EMAIL, at: str = HOME) -> Any:
-    """Give e-mail and password, from an address."""
+    """Send e-mail and password to the login, from an address."""
     return client.post("/accounts/login/", {"login": email, "password": password}, REMOTE_ADDR=at)
 
 
@@ -79,13 +79,13 @@ def is_in(client: Client) -> bool:
 
 
 def mails() -> list[Any]:
-    """Send the mails that wait, and return all that were sent."""
+    """Send the waiting mails, and return all mails that were sent."""
     outbox.send_due()
     return list(mail.outbox)
 
 
 def mailed(pattern: str) -> str:
-    """Return what the latest mail says where the pattern stands."""
+    """Return the first match of the pattern in the latest mail."""
     body = str(mails()[-1].body)
     found = re.search(pattern, body)
     assert found, body

@@ -1,4 +1,4 @@
-"""A merchant with people of every role, an order, an endpoint, a key: what the portal's tests act on."""
+"""A merchant with people of every role, an order, an endpoint and a key, on which the portal's tests act."""
 
 import math
 from datetime import timedelta
@@ -22,7 +22,7 @@ from tests.portal import people
 from webhooks import delivery, outbox
 from webhooks.models import Delivery, EventType, Subscription
 
-URL = "http://127.0.0.1:9/hooks"  # nobody listens: the tests say what came back
+URL = "http://127.0.0.1:9/hooks"  # no server listens there: the tests record the answers
 FORM = {
     "name": "Acme Tickets",
     "brand_colour": "#1F4596",
@@ -38,13 +38,13 @@ FORM = {
 
 
 def person(merchant: Merchant, role: Role | str, email: str = "") -> Membership:
-    """Somebody with a role for a merchant."""
+    """Create a person with a role for a merchant."""
     user, _ = User.objects.get_or_create(email=email or f"{role}@{merchant.pk.hex[-8:]}.example")
     return Membership.objects.create(merchant=merchant, user=user, role=role)
 
 
 def browser(membership: Membership, *, is_fresh: bool = True) -> Client:
-    """A browser in which the person is signed in; `is_fresh`: they have just proven who they are."""
+    """Return a browser in which the person is signed in; `is_fresh` adds a fresh proof of identity."""
     client = Client(enforce_csrf_checks=False)
     client.force_login(membership.user, backend="allauth.account.auth_backends.AuthenticationBackend")
     people.prove(client, membership.user, ago=0 if is_fresh else 600)
@@ -55,7 +55,7 @@ def browser(membership: Membership, *, is_fresh: bool = True) -> Client:
 
 
 def captured(merchant: Merchant, **order: Any) -> Checkout:
-    """A captured checkout."""
+    """Create a captured checkout."""
     unpaid = factories.checkout(merchant, **order)
     held = hold(unpaid)
     return captures.capture(merchant, held.pk, cause=CAUSE)
@@ -70,7 +70,7 @@ def hold(unpaid: Checkout, card: str = "4242424242424242") -> Checkout:
 def deliver(
     merchant: Merchant, http_status: int | None, error: str | None = None, excerpt: str = ""
 ) -> Delivery:
-    """Let the merchant's next due delivery have this answer."""
+    """Record this answer to the merchant's next due delivery."""
     (claimed,) = delivery.claim(slots=1, general_slots=1)
     result = delivery.Result(claimed.delivery_id, claimed.lease_token, http_status, error, 340, excerpt)
     delivery.record([result])
@@ -78,7 +78,7 @@ def deliver(
 
 
 def parked(merchant: Merchant, checkout: Checkout | None = None) -> Delivery:
-    """A delivery that waits for a person."""
+    """Create a parked delivery."""
     event = outbox.emit(
         merchant, EventType.VOIDED, {}, at=clock.now(), checkout_uuid=checkout.pk if checkout else None
     )
@@ -88,7 +88,7 @@ def parked(merchant: Merchant, checkout: Checkout | None = None) -> Delivery:
 
 
 def payout(merchant: Merchant, amount: int = 8709, reference: str = "po_1") -> BalanceEntry:
-    """A payout to the merchant's bank account, in minor units."""
+    """Create a payout to the merchant's bank account, in minor units."""
     return BalanceEntry.objects.create(
         merchant=merchant,
         account=f"acct_{merchant.pk.hex[-8:]}",
@@ -103,7 +103,7 @@ def payout(merchant: Merchant, amount: int = 8709, reference: str = "po_1") -> B
 
 
 class Stage:
-    """One of everything that an address of the portal can name."""
+    """One object of each kind that an address of the portal can name."""
 
     def __init__(self, merchant: Merchant) -> None:
         self.merchant = merchant
@@ -120,7 +120,7 @@ class Stage:
         self.payout = payout(merchant)
 
     def ids(self) -> dict[str, Any]:
-        """What the addresses' parts are called."""
+        """Return the ids, by the names of the addresses' parts."""
         return {
             "checkout_uuid": self.checkout.pk,
             "delivery_uuid": self.delivery.pk,
@@ -132,7 +132,7 @@ class Stage:
 
 
 def saved(merchant: Merchant) -> Subscription:
-    """The merchant's endpoint, for every event."""
+    """Create the merchant's endpoint, for every event."""
     return factories.subscribe(merchant, url=URL, event_types=["*"]).subscription
 
 

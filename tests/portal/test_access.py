@@ -1,4 +1,4 @@
-"""Every address × every role × the merchant's own and a stranger's objects."""
+"""Every address × every role × the merchant's own objects and those of another merchant."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ OF_THE_SESSION = {"portal_switch"}  # changes only what the browser's session ho
 
 
 def act_on(own: Stage, name: str) -> dict[str, Any]:
-    """Bring about what the verb acts on, beyond what is on the stage; return the ids of its address."""
+    """Create what the verb acts on, in addition to the stage; return the ids for its address."""
     ids = own.ids() | {"merchant": own.merchant.pk}
     if name == "portal_cancel":
         ids["checkout_uuid"] = stage.hold(factories.checkout(own.merchant)).pk
@@ -62,7 +62,7 @@ ADDRESSES = [(route, pattern.name or "") for route, pattern in addresses.below(u
 
 
 def everything() -> dict[str, list[Any]]:
-    """Every row that anybody could have changed."""
+    """Return every row that a request could have changed."""
     ignored = {"last_used_at", "last_login"}
     return {
         model.__name__: list(
@@ -75,7 +75,7 @@ def everything() -> dict[str, list[Any]]:
 
 
 def of_merchant(merchant: Merchant) -> dict[str, list[Any]]:
-    """Every row that names a merchant."""
+    """Return every row that names a merchant."""
     uuid = merchant.pk
     return {model: [row for row in rows if uuid in row.values()] for model, rows in everything().items()}
 
@@ -109,7 +109,7 @@ def test_every_address_has_a_row() -> None:
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Undo what happens inside; the verbs' own transactions may be durable all the same."""
+    """Roll back what happens inside, even if the verbs' own transactions are durable."""
     block = transaction.atomic()
     block._from_testcase = True  # type: ignore[attr-defined]  # as TestCase marks its own
     with block:
@@ -169,7 +169,7 @@ class TestAddress:
         named = {part: uuid for part, uuid in ids.items() if f":{part}>" in path_of(name)}
         assert client.get(reverse(name, kwargs=named)).status_code in {200, 302, 405}
         after = everything()
-        after["AuditEntry"], before["AuditEntry"] = [], []  # an export is kept
+        after["AuditEntry"], before["AuditEntry"] = [], []  # an export adds an entry
         assert after == before
 
 

@@ -1,4 +1,4 @@
-"""What an operator with some rights in the admin cannot get by them: more rights, or what is secret."""
+"""The limits of an operator with some rights in the admin: no further rights, and no secrets."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ ALL_RIGHTS = {"is_active": "on", "is_staff": "on", "is_superuser": "on"}
 
 @pytest.fixture
 def helper(client: Client) -> User:
-    """An operator with every right but that of a superuser, who has just proven who they are."""
+    """Return an operator with every right except those of a superuser, who has just proven their identity."""
     helper = User.objects.create_user("helper@operators.example", people.PASSWORD, is_staff=True)
     helper.user_permissions.set(Permission.objects.all())
     return people.operate(client, helper)
@@ -151,7 +151,11 @@ class TestGuessing:
 
     @pytest.mark.rule("operator.rights")
     def test_of_secrets_is_refused_on_every_list(self, client: Client, chief: User) -> None:
-        """Django asks each list which lookups it allows, and answers the first other one so; the lists are many."""
+        """No list allows a lookup that guesses a secret.
+
+        A request tests only the first lookup of each list, because the lists are many. `lookup_allowed` is
+        called for every lookup.
+        """
         people.operate(client, chief)
         for model, shown in admin.site._registry.items():
             address, lookups = f"/admin/{model._meta.app_label}/{model._meta.model_name}/", guesses(model)
@@ -162,7 +166,7 @@ class TestGuessing:
 
 
 def guesses(model: type[Model]) -> list[str]:
-    """Ways to ask a list for the beginning of a text, of the row's own or of a row that it leads to."""
+    """Return lookups of the beginning of a text, in the row itself or in a row that it refers to."""
     found = []
     for field in model._meta.get_fields():
         if isinstance(field, Field) and not field.is_relation:

@@ -1,4 +1,4 @@
-"""Every page of the admin, over a world in which everything has happened: it opens, and it stays cheap."""
+"""Every page of the admin, over rows of everything that can happen: it opens with few statements."""
 
 import html
 import itertools
@@ -60,9 +60,9 @@ from tests.portal import people, stage
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
-MAXIMUM = 21  # statements; one counts what waits, for the menu
-ROWS = 3  # of each list
-ODD = ("a%00b", "+".join(("%27%25-1", "x" * 5000, "0" * 32)))  # each word of a search is looked for
+MAXIMUM = 21  # statements; one of them counts what waits, for the menu
+ROWS = 3  # opened from each list
+ODD = ("a%00b", "+".join(("%27%25-1", "x" * 5000, "0" * 32)))  # each word is searched for
 
 
 @pytest.fixture
@@ -74,13 +74,13 @@ def operator(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 @pytest.fixture
 def told(acme: Merchant) -> Subscription:
-    """Acme is told of everything."""
+    """Subscribe Acme to every event."""
     return factories.subscribe(acme, url="http://127.0.0.1:9/hooks", event_types=["*"]).subscription
 
 
 @pytest.fixture
 def shared(acme: Merchant, told: Subscription, at: Callable[[str], Checkout]) -> Checkout:
-    """A split order, of which a mate has paid a share."""
+    """Return a split order, of which a mate has paid a share."""
     return at("shared")
 
 
@@ -88,7 +88,7 @@ def shared(acme: Merchant, told: Subscription, at: Callable[[str], Checkout]) ->
 def world(
     acme: Merchant, told: Subscription, shared: Checkout, pay: Callable[..., Checkout], api: Api
 ) -> Merchant:
-    """A row of everything, beside the split order and its events."""
+    """Create a row of almost every model, in addition to the split order and its events."""
     refunded = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     refunds.accept(acme, refunded.pk, ref="r-1", cause=CAUSE)
     cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
@@ -208,7 +208,7 @@ def _sending(acme: Merchant, told: Subscription) -> None:
 
 
 def opened(client: Client, address: str) -> str:
-    """Open a page; it must be there, for no more than twenty statements."""
+    """Open a page; fail unless it exists and needs at most MAXIMUM statements."""
     with CaptureQueriesContext(connection) as asked:
         answer = client.get(address, follow=True)
     assert answer.status_code == 200, address
@@ -266,7 +266,7 @@ class TestEveryPage:
 
     @pytest.mark.long
     def test_filters_by_everything_it_offers(self, operator: Client, world: Merchant) -> None:
-        """One choice of each filter at a time, and all filters at once: what any of them breaks breaks the list."""
+        """Each request sets every filter to one of its choices; no choice breaks the list."""
         for address, _ in lists_of():
             listed = operator.get(address).context["cl"]
             offered = [list(spec.choices(listed)) for spec in listed.filter_specs]

@@ -1,4 +1,4 @@
-"""What is written in the audit log, mailed, and read there."""
+"""The audit log: what is recorded, mailed and shown."""
 
 import pytest
 from django.core import mail

@@ -1,4 +1,4 @@
-"""What the page of the audit log says of an entry's facts."""
+"""The words on the audit log's page for the facts of an entry."""
 
 from typing import Any
 

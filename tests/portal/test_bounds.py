@@ -1,4 +1,4 @@
-"""What somebody can add to for ever: bounded on its page, and deleted in time."""
+"""Rows that people can add without end: their pages are bounded, and old rows are deleted."""
 
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 def age(row: Model, days: float, **times: datetime) -> UUID:
-    """Let a row have been made so many days ago: its id is of that time. Return the id."""
+    """Make a row this many days old, with an id of that time; return the id."""
     new = UUID(int=clock.first_id(clock.now() - timedelta(days=days)).int | uuid4().int & (1 << 74) - 1)
     type(row)._default_manager.filter(pk=row.pk).update(id=new, **times)
     return new

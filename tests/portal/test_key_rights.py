@@ -1,4 +1,7 @@
-"""Every role × every scope of an API key, compared by what the key then does: no role gains a right through a key."""
+"""Every role × every scope of an API key: no role gains a right through a key.
+
+The tests compare what a key can do.
+"""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -20,7 +23,7 @@ from webhooks.models import Event, EventType, Subscription
 
 pytestmark = pytest.mark.django_db
 EMAIL = "mo@customer.example"
-# Written a second time here, so that the portal's own table can be wrong.
+# Written here a second time, so that an error in the portal's own table is found.
 MAY_GIVE = {
     "checkouts:read": "owner admin developer",
     "checkouts:write": "owner admin developer",
@@ -87,7 +90,7 @@ EFFECTS: dict[str, Callable[[Api], bool]] = {
 
 @pytest.fixture
 def order(acme: Merchant) -> Checkout:
-    """A captured order whose customer has opted in, and an endpoint that an owner has set."""
+    """Return a captured order whose customer has opted in, with an endpoint that an owner has set."""
     stage.saved(acme)
     captured = stage.captured(acme)
     opt_in(acme)
@@ -101,12 +104,12 @@ def opt_in(merchant: Merchant) -> None:
 
 
 def known_secret(key: ApiClient, page: object) -> Api:
-    """The API as it is open to a person who was shown the key's secret on the page."""
+    """Return the API for a person to whom the page has shown the key's secret."""
     return Api(key.merchant, keys.NewClient(key, secret_in(page)))
 
 
 def made_by(role: Role, merchant: Merchant, scope: str) -> Api | None:
-    """The key with this scope that a person of this role gets by the portal's form, None if it is refused."""
+    """Return the key with this scope that a person of this role makes in the portal; None if refused."""
     scopes = [scope, "webhooks:read"] if scope == "customers:read" else [scope]
     browser = stage.browser(stage.person(merchant, role))
     page = browser.post("/portal/keys/new", {"name": "Mine", "scopes": scopes}, follow=True)
@@ -150,7 +153,7 @@ class TestScope:
 
 class TestRole:
     def test_counts_as_it_is_when_the_key_is_made(self, acme: Merchant) -> None:
-        """A person whose role changes while the form is on its way gets no key by the old role."""
+        """A person whose role changes before the form arrives gets no key by the old role."""
         admin = stage.person(acme, Role.ADMIN)
         Membership.objects.filter(pk=admin.pk).update(role=Role.DEVELOPER)
         with pytest.raises(keys.ScopeNotAllowed):

@@ -1,4 +1,4 @@
-"""Whatever is typed into an address of the portal, nothing breaks."""
+"""No odd text in an address or a form of the portal breaks anything."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -82,7 +82,10 @@ def test_in_a_form(client: Client, place: str, is_alone: bool) -> None:
 
 
 def _queries(names: tuple[str, ...], is_alone: bool) -> Iterator[str]:
-    """Yield queries with each odd text in each name, or in all of them at once, as long as one alone."""
+    """Yield queries with each odd text in each name, or in all names at once.
+
+    For all names at once, the text is shortened, so that the query is no longer than one for a single name.
+    """
     for text in ODD:
         quoted = _quoted(text if is_alone else text[: 5000 // len(names)])
         said = [f"{name}={quoted}" for name in names]

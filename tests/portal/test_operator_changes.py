@@ -1,4 +1,4 @@
-"""What operators change of a merchant and its people: who may, what is recorded, and who is informed."""
+"""Operators' changes to a merchant and its people: who may make them, what is recorded, who is informed."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ RIGHTS = (
 
 @pytest.fixture
 def delegate(client: Client) -> Client:
-    """An operator with every right that concerns people, who is no superuser."""
+    """Return the browser of an operator who has every right about people but is no superuser."""
     user = User.objects.create_user("delegate@service.example", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=RIGHTS))
     people.operate(client, user)

@@ -33,7 +33,7 @@ def test_errors_are_the_first_of_each_wrong_field() -> None:
 
 def test_a_secret_is_stored_encrypted_and_shown_once_to_its_merchant(acme: Merchant, rival: Merchant) -> None:
     request = HttpRequest()
-    request.session = {}  # type: ignore[assignment]  # a dictionary has what is used of it
+    request.session = {}  # type: ignore[assignment]  # a dictionary has all that the code uses
     owner, elsewhere = stage.person(acme, Role.OWNER), stage.person(rival, Role.OWNER)
     pages.hand_over(request, owner, "key", "sk_secret")
     assert "sk_secret" not in str(request.session)

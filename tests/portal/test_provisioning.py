@@ -1,4 +1,4 @@
-"""A merchant is created with a key and an owner, who comes into the portal."""
+"""A new merchant with a key and an owner, who can log in to the portal."""
 
 import json
 

@@ -15,13 +15,13 @@ from webhooks.models import SigningSecret, Subscription
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.stale_forms")]
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "portal"
-# Forms of people, which act on no merchant: to join a team, to log out, and the choice of a merchant.
+# Forms of people that act on no merchant: to join a team, to log out, and to choose a merchant.
 OF_PEOPLE = {"join.html", "menu.html", "_menu.html", "_form_tokens.html"}
 
 
 @pytest.fixture
 def owner(acme: Merchant, rival: Merchant) -> Membership:
-    """An owner of both merchants."""
+    """Return the membership of an owner of both merchants."""
     membership = stage.person(acme, Role.OWNER)
     Membership.objects.create(merchant=rival, user=membership.user, role=Role.OWNER)
     return membership
@@ -37,7 +37,7 @@ def choose(client: Client, merchant: Merchant) -> None:
 
 
 def fields(page: str) -> dict[str, str]:
-    """The hidden fields of the page's forms."""
+    """Return the hidden fields of the page's forms."""
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
 
 
@@ -73,7 +73,10 @@ class TestForm:
         assert endpoint(client, opened).status_code == 403 and not Subscription.objects.exists()
 
     def test_names_its_merchant_wherever_there_is_one(self) -> None:
-        """A template with the token of a form, and without the merchant, would be refused to people of several."""
+        """Every template with a form's token names the merchant.
+
+        Without it, the form would be refused to people with several merchants.
+        """
         bare = {path.name for path in TEMPLATES.glob("*.html") if "{% csrf_token %}" in path.read_text()}
         assert bare == OF_PEOPLE
 
@@ -90,7 +93,7 @@ class TestStoredRequest:
     def test_runs_for_the_merchant_that_it_was_sent_for(
         self, owner: Membership, acme: Merchant, rival: Merchant
     ) -> None:
-        """The person is asked for a proof, chooses another merchant in another tab, and then gives the proof."""
+        """A person who is asked for a proof chooses another merchant in another tab before giving it."""
         client = stage.browser(owner, is_fresh=False)
         owner.user.set_password("a bill on the table")
         owner.user.save()
@@ -109,7 +112,7 @@ class TestStoredRequest:
 
 
 class TestPart:
-    """A part of a page that htmx asks for: the page was opened before another merchant was chosen."""
+    """A part of a page that htmx requests, after the person has chosen another merchant than the page's."""
 
     @pytest.mark.parametrize("path", ["/portal/webhooks?tested=1", "/portal/settings/preview", "/portal"])
     def test_is_not_put_into_another_merchants_page(

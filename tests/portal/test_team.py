@@ -62,11 +62,11 @@ class TestOwner:
 @pytest.mark.rule("limit.invitations")
 class TestMails:
     def invite(self, owner: Membership, email: str) -> None:
-        """Invite somebody, and take it back once the mail is queued."""
+        """Invite a person, and withdraw the invitation once the mail is queued."""
         team.take_back(owner.merchant, team.invite(owner, email, Role.VIEWER).pk)
 
     def refused(self, client: Client, email: str) -> str:
-        """What is said to who invites in vain."""
+        """Return what the page says if the invitation is refused."""
         page = client.post("/portal/team/invite", {"email": email, "role": "viewer"})
         assert page.status_code == 422
         (words,) = re.findall(r"Too many invitations[^<]*", page.content.decode())

@@ -1,4 +1,4 @@
-"""What must hold of a page whatever is on it: for colours of the reader's own, for no motion, and at 400 %."""
+"""Checks that every page must pass: forced colours, reduced motion, reflow at 400 %, wide text spacing."""
 
 import io
 
@@ -10,8 +10,8 @@ TOO_SMALL = """least => [...document.querySelectorAll("a, button, summary, input
   .filter(it => it.checkVisibility() && !it.closest("p, .hint, .spoken"))
   .map(it => [it.getBoundingClientRect(), it.outerHTML.slice(0, 120)])
   .filter(([box]) => box.width && (box.width < least || box.height < least)).map(([box, is]) => is)"""
-# Words that run out of their box, and boxes that run out of the page; but for the admin's tables, which scroll, and
-# the order in the band and on its folded line, which is cut on purpose.
+# Text that overflows its box, and boxes that leave the page. The admin's tables are left out because they
+# scroll. The order in the band and on its folded line is left out because it is cut on purpose.
 CUT = """() => [...document.querySelectorAll("h1, h2, p, li, dd, dt, button, a, label, span, strong, bdi, summary")]
   .filter(it => it.checkVisibility())
   .filter(it => !it.closest(".spoken, .skip, svg, .panel-rows, .results, .band small, .order-name"))
@@ -25,8 +25,8 @@ AT_400_PERCENT: ViewportSize = {"width": 320, "height": 256}  # 1280 by 1024 (WC
 
 APART = "* {line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important}"
 
-# Controls without an outline of their own, marks of "here" that differ from their neighbours in nothing that is drawn
-# as a line or a letter, and drawings that are not told from the ground.
+# Controls without a visible outline, current items that differ from their neighbours in no drawn line or
+# letter, and drawings that do not contrast with the background.
 UNSEEN = """() => {
   const ground = document.createElement("i");
   ground.style.background = "Canvas";
@@ -77,13 +77,14 @@ MOVING = """() => [...document.querySelectorAll("*")].filter(it => ["", "::befor
   const lasts = style.transitionDuration.split(",").some(one => parseFloat(one) > 0);
   return lasts || (style.animationName !== "none" && parseFloat(style.animationDuration) > 0);
 })).map(it => it.outerHTML.slice(0, 160))"""
-# The bar of progress and a line of the page below it.
+# The progress bar, and a line of the page below it.
 BAR = """() => {
   const bar = [...document.querySelectorAll("progress")].find(it => it.checkVisibility() && it.value > it.max / 5);
   const box = bar?.getBoundingClientRect();
   return box && {x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height + 2};
 }"""
-# Where the focus can stand: it is marked by an outline, and something of it is uncovered (WCAG 2.4.7, 2.4.11).
+# Every element that can take the focus. A focused element needs an outline and an uncovered part (WCAG 2.4.7,
+# 2.4.11).
 PLACES = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']"
 HIDDEN_FOCUS = """places => [...document.querySelectorAll(places)]
   .filter(it => it.checkVisibility({visibilityProperty: true}) && !it.disabled && it.tabIndex >= 0)
@@ -104,13 +105,13 @@ HIDDEN_FOCUS = """places => [...document.querySelectorAll(places)]
 
 
 def colours(page: Page) -> list[str]:
-    """What is told by a background alone, in a light and in a dark set of the reader's own colours."""
+    """Return what cannot be seen in forced colours, in a light and in a dark colour set."""
     found = []
     for scheme in ("light", "dark"):
         page.emulate_media(
             forced_colors="active",
             color_scheme="dark" if scheme == "dark" else "light",
-            reduced_motion="reduce",  # else a colour is still on its way when it is read
+            reduced_motion="reduce",  # a running transition would return a colour between two states
         )
         found += [f"{scheme}: {it}" for it in page.evaluate(UNSEEN)]
         found += [f"{scheme}: an empty bar of progress"] * _is_blank(page)
@@ -119,7 +120,7 @@ def colours(page: Page) -> list[str]:
 
 
 def _is_blank(page: Page) -> bool:
-    """A bar of time that is left has nothing but the ground within its outline."""
+    """Return whether the progress bar shows only its background."""
     box = page.evaluate(BAR)
     if not box:
         return False
@@ -130,7 +131,7 @@ def _is_blank(page: Page) -> bool:
 
 
 def motion(page: Page) -> list[str]:
-    """What would take time to change its looks, or moves."""
+    """Return the elements that move or change gradually although the reader has asked for reduced motion."""
     page.emulate_media(reduced_motion="reduce")
     found = list(page.evaluate(MOVING))
     running = page.evaluate("document.getAnimations().filter(it => it.playState === 'running').length")
@@ -139,10 +140,10 @@ def motion(page: Page) -> list[str]:
 
 
 def reflow(page: Page) -> list[str]:
-    """What is cut, too wide, too small to touch, or hidden while it has the focus, at 400 %."""
+    """Return what is cut, too wide, too small to touch, or hidden while it has the focus, at 400 %."""
     before = page.viewport_size
     page.set_viewport_size(AT_400_PERCENT)
-    page.keyboard.press("Tab")  # from now on the focus is shown
+    page.keyboard.press("Tab")  # from here on the browser shows the focus
     wide = page.evaluate("document.documentElement.scrollWidth")
     found = [f"{wide} pixels wide"] * (wide > AT_400_PERCENT["width"])
     found += [f"cut: {it}" for it in page.evaluate(CUT)]
@@ -153,7 +154,7 @@ def reflow(page: Page) -> list[str]:
 
 
 def spacing(page: Page) -> list[str]:
-    """What is cut or too wide once lines, words and letters are as far apart as a reader may set them (WCAG 1.4.12)."""
+    """Return what is cut or too wide if a reader spaces lines, words and letters widely (WCAG 1.4.12)."""
     page.evaluate(
         "css => document.adoptedStyleSheets = [new CSSStyleSheet()].map(it => (it.replaceSync(css), it))",
         APART,
@@ -168,8 +169,8 @@ ALL = {"colours": colours, "motion": motion, "reflow": reflow, "spacing": spacin
 
 
 def all_is_well(page: Page) -> None:
-    """Fail with what any of the checks finds, on a phone and a desk."""
-    page.wait_for_load_state("load")  # of a page that a click has led to there may be no body yet
+    """Fail with the findings of all checks, at the width of a phone and of a desk."""
+    page.wait_for_load_state("load")  # right after a click, the new page may have no body
     for width in SIZES:
         page.set_viewport_size({"width": width, "height": 812})
         found = {check: run(page) for check, run in ALL.items()}

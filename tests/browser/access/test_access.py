@@ -1,4 +1,4 @@
-"""What a screen reader, a keyboard, colours of one's own, no motion and 400 % make of the main pages."""
+"""The main pages with a screen reader, a keyboard, forced colours, reduced motion, 400 % and wide spacing."""
 
 from collections.abc import Callable, Iterator
 
@@ -14,7 +14,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 PORTAL = ("home", "checkouts", "checkout", "webhooks")
 Found = dict[str, dict[str, list[str]]]
 
-# What is read of each page after the test band, and before the languages at its foot: first the two lines of the band.
+# The text that is read on each page after the test band and before the languages at its foot. The two lines
+# of the band come first.
 READ = {
     "phone": """
 text: Acme Tickets Order {order}
@@ -301,7 +302,7 @@ contentinfo
 
 @pytest.fixture(scope="module")
 def found(service: Service, browser: Browser) -> Iterator[Found]:
-    """What each page reads, and what each check finds on it."""
+    """Yield what a screen reader reads of each page, and what each check finds on it."""
     seen: Found = {}
 
     def look(name: str, page: Page) -> None:

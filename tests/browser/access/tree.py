@@ -1,4 +1,4 @@
-"""What a screen reader is given of a page, read from Chromium's accessibility tree, as a short text in its order."""
+"""The text that a screen reader gets of a page, in reading order, from Chromium's accessibility tree."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PLACEHOLDERS = (
 
 
 def reading(page: Page) -> str:
-    """Each thing that is read, one a line: role, state, name and hint; what is in it stands deeper."""
+    """Return one line for each element that is read: role, state, name and hint, indented by its depth."""
     session = page.context.new_cdp_session(page)
     nodes: list[Node] = session.send("Accessibility.getFullAXTree")["nodes"]
     document = session.send("DOM.getDocument", {"depth": -1})["root"]
@@ -89,19 +89,19 @@ def _elements(node: Node) -> Iterator[Node]:
 
 
 def _is_current(element: Node) -> bool:
-    """The one mark that Chromium tells a screen reader and not its tree's readers."""
+    """Return whether an element has aria-current, which Chromium's accessibility tree does not contain."""
     return "aria-current" in element.get("attributes", ())[::2]
 
 
 class _Tree:
-    """The nodes by their ids."""
+    """The nodes of an accessibility tree, by their ids."""
 
     def __init__(self, nodes: list[Node], current: set[int]) -> None:
         self.current = current
         self.nodes = {node["nodeId"]: node for node in nodes}
 
     def below(self, node: Node) -> list[str]:
-        """The lines of what is in a node; texts that follow each other are one line."""
+        """Return the lines of a node's contents; consecutive texts share one line."""
         lines: list[str] = []
         text = ""
         for child in self._flat(node):
@@ -114,7 +114,7 @@ class _Tree:
         return lines + _line(text)
 
     def _flat(self, node: Node) -> list[Node]:
-        """What is in a node, without the boxes that mean nothing."""
+        """Return the nodes inside a node, without boxes that have no meaning for a reader."""
         found: list[Node] = []
         for pk in node.get("childIds", ()):
             child = self.nodes.get(pk)
@@ -176,7 +176,7 @@ def _line(text: str) -> list[str]:
 
 
 def _hidden(line: str) -> str:
-    """What differs from run to run, by its kind."""
+    """Replace each value that differs from run to run by its kind."""
     for pattern, kind in PLACEHOLDERS:
         line = re.sub(pattern, kind, line)
     return line

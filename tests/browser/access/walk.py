@@ -1,4 +1,4 @@
-"""One walk through the pages that payers meet, with a look at each on the way."""
+"""Walks through the payers' pages and the portal that call a function on each page."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Look = Callable[[str, Page], None]
 
 
 def payers(service: Service, browser: Browser, look: Look) -> None:
-    """Lea buys with two mates; the first comes by a link of his own, another by the group's."""
+    """Let Lea buy with two mates, one of whom comes by his own link and one by the group link."""
     stage = Stage(service, lambda: _open(browser))
     order = stage.order()
     page = stage.come(order)
@@ -40,7 +40,7 @@ def payers(service: Service, browser: Browser, look: Look) -> None:
 
 
 def portal(service: Service, browser: Browser, endpoint: Receiver, look: Look) -> None:
-    """A merchant with one sale looks at its portal."""
+    """Look at the portal of a merchant with one sale."""
     merchant = service.new_merchant("Acme Tickets")
     merchant.subscribe(endpoint.url, "*")
     uuid = merchant.create()

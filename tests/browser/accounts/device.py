@@ -1,4 +1,4 @@
-"""The authenticator of a browser, which holds its passkeys."""
+"""A browser's virtual authenticator, which holds its passkeys."""
 
 from playwright.sync_api import Page
 
@@ -13,7 +13,7 @@ DEVICE = {
 
 
 class Device:
-    """The authenticator of a page's browser."""
+    """The virtual authenticator of a page's browser."""
 
     def __init__(self, page: Page) -> None:
         self._tools = page.context.new_cdp_session(page)

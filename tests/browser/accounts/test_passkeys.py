@@ -1,4 +1,4 @@
-"""Passkeys in a browser with a virtual authenticator: added, and used in every way that the service offers."""
+"""Passkeys in a browser with a virtual authenticator: added, and used in all ways that the service offers."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ print(User.objects.get(email="{}").memberships.get().merchant_id)
 
 
 def give_password(owner: Owner) -> None:
-    """Give e-mail and password; the page after them asks for the second factor."""
+    """Log in with e-mail and password, up to the page that asks for the second factor."""
     owner.log_in()
     owner.see("Prove that it is you")
 
@@ -127,7 +127,7 @@ def test_an_operator_acts_with_a_passkey(service: Service, open_page: Callable[.
     olga.page.wait_for_url("**/admin/")
     olga.go("/accounts/2fa/passkeys/add/")
     olga.press("Add a passkey")
-    olga.press("Use your passkey")  # from now on only the passkey is a proof, also for the recovery codes
+    olga.press("Use your passkey")  # from here on only the passkey counts as proof, also for the codes
     olga.page.wait_for_url("**/codes/")
     service.command("shell", "--command", LONG_AGO)
     uuid = service.command("shell", "--command", MERCHANT_OF.format(merchant.owner[0])).split()[-1]

@@ -1,4 +1,4 @@
-"""A person's own security in a browser: every page of it, at every size, light and dark."""
+"""The pages of a person's own security in a browser, at every size, light and dark."""
 
 import pytest
 from playwright.sync_api import expect
@@ -12,7 +12,7 @@ NEW = "another bill on the table"
 
 
 def set_up_app(owner: Owner) -> str:
-    """Come in, set up an authenticator app, keep the recovery codes; return the app's secret."""
+    """Log in, and set up an authenticator app after one wrong code; return the app's secret."""
     owner.log_in()
     owner.go("/portal/security")
     owner.press("Set up an app")

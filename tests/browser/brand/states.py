@@ -1,4 +1,4 @@
-"""Payers' pages of merchants who have a logo and an address to go back to: states of the gallery."""
+"""Gallery states: payers' pages of merchants that have a logo and a shop address."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ Merchant.objects.filter(pk=merchant).update(brand_colour="{brand}", **ways)
 
 
 def brand(stage: Stage, words: str, colour: str, brand: str = "#A61C59") -> Stage:
-    """Let the stage's merchant have a logo of such words, a colour, and an address to go back to."""
+    """Give the stage's merchant a logo with these words, a colour, and shop addresses."""
     facts = {"words": words, "colour": colour, "brand": brand}
     client_id = stage.merchant.credentials.client_id
     stage.service.command("shell", "-c", BRAND.format(client_id=client_id, **facts))

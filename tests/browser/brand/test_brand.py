@@ -1,4 +1,4 @@
-"""A merchant's brand as payers see it, and as its people set it."""
+"""A merchant's brand, as payers see it and as the merchant's people set it."""
 
 import re
 from collections.abc import Callable

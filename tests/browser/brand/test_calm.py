@@ -1,4 +1,4 @@
-"""What stands beside what: languages in even lines, fields below their tick, words at the buttons they are about."""
+"""Positions on a page: languages in even lines, fields below their tick, words near their buttons."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ SIZE = "it => parseFloat(getComputedStyle(it).fontSize)"
 
 
 def place(found: Locator) -> tuple[float, float, float]:
-    """Where a box begins, and its upper and lower edge."""
+    """Return where a box begins, and its upper and lower edge."""
     box = found.bounding_box()
     assert box
     return box["x"], box["y"], box["y"] + box["height"]

@@ -1,4 +1,4 @@
-"""All cases of the checklist, pressed in a browser, through a merchant's server over real HTTP."""
+"""All cases of the checklist, started in a browser, with a merchant's server over real HTTP."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ WITHIN = 60_000
 
 
 class Shop:
-    """A merchant's server: it takes each event once, repeats a capture that is in doubt, and lists what has changed."""
+    """A merchant's server that takes each event once, repeats captures in doubt, and lists changed orders."""
 
     def __init__(self, service: Service, endpoint: Receiver) -> None:
         self.merchant: Merchant = service.new_merchant("Acme Tickets")

@@ -1,6 +1,6 @@
-"""An installation in the environment sandbox or production: engines, processes, nginx that ends TLS, and its peers.
+"""An installation in sandbox or production: engines, processes, nginx that ends TLS, and its peers.
 
-It runs in a network of its own, in which the ports are always free.
+It runs in a separate network, in which the ports are always free.
 """
 
 import base64
@@ -63,12 +63,15 @@ http {{
 """
 
 
-Start: TypeAlias = Callable[..., None]  # of a process, by a name, its command and variables
+Start: TypeAlias = Callable[..., None]  # starts a process with a name, a command and variables
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What runs: `key_hash` is what a browser trusts, `carrier` has the texts that were sent in production."""
+    """A running installation.
+
+    `key_hash` is what a browser trusts. `carrier` has the texts that were sent in production.
+    """
 
     service: Service
     key_hash: str
@@ -82,7 +85,7 @@ class Installation:
 
 @contextlib.contextmanager
 def running(folder: Path, kind: str) -> Iterator[Installation]:
-    """Run an installation of an environment with its files in the folder."""
+    """Yield a running installation of an environment, with its files in the folder."""
     template.copy_to(folder)
     with contextlib.ExitStack() as stack:
         key_hash = _write_certificate(folder)
@@ -124,7 +127,7 @@ def running(folder: Path, kind: str) -> Iterator[Installation]:
 
 
 def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) -> dict[str, str]:
-    """Return what an operator sets, in production for Stripe and Twilio too."""
+    """Return an operator's settings, in production also those for Stripe and Twilio."""
     variables = environment.keys(folder) | {
         "ENVIRONMENT": kind,
         "BASE_URL": f"https://{SERVICE}",
@@ -135,7 +138,7 @@ def _variables(folder: Path, kind: str, own: engines.Engines, stripe: Remote) ->
     if kind != "production":
         return variables
     url = f"https://{SERVICE}/provider/notifications"
-    hears: dict[str, object] = {"url": url, "enabled_events": list(books.EVENTS)}  # as README has it
+    hears: dict[str, object] = {"url": url, "enabled_events": list(books.EVENTS)}  # as in README
     dashboard = stripe.client("sk_live_peer").v1
     endpoint = dashboard.webhook_endpoints.create(hears)  # type: ignore[arg-type]
     dashboard.payment_method_domains.create({"domain_name": SERVICE})
@@ -205,7 +208,7 @@ def _answers(url: str) -> bool:
 
 
 def _write_certificate(folder: Path) -> str:
-    """Write a certificate for all names and its key; return the key's hash, as browsers are told it."""
+    """Write a certificate for all names and its key; return the key's hash in the form that browsers take."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, SERVICE)])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,4 +1,4 @@
-"""A network of its own for a process: hosts by the names that the world knows, at addresses that count as public."""
+"""A separate network for a process: hosts have their public names, and addresses that count as public."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ SERVICE, SHOP = "checkout.example", "shop.example"
 STRIPE = ("api.stripe.com", "js.stripe.com", "hooks.stripe.com")
 TWILIO = "api.twilio.com"
 HOSTS = {name: f"11.0.0.{number}" for number, name in enumerate((SERVICE, SHOP, *STRIPE, TWILIO), start=1)}
-# The loopback alone: nothing in it reaches the machine's network, or is reached from there.
+# Only the loopback: no traffic passes between this network and the machine's.
 ENTER = (
     "set -e; ip link set lo up; "
     + "; ".join(f"ip address add {address}/32 dev lo" for address in HOSTS.values())
@@ -19,7 +19,7 @@ NEEDED = {"unshare": "util-linux", "ip": "iproute2", "nginx": "nginx-light"}
 
 
 def command(folder: Path, inner: Sequence[str]) -> list[str]:
-    """Return the command that runs another one in such a network; fails where something is missing for it."""
+    """Return the command that runs another one in such a network; fail if a tool is missing."""
     missing = [package for tool, package in NEEDED.items() if shutil.which(tool) is None]
     assert not missing, f"Debian's packages {missing} are needed: make tools installs them."
     hosts = folder / "hosts"

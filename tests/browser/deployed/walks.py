@@ -1,6 +1,7 @@
-"""Walks through an installation, from the demo shop to money that has come back: run by tests/browser/test_deployed.py.
+"""Walks through an installation, from the demo shop to a refund; tests/browser/test_deployed.py runs them.
 
-WALKED is the environment, sandbox or production, and WALK_FOLDER where its files and pictures of what was seen lie.
+WALKED is the environment, sandbox or production. WALK_FOLDER is the folder for the installation's files and
+for the pictures of its pages.
 """
 
 import itertools
@@ -26,7 +27,8 @@ KIND, FOLDER = os.environ["WALKED"], Path(os.environ["WALK_FOLDER"])
 PHONE: ViewportSize = {"width": 375, "height": 812}
 DESK: ViewportSize = {"width": 1280, "height": 900}
 LOOKS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-# What a payer and a mate enter. The bank asks both, but for the sandbox's mate: it has one card that asks, the lead's.
+# The cards of the lead and of a mate. The bank asks for confirmation of each, except of the mate's in the
+# sandbox: the sandbox has one card for which it asks, and the lead uses it.
 CARDS = {
     "sandbox": ("4000002500003155", "4242424242424242"),
     "production": ("4000000000003220", "4000000000003055"),
@@ -36,7 +38,7 @@ ASKING = ("4000002500003155", "4000000000003220", "4000000000003055")
 
 @dataclass
 class Walk:
-    """One installation, walked by several browsers; `complaints` are their consoles'."""
+    """One installation that several browsers visit; `complaints` are the errors on their consoles."""
 
     kind: str
     folder: Path
@@ -89,7 +91,7 @@ class Walk:
         return found[0]
 
     def pay(self, page: Page, number: str) -> None:
-        """Enter a card where its fields are: at Stripe in a frame of another origin."""
+        """Enter a card in its fields, which at Stripe are in a frame of another origin."""
         expect(page.locator("h1")).to_have_text(re.compile("Pay (by card|£)"), timeout=15_000)
         if self.kind == "sandbox":
             fields, names = page.locator("#card-form"), ("#number", "#expiry", "[name=code]")
@@ -103,7 +105,7 @@ class Walk:
             page.click("button:has-text('Confirm')")
 
     def picture(self, page: Page, name: str) -> None:
-        """Picture the page on a phone and on a desk, light and dark."""
+        """Take pictures of the page on a phone and on a desk, light and dark."""
         for size, look in itertools.product((PHONE, DESK), LOOKS):
             page.set_viewport_size(size)
             page.emulate_media(color_scheme=look)
@@ -113,7 +115,7 @@ class Walk:
         page.emulate_media(color_scheme="light")
 
     def hear_from_stripe(self) -> None:
-        """Let Stripe send what it has to tell: all of it is taken."""
+        """Let Stripe deliver its pending events, and fail unless the service takes all of them."""
         if self.kind == "production":
             told = self.all.stripe.switch("deliver", livemode=True)
             assert told and {row["status"] for row in told} == {204}, told
@@ -164,7 +166,7 @@ def test_a_person_adds_a_passkey_before_anything_else_and_logs_in_with_it(walk: 
 
 
 def test_a_split_order_is_paid_captured_and_refunded(walk: Walk) -> None:
-    """Lea splits with a mate and pays, the shop captures, the mate pays a share, the shop gives all of it back."""
+    """Lea splits with a mate and pays, the shop captures, the mate pays a share, the shop refunds it all."""
     leads, mates = CARDS[walk.kind]
     with walk.visit() as lea, walk.visit() as mate:
         walk.buy(lea)
@@ -193,7 +195,7 @@ def test_a_split_order_is_paid_captured_and_refunded(walk: Walk) -> None:
 
 
 def test_another_card_pays_after_a_declined_one(walk: Walk) -> None:
-    """A bank says no, and another card pays."""
+    """After a bank has declined one card, another card pays."""
     with walk.visit() as page:
         walk.buy(page)
         walk.sign_in(page)
@@ -205,7 +207,7 @@ def test_another_card_pays_after_a_declined_one(walk: Walk) -> None:
 
 
 def test_without_a_script_it_is_paid_or_says_what_to_do(walk: Walk) -> None:
-    """Stripe's fields need one."""
+    """The sandbox takes the payment; the page with Stripe's fields says that it needs JavaScript."""
     with walk.visit(script=False) as page:
         walk.buy(page)
         walk.sign_in(page)

@@ -1,4 +1,4 @@
-"""The documentation in a browser: languages, search, copies and contents, with script and without."""
+"""The documentation in a browser: languages, search, copying and contents, with script and without."""
 
 import re
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from tests.browser.test_light import Wire
 from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-TOO_SMALL_ALONE = TOO_SMALL.replace(".hint", ".hint, pre, .prose li")  # not in a sentence or a line of code
+TOO_SMALL_ALONE = TOO_SMALL.replace(".hint", ".hint, pre, .prose li")  # not for links in a sentence or code
 CUT_ALONE = CUT.replace(".spoken,", ".spoken, pre,")  # code scrolls
-MAX_BYTES = 400 * 1024  # of the whole page as it goes out here, uncompressed
+MAX_BYTES = 400 * 1024  # of the whole page as served here, uncompressed
 Open = Callable[..., Page]
 
 
@@ -186,7 +186,7 @@ def test_it_reads_well(service: Service, open_page: Open, path: str, script: boo
         appear(page, width, scheme)
         name = f"66 {'documentation' if 'docs' in path else 'front'}{' contents' if '#' in path else ''}"
         picture = Path(FOLDER) / f"{name} {'en' if script else 'noscript'} {width} {scheme}.png"
-        height = 812 if "#" in path else 5000  # the open contents are a window's height
+        height = 812 if "#" in path else 5000  # the open contents are as high as the window
         page.screenshot(path=picture, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
         if not script:
             continue

@@ -1,4 +1,4 @@
-"""The documentation as it is read: no code is cut, all groups are in sight, and opening the contents moves nothing."""
+"""The documentation as people read it: no code is cut, all groups show, and the contents open in place."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ CUT = """() => [...document.querySelectorAll("pre")].filter(pre => pre.checkVisi
   .filter(pre => pre.scrollWidth > pre.clientWidth).map(pre => pre.textContent.slice(0, 80))"""
 SMALLER = """() => [...document.querySelectorAll(".scroll td")].filter(cell =>
   getComputedStyle(cell).fontSize !== getComputedStyle(document.querySelector(".prose p")).fontSize).length"""
-# Where a line's words begin, and where what does not fit on it goes on.
+# The indent of each line of code, and where the wrapped parts of the line begin.
 LINES = """id => [...document.querySelectorAll(`#${id} .line`)].filter(line => line.checkVisibility()).map(line => {
   const range = document.createRange(), words = line.textContent.search(/\\S/);
   range.selectNodeContents(line);
@@ -37,7 +37,7 @@ def box(page: Page, words: str) -> FloatRect:
 
 
 def tap(page: Page, at: FloatRect) -> None:
-    """As a finger does: nothing is scrolled into sight first."""
+    """Tap as a finger does, without scrolling the place into view first."""
     page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
 
 

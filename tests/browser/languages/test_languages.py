@@ -1,4 +1,4 @@
-"""The page in other languages: the longest words fit, amounts are written and read as each language does."""
+"""The page in other languages: the longest words fit, and amounts have each language's format."""
 
 import html
 import re
@@ -20,9 +20,9 @@ AS_SENT = "fetch(location.href).then(answer => answer.text())"
 
 
 def fits(page: Page) -> None:
-    """Fail if the page is wider than a narrow phone, or than one with letters of twice the size, or cuts a word.
+    """Fail if the page cuts a word or is too wide, on a narrow phone and with letters of twice the size.
 
-    There the band takes no more than 15 % of the screen, as half as wide and high a one shows.
+    At twice the size, the band takes at most 15 % of a screen that is half as wide and half as high.
     """
     for width in (320, TWICE):
         page.set_viewport_size({"width": width, "height": 812})

@@ -1,4 +1,4 @@
-"""What cannot be sent again leaves badge and list by one click."""
+"""One click takes deliveries that cannot be sent again from the badge and from the list."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.long]
 
 
 def waiting(page: Page) -> dict[str, int]:
-    """How much waits for the merchant by place, as the menu's badges say it."""
+    """Return the number of waiting items in each place, as the menu's badges show it."""
     marked = page.locator("#side-nav a", has=page.locator(".waiting-count")).all_text_contents()
     return {place: int(number) for place, number, *_ in (words.split() for words in marked)}
 
@@ -29,7 +29,7 @@ def test_close_them_takes_what_is_too_late_from_badge_and_list(
             (first,) = endpoint.awaited("checkout.authorized", uuid)[:1]
             merchant.log_of(first.event_id, length=1, within=15)  # it waits for its next attempt
         ended = merchant.call("DELETE", "merchant/v1/webhooks/subscription")
-    assert ended.status_code == 204  # what waits is parked
+    assert ended.status_code == 204  # the pending deliveries are parked
     for uuid in held:
         merchant.advance(uuid, 121)
         merchant.awaited(uuid, "voided", within=20)

@@ -1,4 +1,4 @@
-"""The portal's menu on a phone and as a page: what opens it and what ends it lie under the same finger."""
+"""The portal's menu on a phone and as a page: it opens and closes under the same finger."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ FILTERED = "/portal/checkouts?q=A-1&state=captured"
 
 @pytest.fixture
 def owner(desk: Desk, open_page: Callable[..., Page]) -> Callable[..., Page]:
-    """Open a browser in which the owner has just logged in."""
+    """Return a function that opens a browser in which the owner has just logged in."""
 
     def opener(**options: Any) -> Page:
         return desk.sign_in(open_page(**options))

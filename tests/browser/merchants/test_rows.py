@@ -1,4 +1,4 @@
-"""The portal's lists and the pages they lead to, as one reads them: lines of a row, rules, what stands near what."""
+"""The portal's lists and the pages that they lead to: the lines of a row, rules, and distances."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from tests.browser.desk import Desk
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 LISTS = ("checkouts", "refunds", "deliveries", "requests", "audit")
-# Of each row that is seen: how many lines its words take. What overlaps by its height stands on one.
+# The number of text lines in each visible row. Boxes that overlap in height are on the same line.
 LINES = """rows => rows.filter(row => row.checkVisibility()).map(row => {
   const words = document.createTreeWalker(row, NodeFilter.SHOW_TEXT), range = document.createRange(), boxes = [];
   while (words.nextNode()) {
@@ -26,7 +26,7 @@ LINES = """rows => rows.filter(row => row.checkVisibility()).map(row => {
 })"""
 BOX = """it => { const range = document.createRange(); range.selectNodeContents(it);
   const box = range.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]; }"""
-# The colons that begin a line.
+# The titles in which a colon begins a line.
 PARTED = """titles => titles.flatMap(title => {
   const words = document.createTreeWalker(title, NodeFilter.SHOW_TEXT), range = document.createRange(), places = [];
   while (words.nextNode()) for (let at = 0; at < words.currentNode.length; at++) {
@@ -44,7 +44,7 @@ def page(desk: Desk, open_page: Callable[..., Page]) -> Page:
 
 
 def box(page: Page, where: str) -> Any:
-    """Left, top, right and bottom of the words."""
+    """Return the left, top, right and bottom of the words."""
     return page.locator(where).first.evaluate(BOX)
 
 

@@ -1,4 +1,4 @@
-"""Browsers on the payment pages: the scripts that they run, refuse and report."""
+"""The scripts that browsers run, refuse and report on the payment pages."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ print(sorted(CspReport.objects.values_list("page", "directive", "blocked")))
 
 
 class Seen:
-    """The pages that were looked at; every script that ran there is in the inventory."""
+    """The pages that were looked at; the inventory lists every script that ran on them."""
 
     def __init__(self) -> None:
         self.pages: set[str] = set()

@@ -1,4 +1,4 @@
-"""States of browsers that come back, of a split that is not saved, and of pages that belong to no order."""
+"""Gallery states: browsers that return, a split that is not saved, and pages that belong to no order."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ Merchant.objects.filter(pk=merchant).update(time_zone="{zone}")
 
 
 def printed(stage: Stage, code: str) -> str:
-    """Return what code prints that runs in the service's own settings."""
+    """Return what the code prints in the service's own settings."""
     return stage.service.command("shell", "--no-imports", "-c", code).strip()
 
 
@@ -58,7 +58,7 @@ def _known_mate(stage: Stage) -> Page:
 
 
 def _signed_out(stage: Stage) -> Page:
-    """Whose fifteen minutes have passed: the cookie is as old as that."""
+    """Show a payer whose 15 minutes have passed; the cookie is older than that."""
     order = stage.order()
     page = stage.at_the_split(order)
     page.check("#split-equal")
@@ -73,7 +73,7 @@ def _signed_out(stage: Stage) -> Page:
 
 
 def _split_refused(stage: Stage) -> Page:
-    """What the server says where no script has said it before."""
+    """Show what the server says about a split that no script has checked."""
     page = stage.at_the_split()
     split(page, 3)
     page.fill("#amount-2", "100")
@@ -98,7 +98,7 @@ def _stopped(stage: Stage) -> Page:
 
 
 def _our_fault(stage: Stage) -> Page:
-    """A mate's link, while nobody can tell what time it is at the shop."""
+    """Show a mate's link while the merchant's time zone is invalid, so that the page fails."""
     order = Order(stage.service, stage.merchant, stage.merchant.create())
     page = stage.asked(order)
     client_id = stage.merchant.credentials.client_id

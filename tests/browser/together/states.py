@@ -1,4 +1,4 @@
-"""States of those who pay together: the group's link, its code, the lead's bill, and what comes of both."""
+"""Gallery states of payers who share: the group link, its QR code, the lead's bill, and their results."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ def _own_share(stage: Stage) -> Page:
 
 
 def _some_have_come(stage: Stage, names: tuple[str, ...] | None = None) -> Table:
-    """Finn has paid, Priya has taken a share."""
+    """Return a table at which Finn has paid and Priya has taken a share."""
     table = laid(stage, names) if names else laid(stage)
     table.pay("Finn").context.close()
     table.take("Priya").context.close()
@@ -106,7 +106,7 @@ def _all_paid(stage: Stage) -> Page:
 
 
 def _refunded(stage: Stage) -> tuple[Table, Page]:
-    """A split order that was given back, and the page of the mate who had paid."""
+    """Return a split order that was refunded, and the page of the mate who had paid."""
     table = laid(stage)
     mate = table.pay("Finn")
     table.look(BACK)
@@ -135,7 +135,7 @@ def _no_longer_asked(stage: Stage) -> Page:
 
 
 def _disputed(stage: Stage) -> Table:
-    """The lead has asked her bank for the money back."""
+    """Return a table whose lead has asked her bank for the money back."""
     table = laid(stage)
     table.order.be_disputed()
     return table
@@ -151,13 +151,12 @@ def _paused_group(stage: Stage) -> Page:
 
 
 def _given_back(table: Table, place: int = 1) -> Page:
-    """The lead's page once her bank, or that of another on the bill, has given the money back for good."""
+    """Return the lead's page after the bank of the payer at this place has returned the money for good."""
     table.order.be_disputed(place)
     until(table.lead, ".paused")
     table.order.decide_the_dispute(is_won=False, place=place)
-    return until(
-        table.lead, ".group-state .tone-still"
-    )  # a page that is just being loaded shows none of anything
+    # Waiting until .paused is gone would be too weak: a page that is still loading has no elements.
+    return until(table.lead, ".group-state .tone-still")
 
 
 def _given_back_bill(stage: Stage) -> Page:
@@ -181,7 +180,7 @@ def _given_back_share(stage: Stage) -> Page:
 
 
 def _given_back_alone(stage: Stage) -> Page:
-    """Of an order that nobody shared."""
+    """Show a lost dispute of an order that was not shared."""
     order = stage.order()
     page = stage.confirmed(order)
     order.be_disputed()

@@ -1,4 +1,4 @@
-"""A paid order of £95.50 that six people share by equal amounts: what its lead and her mates do with it."""
+"""A paid order of £95.50 that six people (by default) share equally: the acts of its lead and her mates."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from tests.browser.gallery import FINNS, GOOD, Stage, at, give_card
 from tests.browser.order import Order
 
 NAMES = ("Finn", "Priya", "نور", "Sam", "")
-AMOUNTS = {2: "31.83", 5: "15.91"}  # of each mate, by how many they are
+AMOUNTS = {2: "31.83", 5: "15.91"}  # of each mate, by the number of mates
 BACK = ".group-line[data-status=reimbursed]"
 
 
 @dataclass(frozen=True)
 class Table:
-    """The order, and its lead's page. A mate is told by the place on the bill, from the second on."""
+    """The order and its lead's page. A mate is identified by the place on the bill, from 2 on."""
 
     stage: Stage
     order: Order
@@ -22,7 +22,7 @@ class Table:
 
     @property
     def link(self) -> str:
-        """The group's."""
+        """Return the group link."""
         return self.lead.locator(".one-link").get_attribute("data-url") or ""
 
     def line(self, place: int) -> Locator:
@@ -32,13 +32,13 @@ class Table:
         return self.line(place).locator("[data-url]").get_attribute("data-url") or ""
 
     def come(self, link: str = "") -> Page:
-        """Open the group's link, or another, in a browser of its own."""
+        """Open the group link, or another one, in a new browser."""
         page = self.stage.open_page()
         page.goto(link or self.link)
         return page
 
     def take(self, name: str) -> Page:
-        """A mate's page of the share that they have taken by the group's link."""
+        """Return the page of a mate who has taken this share by the group link."""
         page = self.come()
         page.click(f"button.free:has-text('{name}')")
         expect(page.locator(".group-kept")).to_be_visible()
@@ -53,7 +53,7 @@ class Table:
         at(page, "declined").context.close()
 
     def keep(self, place: int) -> None:
-        """The lead pays a share herself."""
+        """Let the lead pay a share herself."""
         line = self.line(place)
         line.locator(".group-more > summary").click()
         form = line.locator("details:has(> form[action*=cancel-share])")
@@ -62,13 +62,13 @@ class Table:
         expect(line).to_have_attribute("data-status", "cancelled")
 
     def look(self, selector: str = ".group-bears", count: int = 1) -> Page:
-        """The lead's page, loaded anew until it shows so many of these."""
+        """Return the lead's page once it shows this many elements; load it until then."""
         self.lead.goto(self.order.url)
         return until(self.lead, selector, count)
 
 
 def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
-    """A table at which nobody but the lead has done anything yet."""
+    """Return a table at which only the lead has done anything."""
     order = stage.order()
     page = stage.at_the_split(order)
     page.check("#split-own")
@@ -87,7 +87,7 @@ def laid(stage: Stage, names: tuple[str, ...] = NAMES) -> Table:
 
 
 def until(page: Page, selector: str, count: int = 1) -> Page:
-    """Load a page anew until it shows so many of these: not every page does so by itself."""
+    """Load a page again until it shows this many elements, because not every page updates itself."""
     for _ in range(40):
         if page.locator(selector).count() == count:
             return page

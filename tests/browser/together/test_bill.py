@@ -1,4 +1,4 @@
-"""The group's bill on Lea's phone: what mates do is seen at once, and nothing moves under her finger."""
+"""The group's bill on Lea's phone: a mate's act is seen at once, and nothing moves under her finger."""
 
 import re
 import time
@@ -13,8 +13,8 @@ from tests.browser.test_buying import Visit
 from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
-SEEN_WITHIN = 2.5  # seconds: two, and what a busy machine adds
-EVERY = 1_500  # milliseconds between two looks of an open page
+SEEN_WITHIN = 2.5  # seconds: two, plus what a busy machine adds
+EVERY = 1_500  # milliseconds between two requests of an open page
 HIDE = """isHidden => {
   Object.defineProperty(document, "hidden", {value: isHidden, configurable: true});
   document.dispatchEvent(new Event("visibilitychange"));
@@ -69,7 +69,7 @@ def test_a_mate_who_pays_is_seen_within_two_seconds(stage: Stage, is_older: bool
     lea = stage.confirmed(stage.order(), mates=2)
     lea.evaluate("window.isTheSame = true")
     if is_older:
-        lea.evaluate("delete Element.prototype.checkVisibility")  # as before Safari 17.4
+        lea.evaluate("delete Element.prototype.checkVisibility")  # as in Safari before 17.4
     bar = ["look-mine", "look-out", "look-out"]
     assert lea.evaluate(CHANGED_TOGETHER) == [["£87.50", "£8.00", "£0.00"], bar, False]
     finn = stage.open_page()
@@ -108,7 +108,7 @@ def test_asks_nothing_while_nobody_sees_it_and_nothing_more_can_happen(stage: St
     lea.wait_for_timeout(2 * EVERY)
     assert asked, "it asks while it is seen"
     lea.evaluate(HIDE, True)
-    lea.wait_for_timeout(500)  # what was asked before is answered
+    lea.wait_for_timeout(500)  # earlier requests are answered
     asked.clear()
     at(stage.mate_pays(finn), "share_paid")
     lea.wait_for_timeout(2 * EVERY)
@@ -298,7 +298,7 @@ def test_she_renames_and_he_changes_his_mind(stage: Stage, accessible: Visit) ->
 
 
 def bill_of(stage: Stage, order: Order, mates: int = 2) -> Page:
-    """Lea's page of a paid order that mates share; without script she loads it anew herself."""
+    """Return Lea's page of a paid order that mates share; she loads it again, as she must without script."""
     lea = stage.held(order, mates=mates)
     stage.merchant.capture(order.checkout_uuid)
     lea.goto(order.url)

@@ -1,4 +1,4 @@
-"""The times on a group's pages: when the lead's sign-in ends, and whose clock each of them is read on."""
+"""The times on a group's pages: when the lead's sign-in ends, and in which time zone each of them is."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tests.journeys.service import Service
 
 pytestmark = pytest.mark.journey
 PLACE = "it => it.getBoundingClientRect().top"
-# The times of day that are read in main beside no zone, though they are of none that the reader's clock has.
+# The times of day in main without a time zone next to them, although the reader's clock is in another zone.
 ZONELESS = r"""() => {
   const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
   const found = {read: 0, zoneless: []};
@@ -31,7 +31,7 @@ ZONELESS = r"""() => {
 
 
 def names_zones(page: Page) -> None:
-    """Fail if no time of day is read on the page, or one whose zone the reader cannot know."""
+    """Fail if the page shows no time of day, or one whose zone the reader cannot know."""
     page.wait_for_load_state("load")
     found = page.evaluate(ZONELESS)
     assert found["read"] and found["zoneless"] == [], (page.url, found)
@@ -120,7 +120,7 @@ def test_the_card_page_says_the_end_and_the_split_is_there_after_a_new_code(
 
 
 def sign_in(page: Page, number: str) -> None:
-    """Come in by a number's code."""
+    """Sign in with a number and its code."""
     page.fill("#phone", number)
     page.click("button.button-main")
     page.fill("#code", page.inner_text(".notice code"))
@@ -174,7 +174,7 @@ def test_a_ticket_to_new_york_that_is_bought_in_london_names_the_zone_of_each_ti
 
 def ends_in(page: Page, time: str) -> None:
     """Let time pass until the page says when the sign-in ends."""
-    page.wait_for_load_state("load")  # the script that counts has begun to
+    page.wait_for_load_state("load")  # the script's timer is running
     page.clock.fast_forward(time)
     expect(page.locator(".stay")).to_be_visible()
     expect(page.locator(".stay")).to_contain_text("You are signed in until")

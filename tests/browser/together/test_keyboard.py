@@ -1,4 +1,4 @@
-"""By the keyboard alone: a mate takes and pays a share, and the lead asks again and keeps."""
+"""Only by keyboard: a mate takes and pays a share, and the lead asks again and keeps a share."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
 
 
 def press(page: Page, selector: str) -> None:
-    """Go there by Tab and press Enter."""
+    """Move there by Tab and press Enter."""
     go_to(page, selector)
     page.keyboard.press("Enter")
 
@@ -35,7 +35,7 @@ def test_a_mate_takes_a_share_and_pays_it(stage: Stage) -> None:
     finn.keyboard.type(f"07400 {next(numbers)}")
     finn.keyboard.press("Enter")
     heading(finn, "Enter the 6-digit code")
-    finn.keyboard.type(finn.inner_text(".notice code"))  # the focus stands in the field
+    finn.keyboard.type(finn.inner_text(".notice code"))  # the field has the focus
     finn.keyboard.press("Enter")
     finn.wait_for_selector("#number")
     go_to(finn, "#number")

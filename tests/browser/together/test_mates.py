@@ -91,14 +91,14 @@ def test_amounts_that_are_too_much_are_marked(
 
 
 def split(page: Page, look: Visit, *, script: bool) -> None:
-    """Two mates with amounts of their own; first they come to more than the order."""
+    """Split with two mates into different amounts, which at first exceed the order."""
     page.check("#split-own")
     page.fill("#your-name", "Lea")
     for position, (name, amount) in enumerate((("Finn", "24"), ("Amy", "80.00")), start=2):
         page.fill(f"#name-{position}", name)
         page.fill(f"#amount-{position}", amount)
     tally = page.locator("[data-tally]")
-    if script:  # without, the server says it: tests/hosted_page/steps/test_split.py
+    if script:  # without a script the server says it: tests/hosted_page/steps/test_split.py
         expect(tally).to_contain_text("£14.00 too much")
         expect(page.locator(".lower")).to_be_visible()
     look(page)

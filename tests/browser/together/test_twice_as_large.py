@@ -1,4 +1,4 @@
-"""With letters of twice the size the band leaves a phone its room, on the pages that a group meets."""
+"""With letters of twice the size, the band leaves room on a phone, on the pages of a group."""
 
 from collections.abc import Callable
 

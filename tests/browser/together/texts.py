@@ -1,4 +1,4 @@
-"""States of a paid order in which somebody is told: the receipt's text, who comes back, the last day, a dispute."""
+"""Gallery states of a paid order: the receipt by text, a payer who returns, the last day, and a dispute."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What of the product reads what others have written and is found by itself: expressions, forms, fields, routes."""
+"""Expressions, forms, fields and routes of the product that read untrusted input, found automatically."""
 
 import contextlib
 import functools
@@ -20,14 +20,14 @@ from portal.accounts import login_forms, passkey_forms
 from tests.config import addresses
 
 PRODUCT = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-# These read what we have written ourselves, or what is given to a command or stands in the environment; receivers run
-# at merchants.
+# These modules read only our own files, the arguments of a command, or environment variables. The receivers
+# run at merchants.
 OURS = (
     *("/config/local/", "/config/openapi/", "/config/settings.py", "/config/env.py"),
     *("/management/", "/migrations/", "/webhooks/receivers/"),
 )
 NAMED = re.compile(r"^(\w+) = re\.compile\(", re.M)
-# Modules whose forms look up who it is, or are of a row: their fields alone are fed.
+# Modules whose forms look up a user or edit a row. Only their fields are tested.
 WITH_A_ROW = (login_forms.__name__, passkey_forms.__name__, merchants_admin.__name__)
 
 PARSES = re.compile(
@@ -41,7 +41,7 @@ Act = Callable[[str], object]
 
 @functools.cache
 def sources() -> dict[str, str]:
-    """Return the product's modules, but for OURS, as they are written."""
+    """Return the source of the product's modules by file name, without those in OURS."""
     root = Path(settings.BASE_DIR)
     every = (path for folder in PRODUCT for path in (root / folder).rglob("*.py"))
     named = {str(path.relative_to(root)): path for path in every}
@@ -51,18 +51,18 @@ def sources() -> dict[str, str]:
 
 
 def parsing() -> set[str]:
-    """Return the modules that have a parser."""
+    """Return the modules that call a parser."""
     return {module for module, source in sources().items() if PARSES.search(source)}
 
 
 def unnamed() -> list[str]:
-    """Return the modules with an expression that has no name of its own at the top, where it is found."""
+    """Return the modules with a regular expression that has no name at the top, where `expressions` looks."""
     every = re.compile(r"\bre\.\w+\(")
     return [name for name, text in sources().items() if len(every.findall(text)) != len(NAMED.findall(text))]
 
 
 def expressions() -> Iterator[tuple[str, Act]]:
-    """Yield every regular expression, by its module's and its own name, in each way that it is used."""
+    """Yield a name and a function for each regular expression and each of its methods that the code uses."""
     for module, source in sources().items():
         for name in NAMED.findall(source):
             expression = getattr(importlib.import_module(module[:-3].replace("/", ".")), name)
@@ -82,7 +82,10 @@ def _used(expression: re.Pattern[str], way: str) -> Act:
 
 
 def routes() -> Iterator[tuple[str, Act]]:
-    """Yield the part of each address that is more than words, behind the words that it begins with."""
+    """Yield a matching function for each route with a variable part.
+
+    The function matches a text after the fixed beginning of the route.
+    """
     written = {str(pattern.pattern): pattern for _, pattern in addresses.below(get_resolver().url_patterns)}
     for part, pattern in written.items():
         if re.search(r"[<(]", part):
@@ -94,7 +97,7 @@ def _matched(pattern: URLPattern, before: str, text: str) -> object:
 
 
 def form_classes() -> Iterator[tuple[str, Act]]:
-    """Yield every form that people fill in."""
+    """Yield a name and a validation function for every form that people fill in."""
     for form in _below(forms.Form):
         act = _fields if form.__module__ in WITH_A_ROW else _form
         yield f"{form.__module__} {form.__name__}", functools.partial(act, form)
@@ -111,14 +114,14 @@ def _fields(form: type[forms.Form], text: str) -> None:
 
 
 def fields() -> Iterator[tuple[str, Act]]:
-    """Yield every kind of field that a call's body or query has."""
+    """Yield a name and a validation function for every type of field in request bodies and queries."""
     kinds = {type(field).__name__: field for _, field in _taken()}
     for name, field in kinds.items():
         yield name, functools.partial(_run, field)
 
 
 def lists_without_an_end() -> list[str]:
-    """Return what takes a list and looks at it before it is known not to be too long."""
+    """Return the list fields that do not check their maximum length before their items."""
     return [
         name
         for name, field in _taken()
@@ -139,7 +142,7 @@ def _run(field: Any, text: str) -> None:
 
 
 def _below(base: type[Any]) -> Iterator[type[Any]]:
-    """Yield the product's classes of a kind."""
+    """Yield all subclasses of a class that the product defines."""
     for found in base.__subclasses__():
         if found.__module__.startswith(PRODUCT):
             yield found

@@ -1,4 +1,7 @@
-"""What an act costs, in CPU seconds of this thread, and how that grows: ratios in one run, never times."""
+"""The CPU time that a call takes on this thread, and its growth.
+
+Tests compare ratios within one run, and never absolute times.
+"""
 
 import contextlib
 import gc
@@ -9,20 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tests.config.bounds.shapes import Shape
 
-MINIMUM = 0.003  # CPU seconds that half of it takes, where it seems to cost too much
-ROUNDS = 30  # of a measurement, at most: what others do here only makes an act dearer
-MAX_GROWTH = 2.5  # of the price, for twice as much
+MINIMUM = 0.003  # CPU seconds that the half-size texts must take before a high ratio counts
+ROUNDS = 30  # of a measurement, at most: other load on the machine only makes a call slower
+MAX_GROWTH = 2.5  # largest growth of the CPU time for a text of double length
 
 
 def cpu(act: Callable[[], object]) -> float:
-    """Return the CPU seconds that doing it once has cost."""
+    """Return the CPU seconds that one call takes."""
     started = time.thread_time()
     act()
     return time.thread_time() - started
 
 
 def lowest(measure: Callable[[], float], *, enough: float) -> float:
-    """Return the least of some measurements: of one, where it is low enough."""
+    """Return the lowest of several measurements. Stop at the first one that is at most `enough`."""
     minimum = measure()
     for _ in range(ROUNDS):
         if minimum <= enough:
@@ -32,15 +35,16 @@ def lowest(measure: Callable[[], float], *, enough: float) -> float:
 
 
 def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
-    """Return how many times as much as its half a text of that size costs.
+    """Return the ratio of the CPU time for a text of this size to that for a text of half the size.
 
-    Each text is another one, so that nothing has been remembered of an earlier one. What seems to cost too much is
-    done again, and what takes no time more often: a clock has its own price, and what slows a machine, or what the
-    first to need so much memory pays for it, only makes an act dearer. So the least of each size counts.
+    Each call gets a different text, so that it cannot use results of an earlier call. If the ratio is too
+    high, the measurement is repeated. If the time is too short for the clock, each measurement uses twice as
+    many texts. Other load on the machine, or the first large allocation of memory, only makes a call slower.
+    Therefore the lowest time of each size counts.
     """
     pieces = shape.pieces(size) // 2
     counts = itertools.cycle(range(pieces, pieces // 2, -1))
-    act(shape.times(next(counts)))  # what is done once and for all
+    act(shape.times(next(counts)))  # work that only the first call does
     half = whole = math.inf
     times = 1
     with _uncollected():
@@ -48,7 +52,8 @@ def growth(act: Callable[[str], object], shape: Shape, size: int) -> float:
             some = list(itertools.islice(counts, times))
             half = min(half, _sum(act, [shape.times(count) for count in some]))
             whole = min(whole, _sum(act, [shape.times(2 * count) for count in some]))
-            if half > 0 and whole <= MAX_GROWTH * half:  # a virtual machine's clock stands still now and then
+            # `half` is 0 if the clock of a virtual machine stops, as it does now and then.
+            if half > 0 and whole <= MAX_GROWTH * half:
                 break
             if half < MINIMUM:
                 half, whole, times = math.inf, math.inf, 2 * times
@@ -61,7 +66,10 @@ def _sum(act: Callable[[str], object], texts: Sequence[str]) -> float:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """The collector's turn comes whoever acts, and it walks what others have left too."""
+    """Disable the garbage collector until the block ends.
+
+    It can run during any call, and also visits the objects of other tests.
+    """
     gc.disable()
     try:
         yield
@@ -71,7 +79,10 @@ def _uncollected() -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_in_a_web_process() -> Iterator[None]:
-    """The collector leaves alone what was there before, as config.wsgi has it: all that the tests have loaded."""
+    """Exempt all existing objects from garbage collection until the block ends, as config.wsgi does.
+
+    Otherwise each collection would visit everything that the tests have loaded.
+    """
     gc.collect()
     gc.freeze()
     yield

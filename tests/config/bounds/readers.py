@@ -1,4 +1,4 @@
-"""The parsers of the product that read what others have written, each as an act on a text."""
+"""The parsers of the product that read untrusted input, each as a function of a text."""
 
 import base64
 import contextlib
@@ -52,13 +52,13 @@ from tests.webhooks.receivers.test_kept_connections import read
 from webhooks import connections, signing, targets, transport
 from webhooks.models import Delivery, Event
 
-# Characters that are read at most: of a header, the first line, an address, a form, an answer, a call's body.
+# Maximum characters of a header, the request line, an address, a form, a response and the body of a call.
 HEADER, LINE, ADDRESS, FORM, ANSWER, BODY = 7_900, 4_000, 2_048, 32 * 1024, 32 * 1024, 256 * 1024
 NOBODY, UTC = UUID(int=0), ZoneInfo("UTC")
 
 
 class Reader(NamedTuple):
-    """What reads a text, how long that may be, and which texts it is fed."""
+    """A parser, the maximum length of its text, and the texts for its test."""
 
     act: Callable[[str], object]
     size: int = HEADER
@@ -66,7 +66,7 @@ class Reader(NamedTuple):
 
 
 def _asked(*, method: str = "GET", is_secure: bool = False, **headers: str) -> Any:
-    """As a server hands it on: bytes, each of which it takes for a letter."""
+    """Return a request with headers as a WSGI server passes them on: their bytes decoded as Latin-1."""
     names = {name.replace("_", "-"): value.encode().decode("latin-1") for name, value in headers.items()}
     return RequestFactory(REMOTE_ADDR="10.0.0.1").generic(method, "/", secure=is_secure, headers=names)
 
@@ -76,7 +76,10 @@ def _answered(request: HttpRequest) -> HttpResponse:
 
 
 def _content_type(text: str) -> None:
-    """As the server hands it on; the other way round the address of a form's end would be looked for."""
+    """Parse a content type as a request does.
+
+    The server shortens it first, because Django's parser is slow for long parameters.
+    """
     for kind in ("multipart/form-data;", "text/plain;", ""):
         known = bodies._content_type({"CONTENT_TYPE": f"{kind}{text}"})
         HttpRequest()._set_content_type_params({"CONTENT_TYPE": known})  # type: ignore[attr-defined]
@@ -90,7 +93,7 @@ def _host(text: str) -> None:
 
 
 def _csrf(text: str) -> None:
-    """All that tells a form of ours from another site's: cookie, header, origin, page it came from."""
+    """Run the CSRF check with the text as origin, as referrer, and as cookie and header."""
     for headers in (
         {"origin": text},
         {"referer": text},
@@ -202,7 +205,7 @@ def _answer(text: str) -> None:
 
 
 def _said(text: str) -> None:
-    """What a provider says is no text of a length that anybody has promised."""
+    """Read each field of a provider's answer. No provider promises a maximum length for them."""
     for readers in (safe_answers.OUTCOME, safe_answers.REFUND, safe_answers.DISPUTE):
         for read_field in readers.values():
             read_field(text)
@@ -299,7 +302,7 @@ READERS = {
     "a check's address": Reader(_check, LINE),
     "a line of the log": Reader(redaction.blank),
 }
-# Which of them stands for each module that has a parser of others' texts.
+# The reader that tests each module with a parser of untrusted input.
 PARSED = {
     "config/lib/web/address.py": "X-Forwarded-For",
     "config/lib/cursor.py": "a cursor",
@@ -333,7 +336,7 @@ PARSED = {
     "webhooks/signing.py": "our envelope",
     "webhooks/targets.py": "a webhook's address",
 }
-# These parse what we have written ourselves: rows, numbers and addresses that were checked, our line to the bank.
+# These modules parse only our own data: rows, our pages, and numbers and addresses that were checked.
 WRITTEN_BY_US = {
     "checkout/api/presentation.py",
     "portal/backoffice/lists.py",

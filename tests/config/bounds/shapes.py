@@ -1,4 +1,4 @@
-"""Texts and bodies that cost the most where a reader is careless."""
+"""Texts and bodies that are expensive for a careless parser."""
 
 import functools
 from collections.abc import Callable
@@ -6,17 +6,17 @@ from typing import NamedTuple, Protocol
 
 
 class Shape(Protocol):
-    """A text of pieces, as many as one likes."""
+    """A text that consists of any number of pieces."""
 
     def pieces(self, size: int) -> int:
-        """Return how many make a text of about so many characters."""
+        """Return how many pieces make a text of about this many characters."""
 
     def times(self, count: int) -> str:
-        """Return the text of so many pieces."""
+        """Return the text with this many pieces."""
 
 
 class Filled(NamedTuple):
-    """A piece again and again, between a beginning and an end."""
+    """One piece, repeated between a beginning and an end."""
 
     piece: str
     before: str = ""
@@ -33,7 +33,7 @@ class Filled(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Pieces that are not all alike, each of about `length` characters."""
+    """Pieces that differ, each of about `length` characters."""
 
     length: int
     made: Callable[[int], str]
@@ -52,10 +52,10 @@ PIECES = (
     *(
         "\N{COMBINING GRAVE ACCENT BELOW}\N{COMBINING GRAVE ACCENT}",
         "%CC%96%CC%80",
-    ),  # to be put in another order
+    ),  # combining marks that Unicode normalization reorders
     *("bearer ", "whsec_", "token", "token=", "fr-fr-", "gzip,", "t=1,", "v1=", "pay/share/", "0x", "GMT "),
 )
-# Of a text, also with an end that does not fit, so that a reader looks for another way.
+# The texts, also with an end that does not match, so that an expression backtracks.
 TEXTS = tuple(Filled(piece, after=end) for piece in PIECES for end in ("", "!"))
 ADDRESSES = tuple(
     Filled(piece, before, "!") for piece in PIECES for before in ("https://", "https://a.example/")
@@ -90,7 +90,7 @@ ANSWERS = (
     Filled("a", f"{OK}Content-Length: 9999999\r\n\r\n"),
 )
 
-# What is typed on our pages, at the login and at the bank, and what makes a page look at all of it.
+# The fields of our pages, of the login and of the bank, and the values that make a page read all of them.
 FIELDS = (
     *(
         "phone",
@@ -111,7 +111,7 @@ CHOSEN = "opt_in=yes&split=own&grant_type=client_credentials"
 
 
 def typed(filled: Filled, size: int) -> str:
-    """Return a form of that size with the same in each field."""
+    """Return a form of this size with the same text in each field."""
     value = filled.of(size // len(FIELDS) // len(filled.piece.encode()) * len(filled.piece) - 20)
     return "&".join([CHOSEN, *(f"{name}={value}" for name in FIELDS)])
 
@@ -140,7 +140,7 @@ IN_FIELDS = (
     *(Filled(piece) for piece in ("1", "é", "+", "a.", "\n", "\x00")),
     Filled("\N{COMBINING GRAVE ACCENT BELOW}\N{COMBINING GRAVE ACCENT}", "https://"),
 )
-# By content type, what makes a body of some size.
+# Content types, each with a function that returns a body of a given size.
 BODIES: tuple[tuple[str, Callable[[int], str]], ...] = (
     *((JSON, filled.of) for filled in DOCUMENTS),
     *((FORM, filled.of) for filled in FORMS),

@@ -1,4 +1,4 @@
-"""A body that is too large is refused by its length, wherever it is sent, before anybody looks at the request."""
+"""On every path, a body that is too large is refused by its length, before any code reads the request."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ LARGE = str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
 
 
 class Unread:
-    """A body that nobody may touch."""
+    """A body that fails the test if it is read."""
 
     def read(self, *_: int) -> bytes:
         raise AssertionError("Somebody reads it.")
@@ -118,7 +118,7 @@ def test_of_a_payers_is_refused_on_a_page_in_their_language(
 
 @pytest.mark.django_db
 def test_is_read_as_utf_8_whatever_it_calls_itself() -> None:
-    """No stranger chooses a decoder: there are some that fail, and some that take long."""
+    """No caller chooses the decoder of a body, because some decoders fail and some are slow."""
     form = "".join(
         f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
         for name, value in {"language": "fr", "next": "/pay/é"}.items()

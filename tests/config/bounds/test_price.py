@@ -1,4 +1,7 @@
-"""What a stranger sends costs little more than a plain refusal, wherever it goes; twice as much costs twice."""
+"""A request without a login costs little more CPU than a plain refusal.
+
+Double the input costs double the CPU.
+"""
 
 import functools
 import logging
@@ -29,26 +32,27 @@ from tests.hosted_page.logo import files
 from tests.portal import people
 
 MAXIMUM = 50  # times the CPU of a plain refusal
-# Below these a stranger is led to the login, or told that a token is missing. Every other address is open.
+# Below these, a request without a login is redirected to the login page or answered with 401. All other paths
+# are open.
 NEED_A_LOGIN = (
     *("/api/merchant/v1/", "/api/sandbox/v1/", "/portal", "/admin/", "/accounts/2fa/", "/accounts/logout/"),
     *("/accounts/password/change/", "/accounts/reauthenticate/", "/accounts/sessions/"),
     "/accounts/login/passkey/",
 )
-# Open addresses that have no object for a stranger: the bank's messages without a key, mails that were not sent, the
-# daily check's pages without a signature, and paths that do not exist.
+# Open paths that are 404 without a login: returns from a card page without their signature, mails that were
+# not sent, the daily check's pages without a signature, and paths that do not exist.
 NOTHING_THERE = [
     *("pay/paid", "pay/share/<str:token>/paid", "mail/<str:name>", "api", "oauth", "(?:api|oauth)/"),
     "pay/check",
 ]
-# Here the resolver is not asked, or knows nothing.
+# Paths that are served without the resolver, or that it does not know.
 ELSEWHERE = ("/livez", "/readyz", "/static/css/tokens.css", "/nothing")
 READ = (
     *("Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Bank-Signature", "HX-Current-URL"),
     *("Idempotency-Key", "If-Modified-Since", "If-None-Match", "Origin", "Range", "Referer", "User-Agent"),
     *("X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id", "Cookie", "Content-Type"),
 )
-# It reads what orjson has found to be JSON, and test_strict_json feeds both.
+# It only reads text that orjson has accepted as JSON. test_strict_json tests both together.
 BEHIND_ANOTHER = "config/lib/strict_json.py _TOKEN.finditer"
 
 
@@ -59,15 +63,18 @@ def _as_in_a_web_process() -> Iterator[None]:
 
 
 class Stranger:
-    """Somebody who leaves nothing behind: each request finds what the first one has found."""
+    """A client without a login that leaves no data behind, so that each request finds the same database."""
 
     def __init__(self) -> None:
-        addresses.asking("POST", "/api/nothing")()  # what is done once and for all
+        addresses.asking("POST", "/api/nothing")()  # work that only the first request does
         self._found = transaction.savepoint()
         self._plain = self._refusal()
 
     def times(self, *asked: str, **headers: str) -> float:
-        """Return how many plain refusals a request costs; one that seems dear is held against those of its moment."""
+        """Return the cost of a request in plain refusals.
+
+        A result over MAXIMUM is measured again, next to refusals of the same moment.
+        """
         times = self._cost(*asked, **headers) / self._plain
         if times > MAXIMUM:
             times = price.lowest(lambda: self._cost(*asked, **headers) / self._refusal(), enough=MAXIMUM)
@@ -84,14 +91,17 @@ class Stranger:
 
 @functools.cache
 def closed() -> dict[str, str]:
-    """Return the route of each address that needs a login, and the address."""
+    """Return the path of each route that needs a login."""
     found_at = {route: addresses.path(route) for route in addresses.routes()}
     return {route: path for route, path in found_at.items() if addresses.needs_a_login(path)}
 
 
 @pytest.fixture
 def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Checkout]) -> dict[str, str]:
-    """What leads a stranger as far as they get: a share of an order, a card page, a bank's question, an invitation."""
+    """Return paths of existing objects, by the beginning of their route.
+
+    They are shares, the bank's pages, an invitation, a logo, and links in messages.
+    """
     Merchant.objects.update(opt_in_enabled=True)
     shared, asked = at("shared"), factories.checkout(acme)
     pay(asked, card="4000002500003155")
@@ -126,7 +136,7 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
 
 @pytest.fixture
 def open_ones(known: dict[str, str], acme: Merchant) -> dict[str, str]:
-    """The route of each address that needs no login, and where that leads to something."""
+    """Return a path for each route that needs no login. If possible, it is the path of an existing object."""
     order = f"?id={factories.checkout(acme).pk}"
     found_at = {route: addresses.path(route, known) for route in addresses.routes() if route not in closed()}
     return {route: f"{path}{order if path.startswith('/pay') else ''}" for route, path in found_at.items()}
@@ -147,12 +157,15 @@ class TestAddresses:
 
     @pytest.mark.long
     def test_cost_little_more_than_a_plain_refusal(self, open_ones: dict[str, str]) -> None:
-        """Of those that need a login one of each kind is asked too: a body may be read before anybody is sent away."""
+        """One path of each kind that needs a login is tested too.
+
+        A body can be read before the request is refused.
+        """
         first = [next(path for path in closed().values() if path.startswith(begun)) for begun in NEED_A_LOGIN]
         stranger, dear = Stranger(), {}
         for path in (*open_ones.values(), *first, *ELSEWHERE):
             for content_type, made in shapes.BODIES:
-                body = made(body_limits._largest(path.partition("?")[0]))  # a larger one is refused unread
+                body = made(body_limits._largest(path.partition("?")[0]))  # a larger body is refused unread
                 headers = {"Content-Type": content_type}
                 dear[path, content_type[:60], body[:60]] = stranger.times("POST", path, body, **headers)
         assert {asked: times for asked, times in dear.items() if times > MAXIMUM} == {}
@@ -170,7 +183,7 @@ Named = Iterable[tuple[str, Reader]]
 
 
 def _steep(named: Named) -> dict[tuple[str, shapes.Filled], float]:
-    """Return who takes longer than that for twice as much, of what, and how many times as long."""
+    """Return the readers and texts whose CPU time grows by more than MAX_GROWTH, and by how much it grows."""
     fed = ((name, filled, reader) for name, reader in named for filled in reader.texts)
     grown = {(name, filled): price.growth(reader.act, filled, reader.size) for name, filled, reader in fed}
     return {fed: times for fed, times in grown.items() if times > price.MAX_GROWTH}
@@ -181,11 +194,11 @@ def _fed(acts: Iterable[tuple[str, found.Act]], size: int, texts: tuple[shapes.F
 
 
 class TestTwiceAsMuch:
-    """It costs at most two and a half times as much CPU to read."""
+    """A text of double length costs at most two and a half times as much CPU to read."""
 
     @pytest.fixture(autouse=True)
     def _told_to_nobody(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What is refused is logged, which is a reader of its own."""
+        """Disable logging, because refusals are logged, and the log also reads the text."""
         monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
 
     def test_is_asked_of_everything_that_reads(self) -> None:

@@ -1,7 +1,8 @@
-"""Every value whose possession gives access: none is in the database in clear text (rule secret.at_rest).
+"""No value that gives access is in the database in clear text (rule secret.at_rest).
 
-`CREDENTIALS` lists the columns that hold one, and how. A new column that is named like a credential fails the test
-until it is listed. The third test collects the real secrets from outside, and looks for each in a copy of all tables.
+`CREDENTIALS` lists the columns that hold one, and how. A new column with a name like a credential's fails the
+test until it is listed. The third test collects the real secrets outside the database, and searches for each
+in a copy of all tables.
 """
 
 import re
@@ -28,7 +29,7 @@ from tests.portal import people, stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.at_rest")]
 DIGEST, KEYED, HASH, ENCRYPTED = "digest", "keyed digest", "password hash", "encrypted"
-# What gives access, by its column.
+# Columns of values that give access, and how each is stored.
 CREDENTIALS = {
     "account.EmailConfirmation.key": "unused: no e-mail is confirmed by a link",
     "checkout.GroupLink.token": ENCRYPTED,
@@ -95,7 +96,7 @@ _NAMES = re.compile(
 
 
 def columns() -> Iterator[tuple[str, "models.Field[object, object]"]]:
-    """Every column that can hold a text or bytes, by app, model and field."""
+    """Yield every column that can hold text or bytes, by app, model and field."""
     for model in apps.get_models():
         for field in model._meta.concrete_fields:
             is_text = isinstance(
@@ -120,12 +121,12 @@ def test_what_is_listed_as_encrypted_is(name: str) -> None:
     by_library = {
         "mfa.Authenticator.data",
         "sessions.Session.session_data",
-    }  # through our adapter and serializer
+    }  # encrypted by our adapter and our serializer
     assert name in by_library or isinstance(field, EncryptedTextField | FindableTextField)
 
 
 def everything_stored() -> str:
-    """All rows of all tables, as text."""
+    """Return all rows of all tables, as text."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name FROM information_schema.tables"
@@ -140,7 +141,7 @@ def everything_stored() -> str:
 
 
 def of_people(merchant: Merchant) -> Iterator[str]:
-    """What gives a merchant's people access: a session, a password, codes, links, a second factor."""
+    """Yield the secrets of a merchant's people: a session, a password, codes, links, a second factor."""
     lea, browser = people.join(merchant), Client()
     people.log_in(browser)
     yield browser.cookies["sessionid"].value
@@ -155,7 +156,7 @@ def of_people(merchant: Merchant) -> Iterator[str]:
 
 
 def mailed() -> Iterator[str]:
-    """The tokens and codes that the mails hold. Their rows are looked at before they are sent, and after."""
+    """Send the mails that wait; yield the tokens and codes in them."""
     people.mails()
     found = "\n".join(str(message.body) for message in mail.outbox)
     yield re.findall(r"/join/(\S+)", found)[0]
@@ -164,7 +165,7 @@ def mailed() -> Iterator[str]:
 
 
 def of_backends(merchant: Merchant) -> Iterator[str]:
-    """What gives a merchant's backend access, and what proves a webhook."""
+    """Yield the secrets of a merchant's backend, and the secret that proves a webhook."""
     api = Api(merchant)
     yield api.key.client_secret
     yield api.token
@@ -177,7 +178,7 @@ def of_backends(merchant: Merchant) -> Iterator[str]:
 
 
 def of_payers(unpaid: Checkout) -> Iterator[str]:
-    """What gives payers access: codes, cookies and links."""
+    """Yield the secrets of payers: codes, cookies and links."""
     payer = Payer(unpaid)
     payer.post("/phone", phone="07700 900123", remember="yes")
     yield payer.code()
@@ -187,7 +188,7 @@ def of_payers(unpaid: Checkout) -> Iterator[str]:
     card = {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
     payer.client.get(payer.client.post(payer.get("/card")["Location"], card)["Location"])
     for name, cookie in payer.client.cookies.items():
-        if cookie.value and name != "card_given":  # the sandbox bank's, which has only test cards
+        if cookie.value and name != "card_given":  # of the sandbox bank, which has only test cards
             yield cookie.value
     for share in PaymentRequest.objects.all():
         yield share.token
@@ -204,7 +205,10 @@ def test_no_secret_is_stored_in_clear_text(acme: Merchant, unpaid: Checkout) -> 
 
 
 def is_in(secret: str, stored: str) -> bool:
-    """Return whether a secret is stored, as text or as bytes; a short code may not be a part of a longer number."""
+    """Return whether a secret is stored, as text or as bytes.
+
+    A short code inside a longer number does not count.
+    """
     if len(secret) <= 8 and secret.isdigit():
         return re.search(rf"(?<![0-9a-f]){secret}(?![0-9a-f])", stored) is not None
     return secret in stored or secret.encode().hex() in stored

@@ -1,4 +1,4 @@
-"""Rows are locked with FOR NO KEY UPDATE, so that the check of a foreign key never waits for a lock of ours."""
+"""Rows are locked with FOR NO KEY UPDATE, so that no check of a foreign key waits for one of our locks."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Migrations after an app's first two lock and break nothing that runs."""
+"""Migrations after the first two of an app do not block or break running processes."""
 
 import re
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from tests.house.migrations import offences
 
 pytestmark = pytest.mark.rule("environment.migrations")
 FIRST = ("0001_initial", "0002_sql")  # they create the tables, so no earlier release uses them
-# Statements that a migration without a transaction cannot run again after it broke off.
+# Statements that fail if a migration without a transaction breaks off and is run again.
 ONCE = re.compile(
     r"CREATE (?:TRIGGER|FUNCTION|VIEW|TABLE)|ALTER TABLE \S+ ADD (?:COLUMN|CONSTRAINT (?!.*USING INDEX))",
     re.IGNORECASE,
 )
-ALLOWED: dict[str, str] = {}  # parts of statements that lock or break nothing here, each with the reason
+ALLOWED: dict[str, str] = {}  # parts of statements that are harmless here, each with the reason
 
 
 def ours() -> Iterator[tuple[str, str]]:
-    """Yield app and name of each migration of ours."""
+    """Yield the app and the name of each of our migrations."""
     for app in apps.get_app_configs():
         if "site-packages" not in app.path:
             for path in sorted(Path(app.path).glob("migrations/0*.py")):
@@ -41,7 +41,7 @@ def test_later_migrations_lock_and_break_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def faults(loader: MigrationLoader, key: tuple[str, str]) -> Iterator[str]:
-    """Yield what a migration locks, breaks, or cannot finish after it broke off."""
+    """Yield the statements of a migration that block or break something, or fail when it is run again."""
     migration = loader.graph.nodes[key]
     state = loader.project_state(key, at_end=False)
     with connection.schema_editor(collect_sql=True, atomic=migration.atomic) as editor:
@@ -104,7 +104,7 @@ def test_what_locks_nothing_is_let_be(statement: str) -> None:
 
 
 def test_an_index_is_made_anew_where_a_migration_that_broke_off_is_run_again() -> None:
-    """PostgreSQL leaves an index that was not finished, and refuses to make another of its name."""
+    """PostgreSQL keeps an index that was not finished, and refuses to create another one of its name."""
     drop = 'DROP INDEX CONCURRENTLY IF EXISTS "a"'
     make = 'CREATE UNIQUE INDEX CONCURRENTLY "a" ON "payments_operation" ("kind")'
     assert list(offences([drop, make])) == []

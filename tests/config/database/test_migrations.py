@@ -1,6 +1,6 @@
-"""Each migration has its way back: a database that went forward, back to nothing and forward again is the same.
+"""Each migration can be reversed: forward, back to no tables and forward again gives the same schema.
 
-On a database of its own in the tests' engine.
+The test uses a separate database on the tests' PostgreSQL.
 """
 
 import os
@@ -17,7 +17,7 @@ from django.apps import apps
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "round_trip"
-# What a schema is made of, each thing a text. Extensions and what belongs to them are the cluster's.
+# The parts of a schema, each as a list of texts. Extensions and their functions do not count.
 MADE_OF = {
     "columns": """
         SELECT format('%I.%I %s %s null=%s default=%s identity=%s', table_name, column_name, ordinal_position,
@@ -49,7 +49,7 @@ def ours() -> list[str]:
 
 @pytest.fixture
 def database_url() -> Iterator[str]:
-    """An empty database beside the one that the tests use."""
+    """Create an empty database next to the one that the tests use; yield its URL."""
     url = os.environ["DATABASE_URL"]
     with psycopg.connect(url, autocommit=True) as server:
         server.execute(f"CREATE DATABASE {NAME} TEMPLATE template0")
@@ -66,7 +66,7 @@ MigrationExecutor(connection).migrate([(label, None) for label in {labels}])
 
 
 def run(database_url: str, script: str) -> None:
-    """Run a script in a process of the service whose database this is."""
+    """Run a script in a process of the service that uses this database."""
     command = (sys.executable, "manage.py", "shell", "--no-imports", "-c", script)
     variables = os.environ | {"DATABASE_URL": database_url}
     done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False)

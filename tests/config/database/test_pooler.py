@@ -1,4 +1,7 @@
-"""PgBouncer in transaction mode, through which a part of the tests runs once more: it is one, and the service fits."""
+"""PgBouncer in transaction mode, through which some of the tests run again.
+
+The tests here check that it runs in this mode, and that the service needs no state of a session.
+"""
 
 import re
 from pathlib import Path
@@ -11,14 +14,16 @@ from config.local import engines
 from tests import pooler, template
 
 APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
-# What a session has and a transaction has not. `migrate` has a session: it is PostgreSQL's own.
+# Features that belong to a session, and that transaction mode does not keep. `migrate` has a session, because
+# it connects to PostgreSQL directly.
 OF_SESSIONS = re.compile(
     r"pg_(try_)?advisory_(un)?lock|\bLISTEN\b|\bPREPARE\b|DECLARE \w+ CURSOR|WITH HOLD|CREATE TEMP|"
     r"execute\(f?\"SET (?!LOCAL)|\.iterator\(|set_config\([^)]*false\)|prepare=True|prepare_threshold"
 )
-# In a test: the pool's connection goes on to whatever comes next, which then waits for 100 ms in place of 3 s.
+# Settings of a session that a test changes. The pool gives the connection to the next test, which would then
+# wait for 100 ms instead of 3 s.
 SET_BY_A_TEST = re.compile(r"cursor\.execute\(\"SET (?!LOCAL|CONSTRAINTS)(\w+)")
-# What migrates goes past it; what is prepared is so only where DATABASE_PREPARE says that it may be.
+# Migrations bypass the pooler. Statements are prepared only if DATABASE_PREPARE allows it.
 SESSIONS = {"config/management/commands/migrate.py", "config/settings.py"}
 
 

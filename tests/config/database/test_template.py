@@ -1,4 +1,4 @@
-"""The migrated database that every run of the tests copies."""
+"""The migrated database that every test run copies."""
 
 import ast
 import shutil
@@ -17,7 +17,7 @@ OURS = {"config", "payments", "webhooks", "checkout", "hosted_page", "portal"}
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with one app of a migration and a view."""
+    """Create a project with one app that has a migration and a view."""
     (tmp_path / "app" / "migrations").mkdir(parents=True)
     (tmp_path / "app" / "migrations" / "0001_initial.py").write_text("first = 1\n")
     (tmp_path / "app" / "views.py").write_text("view = 1\n")
@@ -27,7 +27,10 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Templates of one small file, in a place of this test; what is made, which takes a while, is in the list."""
+    """Replace the templates by small ones in a folder of this test; return the list of those that were made.
+
+    Making one takes 0.3 s.
+    """
     made: list[Path] = []
 
     def make(folder: Path) -> None:

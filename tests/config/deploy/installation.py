@@ -1,6 +1,7 @@
-"""An installation as it is made: an empty folder, production's lock, a user of no rights, nginx and PgBouncer.
+"""A complete installation, as an operator makes it.
 
-No container engine is needed: what the Dockerfile runs is run here, and what a container or a unit starts.
+It has an empty folder, production's packages, a user without rights, nginx and PgBouncer. It needs no
+container engine: it runs the commands of the Dockerfile, and those of the containers or units.
 """
 
 import contextlib
@@ -23,12 +24,12 @@ from config.local.servers import VALKEY_SOCKET
 from tests.config.deploy import package, proxy
 
 NOBODY = 65534
-SERVICE = "checkout_service"  # the service's role; the engine's own is the owner
+SERVICE = "checkout_service"  # the service's role; the engine's own role is the owner
 AS_NOBODY: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
 
 
 class Installation:
-    """A prefix in which the image's layers were made, and the processes that run from it."""
+    """A folder with the contents of the image, and the processes that run from it."""
 
     def __init__(self, home: Path, kept: Path) -> None:
         self.home, self.kept = home, kept
@@ -37,7 +38,7 @@ class Installation:
         self.certificate = str(home.parent / ".tls" / "public.pem")
 
     def build(self) -> None:
-        """Do what the Dockerfile does."""
+        """Copy the files and run the commands as the Dockerfile does."""
         for path in package.shipped():
             place = package.ROOT / path
             if place.is_dir():
@@ -48,7 +49,7 @@ class Installation:
             bare = {
                 "PATH": os.defpath,
                 "HOME": str(self.kept),
-            }  # with the system's Python, which anybody may run
+            }  # the system's Python, which every user may run
             subprocess.run(words.split(), cwd=self.home, env=bare, check=True)
 
     def words(self, command: list[str]) -> list[str]:
@@ -79,7 +80,7 @@ class Installation:
 
     @contextlib.contextmanager
     def running(self, name: str, command: list[str], **more: Any) -> Iterator[None]:
-        """Run a process until the block ends; it must not end by itself."""
+        """Run a process until the block ends. Fail if it ends earlier."""
         log = self.kept / f"{name}.log"
         with open(log, "wb") as lines:
             process = subprocess.Popen(
@@ -93,14 +94,14 @@ class Installation:
             process.wait(40)
 
     def logs(self) -> str:
-        """Return the end of what each process has said."""
+        """Return the end of the log of each process, except nginx."""
         found = [
             log for log in sorted(self.kept.glob("*.log")) if log.name not in ("access.log", "nginx.log")
         ]
         return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-2000:]}" for log in found)
 
     def files(self) -> dict[str, tuple[int, int]]:
-        """Return what stands in the prefix: sizes and times."""
+        """Return the size and the modification time of each file of the installation."""
         return {
             str(path): (path.lstat().st_size, path.lstat().st_mtime_ns)
             for path in sorted(self.home.rglob("*"))
@@ -123,7 +124,7 @@ def until(true: Callable[[], bool], *, within: float = 25) -> None:
 
 @contextlib.contextmanager
 def running() -> Iterator[Installation]:
-    """The whole installation, as compose.yaml has it."""
+    """Run the whole installation until the block ends, with the parts of compose.yaml."""
     with tempfile.TemporaryDirectory(prefix="checkout-srv-") as folder, contextlib.ExitStack() as stack:
         os.chmod(folder, 0o755)
         home, kept = Path(folder, "home"), Path(folder, "kept")
@@ -202,7 +203,7 @@ def get(made: Installation, path: str, **more: Any) -> requests.Response:
 
 
 class Backend:
-    """A merchant's backend, made by the command of docs/operate.md."""
+    """A merchant's backend, created by the command of docs/operate.md."""
 
     def __init__(self, made: Installation, owner: str = "lea@acme.example") -> None:
         self._made = made

@@ -1,4 +1,4 @@
-"""What the image, compose.yaml and systemd's units say, for the tests that read it and that run it."""
+"""The contents of the Dockerfile, compose.yaml and systemd's units, for the tests that read or run them."""
 
 import json
 import re
@@ -15,7 +15,7 @@ HOME = "/srv/checkout"
 
 
 def dockerfile() -> list[tuple[str, str]]:
-    """Return the image's instructions with what stands behind each."""
+    """Return the instructions of the Dockerfile with their arguments."""
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines) if word and word != "#"]
 
@@ -30,7 +30,7 @@ def compose() -> dict[str, Any]:
 
 
 def command(part: str) -> list[str]:
-    """Return how a container of ours starts."""
+    """Return the command that starts one of our containers."""
     words: list[str] = compose()["services"][part].get("command") or json.loads(said("CMD")[-1])
     return words
 

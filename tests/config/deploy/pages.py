@@ -1,4 +1,4 @@
-"""What docs/install.md and docs/operate.md say to type, for the tests that type it."""
+"""The commands of docs/install.md and docs/operate.md, for the tests that run them."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def text(name: str) -> str:
 
 
 def block(name: str, words: str) -> str:
-    """Return the commands of the one block of a page in which these words stand."""
+    """Return the commands of the only block of a page that contains these words."""
     (found,) = [typed for _, typed in BLOCK.findall(text(name)) if words in typed]
     return textwrap.dedent(found)
 
@@ -30,7 +30,7 @@ def heredoc(typed: str, word: str) -> str:
 
 
 def run(typed: str, **variables: str) -> str:
-    """Type it into a shell that stops at the first mistake, and return what it printed."""
+    """Run commands in a shell that stops at the first error; return what they print."""
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", typed],
         env={"PATH": os.environ["PATH"]} | variables,
@@ -44,13 +44,13 @@ def run(typed: str, **variables: str) -> str:
 
 
 def installed(own: engines.Engines, folder: Path) -> Path:
-    """Make the two roles, the database and the variables of docs/install.md; return the variables' file."""
+    """Create the roles, the database and the variables of docs/install.md; return the variables' file."""
     sockets = own.database_url.partition("host=")[2]
     sql = heredoc(block("install.md", "CREATE ROLE"), "SQL").replace("$OWNER", "a" * 48)
     sql = sql.replace("$SERVICE", "b" * 48)
     sql = sql.replace(
         "CREATE ROLE checkout LOGIN", "CREATE ROLE service LOGIN"
-    )  # the engine's own is `checkout`
+    )  # `checkout` is the engine's role
     with psycopg.connect(f"postgresql://checkout@/postgres?host={sockets}", autocommit=True) as connection:
         connection.execute("DROP DATABASE checkout")
         for statement in filter(None, map(str.strip, sql.split(";\n"))):
@@ -71,7 +71,7 @@ def installed(own: engines.Engines, folder: Path) -> Path:
 
 
 def manage(variables: Path, *words: str) -> str:
-    """Run checkout-manage as the pages do; here no user of its own is made."""
+    """Run checkout-manage as the pages do, but as root, because this machine has no user for the service."""
     given = {"PATH": os.environ["PATH"], "CHECKOUT_ENV": str(variables), "CHECKOUT_USER": "root"}
     script = str(ROOT / "config" / "deploy" / "checkout_manage.py")
     done = subprocess.run(

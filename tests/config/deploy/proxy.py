@@ -1,4 +1,4 @@
-"""The proxy of an installation: nginx with the configuration that is shipped, on ports and in folders of a test."""
+"""The proxy of an installation: nginx with the shipped configuration, on ports and in folders of a test."""
 
 import os
 import shutil
@@ -22,7 +22,10 @@ KEPT = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 
 
 def command(kept: Path, tls: Path, *, web: str, http: str, https: str) -> list[str]:
-    """Return how to start it before the web processes' port; it writes its logs into the folder `kept`."""
+    """Return the command that starts nginx for the port of the web processes.
+
+    It writes its logs to `kept`.
+    """
     given = package.compose()["services"]["proxy"]["environment"] | {
         "WEB": f"127.0.0.1:{web}",
         "SERVER_NAME": "localhost",

@@ -1,4 +1,4 @@
-"""docs/install.md, as far as a machine without systemd and a domain goes: what it says to type is typed."""
+"""The commands of docs/install.md, as far as they run on a machine without systemd and a domain."""
 
 import re
 import subprocess
@@ -47,7 +47,7 @@ def test_sets_variables_that_are_read() -> None:
 
 @pytest.mark.long
 def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
-    """What is typed before `nginx -t`, under a root of its own."""
+    """The commands before `nginx -t` are run in a test folder instead of the root folder."""
     typed = block("envsubst").partition("rm -f ")[0].partition("mkdir -p")[2]
     typed = re.sub(r" (/(?:etc/nginx|var/www)[\w/.-]*)", rf" {tmp_path}\1", f"mkdir -p{typed}")
     typed = re.sub(r"(TLS|_LOG)=/", rf"\1={tmp_path}/", typed)
@@ -67,7 +67,7 @@ def test_makes_a_proxy_that_nginx_understands(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.rule("environment.roles")
 def test_makes_two_roles_with_which_migrate_and_the_service_work(tmp_path: Path) -> None:
-    """As the page says: an owner who is no superuser, and a role that owns nothing."""
+    """As on the page, the owner is no superuser, and the service's role owns no tables."""
     with engines.running(tmp_path / "engines", durable=False) as own:
         variables = pages.installed(own, tmp_path)
         manage(variables, "migrate", "--verbosity", "0")

@@ -1,4 +1,4 @@
-"""The package as it is installed: an empty folder, production's lock, a user of no rights, nginx and PgBouncer."""
+"""The installed package: empty folder, production's packages, a user without rights, nginx and PgBouncer."""
 
 import json
 import re
@@ -18,10 +18,8 @@ from tests.config.deploy import installation, package, pages
 from tests.config.deploy.installation import Backend, Installation, free_port, get, until
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-MAX_MEGABYTES = (
-    400  # of what is installed for production: 390, of which its makers' modules, compiled, are a third
-)
-IDLE_CONNECTIONS = 32  # that nginx keeps to web, as its configuration says
+MAX_MEGABYTES = 400  # of production's packages: they take 390, a third of it compiled modules
+IDLE_CONNECTIONS = 32  # connections to web that nginx keeps open, as its configuration says
 SLOW_CALLERS = 48
 
 
@@ -90,7 +88,7 @@ class TestInstallation:
         whole.manage("prove_ledger")
 
     def test_forgets_a_person(self, whole: Installation) -> None:
-        """The owner's function empties what the service's role may not."""
+        """The owner's function clears columns that the service's role may not change."""
         backend = Backend(whole, "amy@acme.example")
         uuid = backend("POST", "merchant/v1/checkouts", factories.order())["checkout_uuid"]
         backend("POST", f"sandbox/v1/checkouts/{uuid}/pay", {"phone": "+447700900321"})
@@ -121,7 +119,10 @@ class TestInstallation:
 
     @pytest.mark.rule("environment.metrics")
     def test_tells_nobody_outside_how_it_does(self, whole: Installation) -> None:
-        """Its own port tells whoever has the token; through the proxy the page does not exist."""
+        """A process shows its metrics on its port to callers with the token.
+
+        Through the proxy, the page is 404.
+        """
         token = {"Authorization": f"Bearer {whole.variables['METRICS_TOKEN']}"}
         own = f"http://127.0.0.1:{whole.variables['PORT']}/metrics"
         assert requests.get(own, headers=token, timeout=20).status_code == 200
@@ -141,7 +142,7 @@ class TestInstallation:
             assert 'request: "GET' not in said, "nginx was asked before web was there, and quotes what failed"
 
     def test_is_healthy_while_it_answers(self, whole: Installation) -> None:
-        """The image's health check, against a process that answers, one that is gone and one that stands still."""
+        """The image's health check passes if a process answers, and fails if it is missing or silent."""
         probe = whole.words(json.loads(package.said("HEALTHCHECK")[0].partition("CMD ")[2]))
 
         def probed(port: str) -> int:
@@ -156,7 +157,10 @@ class TestInstallation:
             assert probed(str(silent.getsockname()[1])) == 1
 
     def test_lets_no_slow_body_wait_in_a_thread_of_web(self, whole: Installation) -> None:
-        """The proxy hands on nothing of a request before it has all of it: web does not even see a connection."""
+        """The proxy passes on a request only when it has all of it.
+
+        Until then, web does not even see a connection.
+        """
         host, port = whole.url.removeprefix("https://").split(":")
         trusting = ssl.create_default_context(cafile=whole.certificate)
         body = json.dumps(factories.order()).encode()
@@ -175,7 +179,10 @@ class TestInstallation:
             assert caller.recv(100).startswith(b"HTTP/1.1 401 ")
 
     def test_takes_the_first_order_of_the_page(self, whole: Installation) -> None:
-        """docs/install.md, section 7; what a customer does on the page, the sandbox's helper does here."""
+        """The commands of docs/install.md, section 7, work.
+
+        Here the sandbox's helper pays instead of a customer.
+        """
         made = whole.manage("create_merchant", "Acme Tickets", "--email", "owner@acme.example", "--json")
         key, trusting = json.loads(made), {"CURL_CA_BUNDLE": whole.certificate}
         create = pages.block("install.md", "TOKEN=$(curl").replace("https://pay.example", whole.url)
@@ -201,6 +208,6 @@ class TestInstallation:
 
 
 def connections(port: int) -> int:
-    """Return how many callers a port of this machine is connected to."""
+    """Return the number of connections that callers have to a port of this machine."""
     rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return sum(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)

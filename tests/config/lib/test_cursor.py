@@ -1,4 +1,4 @@
-"""A page costs the same however deep it lies."""
+"""A page of a list costs the same at any depth."""
 
 from datetime import timedelta
 
@@ -21,7 +21,8 @@ def test_the_index_begins_where_the_page_does(acme: Merchant) -> None:
     with CaptureQueriesContext(connection) as asked:
         cursor.page(rows, scope="log", limit=5, cursor=later, key="started_at")
     with connection.cursor() as database:
-        # What other tests have left in the statistics decides nothing: no scan but one that is in order.
+        # Statistics that other tests have left must not decide the plan: only ordered index scans are
+        # allowed.
         for way in ("seqscan", "bitmapscan", "sort", "incremental_sort"):
             database.execute(f"SET LOCAL enable_{way} = off")
         database.execute(f"EXPLAIN {asked.captured_queries[0]['sql']}")
@@ -35,7 +36,7 @@ DAYS = (0, 0.2, 0.9, 1.1, 1.2, 6.9, 7.1, 8, 20, 29)
 
 @pytest.fixture
 def tried(acme: Merchant) -> QuerySet[Attempt]:
-    """Attempts of a month, and as many in the same moments that are left out."""
+    """Create attempts over a month, each next to one that the filter leaves out; return the former."""
     now = clock.now()
     for days in DAYS:
         at = now - timedelta(days=days)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def read_redis_url_again() -> None:
-    """Let the next count read REDIS_URL again."""
+    """Make the next count read REDIS_URL again."""
     limits._redis.cache_clear()
     limits._script.cache_clear()
 
@@ -49,7 +49,10 @@ class TestBuckets:
 
     @pytest.mark.rule("limit.no_redis")
     def test_of_a_process_are_counted_by_one_thread_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The library starts a thread of its own unless one is alive, and a thread starts once."""
+        """Only one thread of a process counts at a time.
+
+        The library starts a thread if none is alive. Two callers at once would start the same thread twice.
+        """
         counting = threading.Semaphore()
 
         def hit(*_: object) -> bool:
@@ -67,7 +70,7 @@ class TestBuckets:
     def test_count_in_this_process_while_redis_is_out(
         self, api: Api, settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(limits, "_out_until", 0.0)  # also again after the test
+        monkeypatch.setattr(limits, "_out_until", 0.0)  # pytest also restores it after the test
         settings.REDIS_URL = "unix:///nowhere/valkey.sock"
         read_redis_url_again()
         try:
@@ -78,7 +81,7 @@ class TestBuckets:
 
 
 def reached(call: Callable[..., Any], *arguments: Any) -> int:
-    """Return how many calls pass before the first that is refused."""
+    """Return how many calls pass before the first one is refused."""
     count = 0
     while call(*arguments).status_code != 429:
         count += 1
@@ -87,7 +90,7 @@ def reached(call: Callable[..., Any], *arguments: Any) -> int:
 
 @pytest.fixture(params=["Redis", "no Redis"])
 def _counts_in(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count in Redis, and in the process while Redis is out."""
+    """Run the test with counts in Redis, and again with counts in the process, as while Redis is down."""
     if request.param == "no Redis":
         monkeypatch.setattr(limits, "_out_until", float("inf"))
 
@@ -131,7 +134,7 @@ class TestMerchant:
 class TestRoundTrips:
     @pytest.fixture
     def sent(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """Note the commands that are sent to Redis."""
+        """Return a list to which each command for Redis is added from now on."""
         limits.spend("reads", "the first use loads the script")
         commands = list[str]()
         execute: Any = Redis.execute_command

@@ -1,4 +1,4 @@
-"""A log line for people's eyes."""
+"""Log lines, as people read them."""
 
 import logging
 from enum import Enum, StrEnum
@@ -22,7 +22,7 @@ def test_has_the_value_of_an_enumeration(in_words: bool) -> None:
     given = logs._lines(in_words)
     formatter = structlog.stdlib.ProcessorFormatter(processors=given["processors"])
     record = logging.LogRecord("provider", logging.INFO, "", 0, "", None, None)
-    record.msg = {"event": "provider", "verdict": Said.YES, "kind": Kind.A}  # as structlog hands a line on
+    record.msg = {"event": "provider", "verdict": Said.YES, "kind": Kind.A}  # as structlog passes on a line
     record._logger, record._name = logging.getLogger(), "info"
     words = formatter.format(record)
     assert "succeeded" in words and "Said" not in words and "Kind" not in words

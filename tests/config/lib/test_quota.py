@@ -1,4 +1,4 @@
-"""Quotas lock what they count."""
+"""Quotas take a lock for each digest that they count."""
 
 import pytest
 from django.db import connection, transaction

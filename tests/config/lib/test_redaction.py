@@ -1,4 +1,4 @@
-"""No address that is a secret stands in a log, whoever writes it."""
+"""No address that is a secret is in a log, regardless of the code that writes the line."""
 
 import io
 import logging
@@ -49,7 +49,7 @@ ADDRESSES = {
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """What the service's handler writes, once a process has set up its logging."""
+    """Yield the output of the service's log handler, set up as in a process of the service."""
     stream = io.StringIO()
     console = {"class": "logging.StreamHandler", "formatter": "lines", "stream": stream}
     gunicorn = Logger(Config())  # as the server does before it loads the service
@@ -60,7 +60,7 @@ def written() -> Iterator[io.StringIO]:
 
 
 class Breaking:
-    """Lets every page fail with its own address in the words."""
+    """Middleware that makes every page fail, with the page's address in the error."""
 
     def __init__(self, get_response: Callable[..., Any]) -> None:
         self._get_response = get_response
@@ -157,13 +157,13 @@ class TestSecretAddress:
             assert not redaction.is_secret(path) and redaction.blank(path) == path
 
     def test_has_a_rule_whatever_route_it_is_of(self) -> None:
-        """A part of an address that is no uuid, number or known word is blanked."""
+        """A part of an address that is not a uuid, a number or a known word is blanked."""
         shown = {
-            "admin/",  # rows' keys, to operators
-            "api/merchant/v1/",  # uuids, whatever they look like
+            "admin/",  # primary keys, which operators see
+            "api/merchant/v1/",  # uuids in any form
             "api/sandbox/v1/",
-            "mail/",  # files, in local
-            "api/docs/",  # files of ours, for everybody
+            "mail/",  # files, only in local
+            "api/docs/",  # our files, which are public
         }
         free = [route for route in addresses.routes() if "<str:" in route or "(?P<" in route]
         unruled = [

@@ -1,4 +1,4 @@
-"""Reading JSON: what is refused is told with its place, and no text costs more than its size."""
+"""Strict JSON: an error names its place, and the time to parse a text is linear in its size."""
 
 import contextlib
 import re
@@ -10,7 +10,8 @@ from config.lib.strict_json import InvalidJson
 from tests.config.bounds import price
 from tests.config.bounds.shapes import Filled, Made, Shape
 
-# Each costs the most where a reader is careless: nesting, strings that never end, escapes, twins, long numbers.
+# Texts that are expensive for a careless parser: nesting, endless strings, escapes, duplicate keys, long
+# numbers.
 WORST: dict[str, Shape] = {
     "nested lists": Filled("["),
     "nested objects": Filled('{"":'),

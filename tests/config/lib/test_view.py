@@ -1,4 +1,4 @@
-"""A serializer reads one body after the other, and nothing of one shows in another."""
+"""A serializer reads one body after another, and no value of one body appears in another."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -13,7 +13,7 @@ SECONDS = 10
 
 
 class Asked(Serializer[Any]):
-    """An amount up to the limit in its context, which waits for others if there are some."""
+    """A serializer for an amount up to the limit in its context. It waits for `others`, if there are any."""
 
     amount = fields.Integer(minimum=1, maximum=100)
     reason = fields.Text(required=False)

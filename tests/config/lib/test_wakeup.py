@@ -1,4 +1,4 @@
-"""Wake-ups, through the real Redis: a hint once the transaction has committed, whatever Redis does."""
+"""Wake-ups through a real Redis. They are sent after the commit, and a silent Redis delays no commit."""
 
 import socket
 import threading
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def is_queued() -> Iterator[Callable[[str], bool]]:
-    """Whether workers are asked for a run of a task."""
+    """Yield a function that returns whether workers are asked to run a task."""
     with redis.Redis.from_url(settings.REDIS_URL) as queue:
         yield lambda name: any(name.encode() in message for message in queue.lrange("celery", 0, -1))
 
 
 @pytest.fixture
 def silent() -> Iterator[Celery]:
-    """An app whose broker takes the connection and says nothing."""
+    """Yield an app whose broker accepts the connection and does not answer."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield Celery(broker=f"redis://127.0.0.1:{listening.getsockname()[1]}")
 
@@ -54,7 +54,7 @@ def test_is_not_sent_of_what_was_undone(is_queued: Callable[[str], bool]) -> Non
 
 @pytest.mark.rule("pump.wake_up")
 def test_waits_for_no_silent_redis(silent: Celery, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wakeup, "_sender", None)  # of this test alone: it hangs
+    monkeypatch.setattr(wakeup, "_sender", None)  # this test gets its own sender, because it hangs
     monkeypatch.setattr(wakeup, "current_app", silent)
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""What lives in a folder, and how to await its end."""
+"""Helpers that list the processes in a folder, and that wait for a condition."""
 
 import time
 from collections.abc import Callable
@@ -6,19 +6,19 @@ from pathlib import Path
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Return the command lines of the processes whose working directory lies in the folder."""
+    """Return the command lines of the processes whose working directory is in the folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").readlink().is_relative_to(folder):
                 found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
-            continue  # it ended, or is another user's
+            continue  # the process ended or belongs to another user
     return found
 
 
 def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    """Return whether the condition comes true in time."""
+    """Return whether the condition becomes true within this many seconds."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The demo shop in its world: a real process between a stand-in of the service and a customer."""
+"""The demo shop as a real process, between a stub of the service and a customer."""
 
 import contextlib
 import http.client
@@ -24,12 +24,12 @@ CHECKOUTS = "/api/merchant/v1/checkouts"
 
 
 class Service(http.server.ThreadingHTTPServer):
-    """The little of the merchant API that the shop meets; it remembers who asked for what."""
+    """The part of the merchant API that the shop uses. It records each call."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answers)
         self.calls: list[tuple[str, Any, str | None]] = []
-        self.refusals: dict[str, list[tuple[int, str]]] = {}  # by the end of the path
+        self.refusals: dict[str, list[tuple[int, str]]] = {}  # by the end of a path
         self.secret, self.is_subscribed, self.status = signing.new_secret(), False, "created"
 
     def asked(self, ending: str) -> list[Any]:
@@ -61,7 +61,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         body = json.loads(content or "null")
-        if "sort=updated_at" not in self.path:  # it asks by itself, at its own time
+        if "sort=updated_at" not in self.path:  # the shop reads this feed automatically, at any time
             self.server.calls.append((self.path, body, self.headers.get("Idempotency-Key")))
         status, answer = self.server.answer(self.path)
         self.send_response(status)
@@ -75,13 +75,13 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 class Customer:
-    """A browser and a sender of webhooks, at one shop."""
+    """A shop's browser and sender of webhooks."""
 
     def __init__(self, service: Service, port: int, folder: Path) -> None:
         self.service, self.port, self.folder = service, port, folder
 
     def send(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, str, str]:
-        """Return status, Location and body of the answer."""
+        """Send a request; return the status, the Location and the body of the response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         with contextlib.closing(connection):
             names = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -90,7 +90,7 @@ class Customer:
             return answer.status, answer.getheader("Location", ""), answer.read().decode()
 
     def buy(self, quantity: int = 2) -> dict[str, Any]:
-        """Return the creation request that buying led to."""
+        """Buy tickets; return the request with which the shop created the checkout."""
         form = urlencode({"show": "union-hall", "quantity": quantity}).encode()
         assert self.send("POST", "/buy", form)[:2] == (303, "http://pay.example/?id=1")
         request: dict[str, Any] = self.service.asked(CHECKOUTS)[-1]
@@ -118,7 +118,7 @@ def authorized(order_id: str) -> bytes:
 def open_shop(
     service: Service, folder: Path, until: str = "subscribed to webhooks at "
 ) -> Iterator[Customer]:
-    """Run a shop on a port of its own, from when its log says `until`."""
+    """Run a shop on a free port until the block ends. Yield its customer once its log says `until`."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as probe:
         port = probe.server_port
     variables = {"BASE_URL": f"http://127.0.0.1:{service.server_port}", "SHOP_PORT": str(port)}

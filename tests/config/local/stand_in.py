@@ -1,4 +1,4 @@
-"""A run with small stand-ins for the services: `stand_in.py FOLDER [what else to run]`."""
+"""A run with small stubs of the services: `stand_in.py FOLDER [more stubs to run]`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The demo shop catches up with what no event tells."""
+"""The demo shop catches up with changes that no event reports."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from config.local.shop_api import CallFailed
 
 
 class Api:
-    """Answers the feed of changes with one checkout, and remembers what was asked."""
+    """A stub of the API. Its feed of changes has one checkout, and it records the calls."""
 
     client_id = "shop"
 

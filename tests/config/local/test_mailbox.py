@@ -1,4 +1,4 @@
-"""The mails of a local run, read at /mail."""
+"""The emails of a local run, which /mail shows."""
 
 import os
 import subprocess
@@ -59,11 +59,11 @@ def test_lists_the_newest_first(client: Client, folder: Path) -> None:
     written: set[Path] = set()
     backends = [
         EmailBackend(file_path=str(folder)) for _ in range(3)
-    ]  # each alive: each has a file of its own
+    ]  # all of them alive, because each then writes its own file
     for number, backend in enumerate(backends):
         backend.send_messages([mail(f"Mail {number}", "text")])
         (new,) = set(folder.iterdir()) - written
-        os.utime(new, (number, number))  # the disk's own clock stands still for milliseconds
+        os.utime(new, (number, number))  # the file system's clock does not change for milliseconds
         written.add(new)
     shown = client.get("/mail").context["mails"]
     assert {mail.subject for mail in shown} == {"Mail 0", "Mail 1", "Mail 2"}

@@ -1,4 +1,4 @@
-"""A database of `make run` that migrations made which have been written anew since."""
+"""A database of `make run` whose migrations have been rewritten since they were applied."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def reset() -> None:
 
 @pytest.fixture
 def _new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guards of payments are about to be applied; applying them is left to the tests' own database."""
+    """Make the SQL migration of payments look new. It is not applied, because the tests' database has it."""
     reset()
     monkeypatch.setattr(migrated, "call_command", lambda *_, **__: None)
 
@@ -72,7 +72,7 @@ class TestMigrate:
 
 @pytest.fixture
 def _older() -> Iterator[None]:
-    """The tests' database says that another `0001_initial` of payments has made it, also to other processes."""
+    """Mark the tests' database, for all processes, as made by another `0001_initial` of payments."""
     with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
         server.execute('COMMENT ON TABLE django_migrations IS \'{"payments.0001_initial": "another"}\'')
         yield

@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ports() -> tuple[int, int]:
-    """Two ports that were free a moment ago."""
+    """Return two ports that were free a moment ago."""
     with socket.socket() as one, socket.socket() as other:
         one.bind(("127.0.0.1", 0))
         other.bind(("127.0.0.1", 0))
@@ -36,8 +36,8 @@ def ports() -> tuple[int, int]:
 
 @contextmanager
 def started(folder: Path, *others: str, **variables: object) -> Iterator["subprocess.Popen[str]"]:
-    """Start the stand-in run in the folder; it is killed at the latest with the block."""
-    (folder / "sandbox.json").unlink(missing_ok=True)  # a run that was killed leaves it
+    """Start the run of stand_in.py in the folder. If it still runs when the block ends, kill it."""
+    (folder / "sandbox.json").unlink(missing_ok=True)  # a killed run does not remove it
     mine = {name: text for name, text in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     mine |= {"PYTHONPATH": str(ROOT)} | {name: str(text) for name, text in variables.items()}
     with subprocess.Popen(

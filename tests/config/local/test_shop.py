@@ -30,7 +30,7 @@ def customer(opened: Customer) -> Customer:
 
 
 def signature_of(secret: str, body: bytes, at: str) -> str:
-    """Signed without our own signer, so that it may be as wrong as a test wants."""
+    """Return a signature that our own signer did not make, so that a test can make it wrong in any way."""
     digest = hmac.new(secret.encode(), at.encode() + b"." + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
 
@@ -123,7 +123,10 @@ class TestOrderPage:
 
 
 def test_is_ready_when_it_is_subscribed(tmp_path: Path) -> None:
-    """`make run` announces itself after that: nobody meets a shop that cannot sell yet."""
+    """The shop is ready only when it can sell.
+
+    `make run` waits for that before it announces itself, so that no one meets a shop that cannot sell yet.
+    """
     with serving() as service:
         service.refusals["/subscription"] = [(503, "service_unavailable")]
         with open_shop(service, tmp_path, until="not subscribed to webhooks yet") as customer:
@@ -161,7 +164,7 @@ class TestBuying:
 class TestRefunding:
     @pytest.fixture
     def page(self, customer: Customer) -> str:
-        """The path of a captured order's page."""
+        """Return the path of the page of a captured order."""
         order_id = customer.buy()["merchant_order_id"]
         customer.deliver(authorized(order_id))
         customer.service.status = "captured"

@@ -1,4 +1,4 @@
-"""The keys that a process looks rows up by, in the tests of their replacement."""
+"""The keys by which a process looks rows up, for the tests that replace them."""
 
 from pytest_django.fixtures import Settings
 
@@ -8,7 +8,7 @@ EMAIL, HOME = "lea@example.com", "192.0.2.7"
 
 
 class Keys:
-    """Which keys this process has: the one to write first."""
+    """The lookup keys of this process. It writes under the first one."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

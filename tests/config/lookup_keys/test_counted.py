@@ -1,4 +1,7 @@
-"""What is counted or kept for a day is found by all keys while LOOKUP_KEY is replaced: no limit begins again."""
+"""While LOOKUP_KEY is replaced, counted and short-lived rows are found under all keys.
+
+No limit starts again.
+"""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -26,7 +29,7 @@ from tests.conftest import Api
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("secret.keys")]
 
 
-# Each counts once under the current keys. A call raises if the limit of two is reached already, under any key.
+# Each of these counts once under the current keys. It raises if two are already counted under any key.
 def log_in() -> None:
     login_limits.spend("password", account=EMAIL, address=HOME)
 
@@ -61,7 +64,7 @@ def text(phone: str = LEA, address: str = HOME) -> None:
 
 
 def text_another() -> None:
-    """To a neighbouring number, from another address."""
+    """Send a text to a neighbouring number, from another address."""
     sent = SmsMessage.objects.count()
     text(f"{LEA[:-1]}{sent}", f"198.51.100.{sent}")
 

@@ -1,4 +1,4 @@
-"""LOOKUP_KEY is replaced step by step: at each step every row is found, and no person becomes two."""
+"""LOOKUP_KEY is replaced in steps. At each step every row is found, and no person gets a second row."""
 
 import ast
 import io
@@ -66,7 +66,8 @@ COLUMNS = {
     "portal_loginattempt.address_digest": LOOKED_UP,
     "portal_loginattempt.site_digest": LOOKED_UP,
 }
-# What a digest is of, and the module that makes it. hosted_page_smsstop.number is half of the digest `sms`.
+# The purpose of each digest, and the module that makes it. hosted_page_smsstop.number is half of the digest
+# `sms`.
 OF_NETWORKS = "network.digests"  # config.lib.web.address makes those of a caller's networks
 PURPOSES = {
     ("config/lib/web/address.py", "purpose"),
@@ -125,7 +126,7 @@ class TestTheInventory:
 
 
 def purposes(tree: ast.AST) -> Iterator[str]:
-    """The purposes of the digests that a module makes."""
+    """Yield the purposes of the digests that a module makes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
@@ -156,7 +157,7 @@ class World:
         tick(self.order, None, EMAIL)
 
     def check(self) -> None:
-        """Everything is found, and no one is found twice."""
+        """Check that every row is found, and that no row is found twice."""
         assert canary.reason() == ""
         assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
         assert people.is_named(FINN) and people.is_named(AMY) and not people.is_named(LEA)
@@ -219,7 +220,7 @@ class TestTheSteps:
         world.check()
 
     def test_take_new_rows_while_they_go_on(self, keys: Keys, world: World) -> None:
-        """A process of the first step writes under the old key while another already writes under the new one."""
+        """New rows are found, although one process writes under the old key and another under the new one."""
         keys.are(NEW, OLD)
         mia = codes.person_of("+447700900321")
         keys.are(OLD, NEW)
@@ -233,7 +234,7 @@ class TestTheSteps:
         assert Customer.objects.count() == 3
 
     def test_report_a_number_that_two_rows_have(self, keys: Keys, world: World) -> None:
-        """A process without the new key ran next to one that writes under it."""
+        """This happens if a process without the new key ran next to one that writes under it."""
         keys.are(NEW)
         other = codes.person_of(LEA)
         keys.are(NEW, OLD)
@@ -251,7 +252,10 @@ class TestTheSteps:
 class TestTwoProcesses:
     @pytest.mark.django_db(transaction=True)
     def test_make_one_person_of_a_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """One writes under the old key, the other under the new one. The later waits, and finds the earlier's row."""
+        """One process writes under the old key, the other under the new one.
+
+        The later one waits, and finds the earlier one's row.
+        """
         mine = threading.local()
 
         class Own:
@@ -288,7 +292,7 @@ class TestTwoProcesses:
 class TestAStop:
     @pytest.fixture
     def path(self, keys: Keys) -> str:
-        """The path of a link that was sent under the old key."""
+        """Return the path of a link that was sent under the old key."""
         return urlsplit(stops.link(outbox.digest(FINN))).path
 
     def test_holds_under_the_next_key_and_keeps_its_link(self, keys: Keys, path: str) -> None:

@@ -1,6 +1,6 @@
-"""Series made by hand for `promtool test rules`: for each alert one that must fire, and one that must not.
+"""Handmade series for `promtool test rules`: for each alert one that must fire, and one that must not.
 
-A series is written as promtool reads it, one value each 15 s: `0+5x40` rises by 5 forty times.
+A series is written in promtool's notation, with one value per 15 s: `0+5x40` rises by 5 forty times.
 """
 
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from tests.config.monitoring import rules
 
 
 class Series(NamedTuple):
-    """What a metric says while its alert must fire, and while it must not; `within` is in seconds."""
+    """The values of a metric with which its alert must fire, and must not fire. `within` is in seconds."""
 
     bad: dict[str, str]
     good: dict[str, str]
@@ -128,7 +128,7 @@ SERIES: dict[str, Series] = {
 
 
 def tests(file: str) -> dict[str, Any]:
-    """Return the file of tests: each alert fires by its time, not before it has lasted, and not when calm."""
+    """Return promtool's test file: each alert fires in time, not too early, and not for good values."""
     found = []
     for rule in rules.RULES:
         series = SERIES[rule["alert"]]

@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parents[3] / "config" / "monitoring"
 Rule = dict[str, Any]
 RULES: list[Rule] = yaml.safe_load((HERE / "alerts.yml").read_text())["groups"][0]["rules"]
 NAMES = [rule["alert"] for rule in RULES]
-# Thresholds that are a time, in seconds.
+# Thresholds that are durations, in seconds.
 SECONDS = {
     "BeatGone": 120,
     "WorkerStandsStill": 60,

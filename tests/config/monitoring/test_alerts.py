@@ -1,4 +1,4 @@
-"""The alerts and the dashboard as files, and what Prometheus' own tools say of the rules."""
+"""The files of the alerts and of the dashboard, and the judgement of Prometheus' own tools on the rules."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def test_ask_for_nothing_that_is_not_told() -> None:
 
 @pytest.mark.long
 class TestHour:
-    """What takes too long to wait for, by `promtool test rules` on series made by hand."""
+    """Alerts that take too long for a test in real time, by `promtool test rules` on handmade series."""
 
     def test_fires_in_its_time_and_not_before(self, tmp_path: Path) -> None:
         (tmp_path / "hours.json").write_text(json.dumps(hours.tests(str(rules.HERE / "alerts.yml"))))

@@ -1,4 +1,4 @@
-"""What /metrics tells, to whom, and how often it asks the database."""
+"""What /metrics contains, who may read it, and how often it queries the database."""
 
 import re
 from typing import NoReturn

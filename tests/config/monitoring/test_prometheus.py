@@ -1,7 +1,8 @@
-"""Prometheus itself watches the service: no alert fires while all is calm, and each does when its fault is made.
+"""A real Prometheus watches the service. No alert fires in calm times, and each alert fires for its fault.
 
-While faults are made, the rules' times pass twenty times as fast. What stays: a hold is told in the last 30 s, figures
-are read every five seconds, an operation is in doubt from its first minute on.
+During the faults, the durations in the rules are twenty times as short. Other times stay as they are: a hold
+counts as unheard in its last 30 s, figures are read every five seconds, and an operation counts as in doubt
+from its first minute on.
 """
 
 import time
@@ -73,7 +74,10 @@ def whole_again(world: World) -> None:
 
 
 def stop_a_thread(world: World) -> None:
-    """Have a worker look for itself, as nobody wakes it, and fall asleep before it asks the bank."""
+    """Make a thread of a worker hang before it calls the bank.
+
+    Redis is stopped, so that the worker's own threads start the pump.
+    """
     world.whole.stop_redis()
     (Path(world.whole.parts["worker"].variables["FAIL_POINTS"]) / "before_call.refund").write_text("sleep 20")
 
@@ -87,7 +91,7 @@ def open_the_database(world: World) -> None:
 
 
 def fill_the_pool(world: World) -> None:
-    """Let callers wait for a table, in more threads than there are connections."""
+    """Let more callers wait for a locked table than the pool has connections."""
     world.hold("payments_merchant")
     world.call_in_parallel(24, "merchant/v1/checkouts")
 
@@ -106,7 +110,7 @@ def mend_the_bank(world: World) -> None:
 
 
 def hang_the_bank(world: World) -> None:
-    """Let the bank hang, and more payers come than there are slots for."""
+    """Let the bank hang, and let more payers come than there are slots."""
     uuids = [world.merchant.create() for _ in range(12)]
     world.set_fault("hang", "authorize")
     for uuid in uuids:
@@ -119,13 +123,16 @@ def mend_the_hanging_bank(world: World) -> None:
 
 
 def nobody_tells(world: World) -> None:
-    """Kill the worker, then let a hold come to its last half minute."""
+    """Kill the worker, then advance a hold to its last half minute."""
     world.whole.kill("worker")
     world.merchant.advance(world.merchant.held(), 92)
 
 
 def untaken(status: int) -> Callable[[World], None]:
-    """Answer webhooks so until one about a hold is parked, then let the hold come to its last half minute."""
+    """Return a fault: webhooks are answered with this status.
+
+    When one about a hold is parked, the hold is advanced to its last half minute.
+    """
 
     def refuse(world: World) -> None:
         world.shop.answer_with(status)
@@ -138,7 +145,7 @@ def untaken(status: int) -> Callable[[World], None]:
 
 
 def bring_another_server(world: World) -> None:
-    """Let the database's mark be that of a server that it is not on, as a restored one's is."""
+    """Set the database's mark to another server, as in a restored database."""
     world.service.command("shell", "--command", MARK.format("'another'"))
 
 
@@ -154,7 +161,7 @@ def leave_in_doubt(world: World) -> None:
 
 
 def give_up(world: World) -> None:
-    """Mend the bank, and give the operation up as an operator does: else it stays in doubt for a day."""
+    """Mend the bank, and give the operation up as an operator does. Otherwise it stays in doubt for a day."""
     mend_the_bank(world)
     world.service.command("shell", "--command", GIVE_UP)
 
@@ -195,7 +202,8 @@ def take_webhooks(world: World) -> None:
     world.shop.answer_with(200)
 
 
-# What is made, what must fire, and how it is mended. Here is one version and no replica: those are promtool's alone.
+# Each fault, the alerts that must fire, and the repair. The service here has one version and no replica, so
+# only promtool tests the alerts about those.
 FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], None]]] = {
     "web dead": (kill("web"), {"WebDown"}, whole_again),
     "worker dead": (kill("worker"), {"WorkerDown", "QueueStuck"}, whole_again),
@@ -219,7 +227,7 @@ FAULTS: dict[str, tuple[Callable[[World], None], set[str], Callable[[World], Non
 
 @pytest.fixture(scope="module")
 def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, Prometheus, Prometheus]]:
-    """The service, a Prometheus with the rules as they are, and one whose times pass faster."""
+    """Yield the service, a Prometheus with the original rules, and one with shortened durations."""
     folder = tmp_path_factory.mktemp("watched")
     with (
         watched.running(folder / "service") as (world, ports),
@@ -230,7 +238,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[World, 
 
 
 def test_is_silent_for_ten_calm_minutes(watching: tuple[World, Prometheus, Prometheus]) -> None:
-    """It runs first, before anything is broken."""
+    """This test runs first, before anything is broken."""
     _, real, _ = watching
     time.sleep(CALM_SECONDS)
     assert real.ever_fired() == set()

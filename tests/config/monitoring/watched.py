@@ -1,4 +1,4 @@
-"""The whole service under traffic, watched by Prometheus itself: its alerts as they fire."""
+"""The whole service under traffic, watched by a real Prometheus, and the alerts that fire."""
 
 import contextlib
 import json
@@ -21,7 +21,8 @@ from tests.journeys.receiver import Receiver
 from tests.journeys.service import Service
 
 TOKEN = "nobody-guesses-this-token"
-SMALL = {"DATABASE_POOL": "4", "PROVIDER_SLOTS": "2", "CAPTURE_SLOTS": "2"}  # so that few callers fill it
+# Small limits, which a few callers use up.
+SMALL = {"DATABASE_POOL": "4", "PROVIDER_SLOTS": "2", "CAPTURE_SLOTS": "2"}
 SET_FAULT = """
 from payments.providers.sandbox import fault_injection
 for verb in {verbs}:
@@ -34,7 +35,7 @@ WHERE e.checkout_uuid = %s AND e.type = 'checkout.authorized'
 
 
 class Prometheus:
-    """A Prometheus of a test's own, with the rules at some pace."""
+    """A running Prometheus of a test."""
 
     def __init__(self, folder: Path, port: str) -> None:
         self.folder, self._url = folder, f"http://127.0.0.1:{port}"
@@ -56,7 +57,7 @@ class Prometheus:
         return {one["metric"]["alertname"] for one in found}
 
     def value(self, query: str) -> float | None:
-        """Return a query's first value, None without one."""
+        """Return the first value of a query, or None if there is none."""
         found = self._api("query", query=query)["result"]
         return float(found[0]["value"][1]) if found else None
 
@@ -68,7 +69,7 @@ class Prometheus:
 
 @contextlib.contextmanager
 def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -> Iterator[Prometheus]:
-    """Run Prometheus on the files of config/monitoring, with this test's addresses and all times multiplied."""
+    """Run Prometheus with the files of config/monitoring, the addresses of this test and multiplied times."""
     folder.mkdir()
     told = yaml.safe_load((rules.HERE / "prometheus.yml").read_text())
     told["global"] = {"scrape_interval": every, "evaluation_interval": every, "scrape_timeout": every}
@@ -98,7 +99,7 @@ def prometheus(folder: Path, ports: dict[str, str], factor: float, every: str) -
 
 
 class World:
-    """The service, its faults, and a merchant whose orders come all the time."""
+    """The service, its faults, and a merchant with a constant flow of orders."""
 
     def __init__(self, whole: Deployment, helper: Service, shop: Receiver) -> None:
         self.whole, self.service, self.shop = whole, helper, shop
@@ -109,13 +110,13 @@ class World:
         self._threads[0].start()
 
     def _trade(self) -> None:
-        """Order, pay, capture and refund, again and again, whatever is broken."""
+        """Create, pay, capture and refund orders in a loop, regardless of errors."""
         while not self._is_over.wait(0.2):
             with contextlib.suppress(AssertionError, requests.RequestException, KeyError):
                 self.merchant.refund(self.merchant.captured())
 
     def call_in_parallel(self, callers: int, path: str, body: Any = None) -> None:
-        """Have so many more callers ask for a path of the API, each again and again."""
+        """Let this many callers request a path of the API, each in a loop."""
 
         def ask() -> None:
             with requests.Session() as http:
@@ -134,17 +135,17 @@ class World:
         self._is_crowd_over.set()
 
     def set_fault(self, mode: str, *verbs: str, times: int = 100_000) -> None:
-        """Have the bank go wrong from now on; `times` of 0 ends it."""
+        """Make the sandbox bank fail from now on. `times=0` ends this."""
         wanted = verbs or ("authorize", "capture", "void", "refund", "look_up")
         self.service.command("shell", "--command", SET_FAULT.format(verbs=wanted, mode=mode, times=times))
 
     def is_parked(self, checkout_uuid: str) -> bool:
-        """Whether the webhook about a hold has been given up."""
+        """Return whether the webhook about a hold is parked."""
         (status,) = self.whole.one_row(OF_HOLD, checkout_uuid)
         return bool(status == "parked")
 
     def hold(self, table: str) -> None:
-        """Hold a table so that nobody can read it, until `let_go`."""
+        """Lock a table, so that no one can read it, until `let_go`."""
         self._holder = psycopg.connect(self.whole.engines.database_url)
         self._holder.execute("SET lock_timeout = 0")
         self._holder.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
@@ -153,7 +154,7 @@ class World:
         self._holder.close()
 
     def open_database(self, is_open: bool) -> None:
-        """Let the database take connections, or take none and end those that there are."""
+        """Let the database accept connections, or make it refuse them and end the existing ones."""
         there = self.whole.engines.database_url.replace("@/checkout", "@/postgres")
         with psycopg.connect(there, autocommit=True) as connection:
             connection.execute(f"ALTER DATABASE checkout ALLOW_CONNECTIONS {is_open}")

@@ -1,4 +1,4 @@
-"""What a generator makes of the API's document: every class has a name of its own, and the whole is no heap."""
+"""Client code that is generated from the API's document has no numbered names, and is not too long."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the documentation offers to download is what stands in the repository."""
+"""The files that the documentation offers for download are those in the repository."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""The front page leads on, and to the demo shop on a developer's machine alone."""
+"""The links on the front page. Only on a developer's machine, one leads to the demo shop."""
 
 import pytest
 from django.test import Client

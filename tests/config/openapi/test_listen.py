@@ -1,4 +1,4 @@
-"""listen.py: what it signs, where it goes, and what it does while the API or the server at home are away."""
+"""listen.py: what it signs, where it posts, and what it does while the API or the local server is down."""
 
 import ast
 import contextlib
@@ -41,7 +41,7 @@ class TestTheFile:
         answer = Client().get("/api/docs/listen.py")
         assert answer.status_code == 200 and answer["Content-Type"] == "text/x-python; charset=utf-8"
         assert answer.content == SOURCE.read_bytes()
-        # What Python 3.9 can read, with modules that it has, which are what all later ones have.
+        # Python 3.9 can parse it, and it needs only modules that Python 3.9 and all later versions have.
         tree = ast.parse(SOURCE.read_text(), feature_version=(3, 9))
         imports = [node for node in tree.body if isinstance(node, ast.Import)]
         names = {alias.name for node in imports for alias in node.names}
@@ -167,7 +167,7 @@ class TestWhere:
 
 class TestPolicy:
     def starts(self, told: dict[str, Any], status: int | None) -> list[float]:
-        """When the attempts start if each fails at once, in seconds from the first."""
+        """Return the times of the attempts if each fails at once, in seconds after the first."""
         delivery: listen.Delivery | None = listen.arrived(told, time.time())
         assert delivery is not None
         first, found = delivery.due_at, list[float]()

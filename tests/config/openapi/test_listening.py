@@ -1,4 +1,4 @@
-"""listen.py in a process of its own, with an API and a server at home that do as they are told."""
+"""listen.py in a separate process, with a stub of the API and of the local server."""
 
 import contextlib
 import http.server
@@ -18,7 +18,7 @@ import pytest
 from tests.config.openapi.test_listen import SOURCE, event
 from webhooks import signing
 
-# Where it was told to be quick, in the process of the test.
+# The script of the process: listen.py with short intervals.
 QUICK = """
 import sys
 sys.path.insert(0, {folder!r})
@@ -30,13 +30,16 @@ sys.exit(listen.main())
 
 
 class Stub:
-    """An API of this test: answers what it is told to, then what it has; and a server at home beside it."""
+    """A stub of the API and of the local server.
+
+    It gives the answers that a test has set, then regular ones.
+    """
 
     def __init__(self) -> None:
         self.environment, self.scope = "sandbox", "webhooks:read"
         self.events: list[dict[str, Any]] = []
-        self.answers: list[tuple[int, dict[str, str]]] = []  # of the feed, before it works
-        self.at_home: list[int] = []  # statuses, before 200
+        self.answers: list[tuple[int, dict[str, str]]] = []  # of the feed, before its regular answers
+        self.at_home: list[int] = []  # statuses of the local server, before 200
         self.asked: list[str] = []
         self.posts: list[tuple[dict[str, str], bytes]] = []
 
@@ -86,7 +89,7 @@ def stub() -> Iterator[tuple[Stub, str]]:
             self.wfile.write(json.dumps(content).encode())
 
         def log_message(self, format: str, *_: Any) -> None:
-            """Tests look at what was asked instead."""
+            """Skip the log, because tests read `asked` instead."""
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -95,7 +98,7 @@ def stub() -> Iterator[tuple[Stub, str]]:
 
 
 class Running:
-    """listen.py in a process of its own, and what it says."""
+    """listen.py in a separate process, and what it prints."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process, self.said = process, list[str]()
@@ -108,7 +111,7 @@ class Running:
             self._lines.put(line)
 
     def until(self, words: str) -> str:
-        """Return the next line with these words, which must come within ten seconds."""
+        """Return the next line that contains these words. It must come within ten seconds."""
         while True:
             line = self._lines.get(timeout=10)
             self.said.append(line)
@@ -125,7 +128,7 @@ def listening(url: str, forward: str, *, secret: str = "sk_1") -> Iterator[Runni
             "CHECKOUT_BASE_URL": url,
             "CHECKOUT_CLIENT_ID": "client",
             "CHECKOUT_CLIENT_SECRET": secret,
-            "HTTP_PROXY": "http://127.0.0.1:9",  # what leads elsewhere is not asked about this machine
+            "HTTP_PROXY": "http://127.0.0.1:9",  # must not be used for this machine
         },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""The documentation page: every anchor that is promised, nothing from outside."""
+"""The documentation page has every anchor that is promised, and no address of another host."""
 
 import re
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ from tests.conftest import Api
 
 
 class Page(HTMLParser):
-    """What a page holds: anchors, addresses, inline code."""
+    """The anchors, addresses and inline code of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Who is signed in reads their own client id in the examples, and nobody else does."""
+"""Signed-in readers see their own client id in the examples, and no one else does."""
 
 import pytest
 from django.conf import settings

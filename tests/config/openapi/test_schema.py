@@ -1,4 +1,4 @@
-"""The API's document against the API: addresses, codes, examples, and what calls really answer."""
+"""The API's document and the API agree: addresses, codes, examples, and real responses."""
 
 import os
 import threading
@@ -140,7 +140,10 @@ class TestExamples:
         )
 
     def test_of_a_type_that_is_added_would_fit_the_feed_too(self, document: dict[str, Any]) -> None:
-        """But one of today's with a field that the document does not name would not, were it closed."""
+        """A new type of event fits the feed's schema, even if the schema is closed.
+
+        An event of a current type with an unknown field does not fit the closed schema.
+        """
         listed = document["components"]["schemas"]["ListedEvent"]["properties"]["event"]
         told = examples.event("checkout.voided")
         judge = described.validator(document, listed, closed=True)
@@ -166,7 +169,7 @@ class TestExamples:
 
 
 def _examples(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Each example of the document beside the schema that it stands with."""
+    """Yield each example of the document with its schema."""
     everything = [*document["paths"].values(), *document["webhooks"].values()]
     for operation in (operation for methods in everything for operation in methods.values()):
         for body in [operation.get("requestBody", {}), *operation["responses"].values()]:
@@ -178,7 +181,7 @@ def _examples(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 class TestAnswers:
-    """What calls really answer fits the document, which names every field."""
+    """Real responses fit the document, which names every field."""
 
     def fits(self, document: dict[str, Any], answer: Any, name: str) -> dict[str, Any]:
         part = described.response_schema(document, name, answer.status_code)
@@ -222,7 +225,7 @@ class TestAnswers:
         self.fits(document, api.get("checkouts"), "list_checkouts")
 
     def _advance(self, api: Api, checkout: Checkout) -> Any:
-        """Let a minute pass, so that the refund settles."""
+        """Let two minutes pass, so that the refund settles."""
         path = f"/api/sandbox/v1/checkouts/{checkout.pk}/advance"
         for _ in range(2):
             answer = api.client.post(
@@ -231,7 +234,7 @@ class TestAnswers:
         return answer
 
     def _read(self, document: dict[str, Any], api: Api, checkout: Checkout) -> str:
-        """Read it, compare its fields with the table of its state, return the state."""
+        """Read the checkout, compare its fields with the table of its state, and return the state."""
         answer = api.get(f"checkouts/{checkout.pk}")
         found = self.fits(document, answer, "read_checkout")["data"]
         status = Status(found["status"])

@@ -1,4 +1,4 @@
-"""A person's device with one passkey: it answers as a browser does, and can lie about each part."""
+"""A person's device with one passkey, which answers as a browser does and can falsify each part."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ PERSON_IS_THERE = FLAG.UP | FLAG.UV
 
 
 class Device:
-    """Holds one passkey. It claims `origin`, `host` and `flags`."""
+    """A holder of one passkey, which claims `origin`, `host` and `flags`."""
 
     def __init__(self) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())

@@ -25,7 +25,7 @@ from tests.portal.people import EMAIL, PASSWORD
 
 PAGE = (service.BASE_DIR / "docs" / "security-asvs.md").read_text()
 ROW = re.compile(r"^\| (\d\.\d\.\d+) \| ([12]) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
-# How many requirements of levels 1 and 2 each section has; in all of these they come first.
+# How many requirements of levels 1 and 2 each section has. In every section, they are the first ones.
 SECTIONS = {"6.1": 3, "6.2": 12, "6.3": 4, "6.4": 4, "6.5": 5, "6.6": 3, "6.8": 4}
 SECTIONS |= {"7.1": 3, "7.2": 4, "7.3": 2, "7.4": 5, "7.5": 2, "7.6": 2}
 NEW = "another bill on the table"

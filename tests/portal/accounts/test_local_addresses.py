@@ -1,4 +1,4 @@
-"""Two names of one machine: people log in, reset and join at localhost and at 127.0.0.1 alike."""
+"""Two names of one machine: people log in, reset and join at localhost and at 127.0.0.1 in the same way."""
 
 import re
 from typing import Any
@@ -24,7 +24,7 @@ def _fast(settings: Settings) -> None:
 
 @pytest.fixture(params=["localhost:8000", "127.0.0.1:8000"])
 def browser(request: pytest.FixtureRequest) -> Client:
-    """A browser at one of the two names."""
+    """Return a browser at one of the two names."""
     return Client(headers={"Host": request.param})
 
 
@@ -34,14 +34,14 @@ def lea(acme: Merchant) -> User:
 
 
 def link_of_mail() -> str:
-    """Return the path of the link in the last mail, which leads to where passkeys work."""
+    """Return the path of the link in the last mail, which leads to the host where passkeys work."""
     (link,) = re.findall(r"http://\S+/(?:accounts/password/reset/key|join)/\S+", str(people.mails()[-1].body))
     assert link.startswith(f"{PORTAL}/"), link
     return str(link.removeprefix(PORTAL))
 
 
 def stays(answer: Any) -> str:
-    """Return where an answer leads; fail if that is another name, where the session would be missing."""
+    """Return where an answer leads; fail if it leads to another name, which would not have the session."""
     assert answer.status_code in (302, 303), answer.content.decode()
     assert answer["Location"].startswith("/"), answer["Location"]
     return str(answer["Location"])

@@ -1,4 +1,4 @@
-"""Coming in by password, by a mailed code and by a mailed link."""
+"""Logins by password, by a mailed code and by a mailed link."""
 
 import re
 from collections.abc import Callable
@@ -234,7 +234,7 @@ class TestSettings:
 
 @pytest.fixture
 def production(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
-    """The settings as they are in production."""
+    """Return a function that reads a setting as it is in production."""
     import runpy
 
     for name, value in PRODUCTION.items():

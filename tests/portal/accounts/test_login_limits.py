@@ -1,4 +1,4 @@
-"""How often somebody may guess."""
+"""Limits on guesses of passwords and codes."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -206,7 +206,7 @@ class TestOthers:
 
 
 def at_once(act: Callable[[int], object], times: int = MANY) -> None:
-    """Act so often, a few at a time, each on a connection of its own."""
+    """Call the function this often, a few calls at a time, each on its own connection."""
 
     def acting(number: int) -> None:
         try:
@@ -225,7 +225,7 @@ class TestHundredAtOnce:
         yield people.join(MerchantFactory.create(name="Acme Tickets"))
 
     def looked_at(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """What has been compared with the owner's password."""
+        """Return the list of passwords that are compared with the owner's."""
         compared: list[str] = []
         check = User.check_password
 

@@ -1,4 +1,4 @@
-"""Whatever an operator changes in the admin wants a fresh proof of who they are, and then goes on."""
+"""Every change that an operator makes in the admin needs a fresh proof of identity, and then continues."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ def _fast(settings: Settings) -> None:
 
 @pytest.fixture
 def olga(client: Client) -> User:
-    """An operator whose last proof is over five minutes old."""
+    """Return an operator whose last proof is over five minutes old."""
     olga = people.operate(client, User.objects.create_superuser("olga@operators.example", people.PASSWORD))
     people.prove(client, olga, ago=LONG_AGO)
     return olga
@@ -155,7 +155,7 @@ class TestSecondFactor:
 
 
 def post(client: Client, address: str, form: dict[str, str]) -> Any:
-    """Post a form as a browser does, with the token of the page."""
+    """Post a form as a browser does, with the token of its page."""
     page = client.get(MERCHANTS if address.startswith(MERCHANTS) else address).content.decode()
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
     assert token

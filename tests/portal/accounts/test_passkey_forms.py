@@ -48,7 +48,7 @@ def lea(acme: Merchant) -> User:
 
 
 def odd_ones(good: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a good answer with each part in turn missing or odd."""
+    """Return copies of a valid answer, with each part in turn missing or odd."""
     found = [{**good, name: odd} for name in good for odd in ODD]
     found += [{name: part for name, part in good.items() if name != missing} for missing in good]
     inner = good["response"]
@@ -87,7 +87,7 @@ class TestAdding:
         people.log_in(client)
         for odd in odd_ones(Device().create(self.options(client))):
             answer = self.send(client, json.dumps(odd))
-            if answer.status_code == 302:  # what is odd is not needed
+            if answer.status_code == 302:  # the odd part is not needed
                 stored = Authenticator.objects.get(type="webauthn")
                 assert stored.wrap().authenticator_data.credential_data
                 Authenticator.objects.all().delete()

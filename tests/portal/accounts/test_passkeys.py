@@ -1,4 +1,4 @@
-"""Passkeys: added, listed, used after the password, on their own and as fresh proof, and removed."""
+"""Passkeys: added, listed, used after the password, on their own and as a fresh proof, and removed."""
 
 import json
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def lea(acme: Merchant) -> User:
 
 @pytest.fixture
 def device(lea: User) -> Device:
-    """Lea's device with her passkey."""
+    """Return Lea's device with her passkey."""
     return devices.give(lea)
 
 

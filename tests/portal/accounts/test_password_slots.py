@@ -30,7 +30,7 @@ NEW = "another bill on the table"
 
 @pytest.fixture(autouse=True)
 def _service_hasher(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service's hasher, with one round."""
+    """Set the service's hasher, with one round."""
     settings.PASSWORD_HASHERS = configured.PASSWORD_HASHERS
     monkeypatch.setattr(password_slots.PasswordHasher, "iterations", 1)
 
@@ -42,7 +42,7 @@ def lea(acme: Merchant) -> User:
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Let every slot be taken from now on."""
+    """Return a function that takes every slot."""
 
     def fill() -> None:
         monkeypatch.setattr(password_slots, "SLOTS", Bulkhead(0))
@@ -91,7 +91,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def hashed(network: str = "") -> str:
-    """Hash a password for a caller of this network, by default of one that no other caller is in."""
+    """Hash a password for a caller of this network; by default, of a network without other callers."""
     password_slots._network.set(network or str(uuid4()))
     try:
         return make_password(PASSWORD)

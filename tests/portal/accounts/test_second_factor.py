@@ -21,7 +21,8 @@ pytestmark = pytest.mark.django_db
 SET_UP = "/accounts/2fa/totp/activate/"
 ASKED = "/accounts/2fa/authenticate/"
 PASSKEY = "/accounts/2fa/passkeys/add/"
-# What opens for a person without a second factor: the ways to one, the proof that they want, and what strangers may do.
+# Pages that are open to a person without a second factor: its set-up, the proof that the set-up needs, and
+# the pages for strangers.
 OPEN = {
     *(SET_UP, PASSKEY),
     *("/accounts/reauthenticate/", "/accounts/2fa/reauthenticate/", "/accounts/2fa/passkeys/reauthenticate/"),
@@ -48,7 +49,7 @@ def lea(acme: Merchant) -> User:
 
 
 def prove_long_ago(client: Client) -> None:
-    """Let the last proof of who it is be six minutes old."""
+    """Make the last proof of identity six minutes old."""
     session = client.session
     for record in session["account_authentication_methods"]:
         record["at"] -= 360
@@ -56,7 +57,7 @@ def prove_long_ago(client: Client) -> None:
 
 
 def pages() -> list[str]:
-    """Return every address of the portal and of people's accounts, and each list and tool of the admin, once."""
+    """Return each address of the portal, people's accounts, and the admin's lists and tools, once."""
     tools = [route for route, _ in addresses.below(list(admin.site.get_urls()), "admin/") if "<" not in route]
     routes = [*(route for route, _ in addresses.below(urls.urlpatterns)), *tools]
     return list(dict.fromkeys(map(addresses.path, routes)))
@@ -74,7 +75,7 @@ class TestSettingUp:
         assert answer["Location"] == "/accounts/2fa/codes/", answer.content.decode()
         return secret
 
-    @pytest.mark.django_db(transaction=True)  # the mail goes out on commit
+    @pytest.mark.django_db(transaction=True)  # the mail is sent on commit
     def test_leads_to_the_recovery_codes_and_tells_by_mail(self, client: Client, lea: User) -> None:
         people.log_in(client)
         self.set_up(client)

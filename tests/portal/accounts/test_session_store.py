@@ -1,4 +1,4 @@
-"""Sessions whose cookie holds a secret of which the database holds only a digest."""
+"""Sessions: the cookie holds a secret, and the database holds only its digest."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def lea(acme: Merchant) -> User:
 
 
 def log_in_by_password(client: Client) -> str:
-    """Log in through the page; return what the browser now sends."""
+    """Log in through the page; return the cookie that the browser now sends."""
     people.log_in(client)
     return str(client.cookies[NAME].value)
 

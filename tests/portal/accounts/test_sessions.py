@@ -1,4 +1,4 @@
-"""How long somebody stays in, and how sessions are seen and ended."""
+"""How long a login lasts, and how sessions are listed and ended."""
 
 import re
 from datetime import timedelta
@@ -37,7 +37,7 @@ def lea(acme: Merchant) -> User:
 
 
 def pass_time(span: timedelta) -> None:
-    """Let so much time have passed for every session."""
+    """Move the times of every session back by this span."""
     Session.objects.update(expire_date=F("expire_date") - span)
     UserSession.objects.update(last_seen_at=F("last_seen_at") - span)
     for row in Session.objects.all():

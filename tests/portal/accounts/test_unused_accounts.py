@@ -44,7 +44,7 @@ def disabled(lea: User) -> User:
 
 
 def pass_days(user: User, days: int) -> None:
-    """Let so many days have passed for a person."""
+    """Move the times of a person back by this many days."""
     user.refresh_from_db()
     for name in ("last_login", "date_joined", "disuse_warned_at"):
         if moment := getattr(user, name):
@@ -57,7 +57,7 @@ def subjects() -> list[str]:
 
 
 def give_code(client: Client) -> str:
-    """Ask for a code by e-mail and give it; return where that leads."""
+    """Request a code by e-mail and enter it; return where that leads."""
     client.post("/accounts/login/code/", {"email": EMAIL})
     code = people.mailed(r"\b\d{8}\b")
     return str(client.post("/accounts/login/code/confirm/", {"code": code})["Location"])

@@ -1,4 +1,4 @@
-"""What a question names: since when it is so, and the amount that lists show too."""
+"""The facts in a question: since when its object is in its state, and the amount that lists show too."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What operators do on their page: look up now what is in doubt, and answer the question of a verb."""
+"""Operators' acts on their page: look up an operation in doubt, and answer the question of a verb."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -34,7 +34,7 @@ def operator(client: Client) -> Client:
 
 @pytest.fixture
 def unclear(held: Checkout) -> Operation:
-    """A capture of which nobody knows what became of it."""
+    """Return a capture whose outcome is unknown."""
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):
         captures.capture(held.merchant, held.pk, cause=CAUSE)

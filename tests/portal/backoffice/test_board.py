@@ -1,4 +1,4 @@
-"""The operators' page about the whole: what is in doubt, what is late, and the pumps by hand."""
+"""The operators' page about the whole service: what is in doubt, what is late, and pumps run by hand."""
 
 import threading
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def operator(client: Client) -> Client:
 
 @pytest.fixture
 def in_doubt(held: Checkout) -> Operation:
-    """A capture of which nobody knows what became of it."""
+    """Return a capture whose outcome is unknown."""
     fault_injection.set_fault(verb="capture", mode="down", times=1)
     with pytest.raises(captures.OutcomeUnknown):
         captures.capture(held.merchant, held.pk, cause=CAUSE)
@@ -58,7 +58,7 @@ def queue(title: str) -> queues.Queue:
 
 
 def age(rows: Any, **columns: timedelta) -> None:
-    """Let a moment of the rows have been so long ago."""
+    """Set each of these columns of the rows to this long ago."""
     rows.update(**{column: clock.now() - ago for column, ago in columns.items()})
 
 
@@ -128,7 +128,7 @@ class TestPage:
         person = User.objects.create_user("x@example.com", is_staff=True, is_superuser=is_superuser)
         person.user_permissions.set(Permission.objects.filter(codename__endswith="_operation"))
         people.operate(client, person)
-        client.get(PAGE)  # a session's first request also writes when it began
+        client.get(PAGE)  # the first request of a session also writes when it began
         with CaptureQueriesContext(connection) as asked:
             assert client.get(PAGE).status_code == 200
         assert len(asked) <= 20

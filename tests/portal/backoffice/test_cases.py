@@ -1,4 +1,4 @@
-"""What needs a person, as a sentence with what can be done."""
+"""Cases that need a person, each as a sentence with the possible acts."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""About how many rows there are, without counting them."""
+"""The approximate number of rows, without counting them."""
 
 import pytest
 from django.db import connection

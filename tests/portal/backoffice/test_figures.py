@@ -1,4 +1,4 @@
-"""The figures of the database: which holds count as unheard, and what it costs to find them."""
+"""Figures from the database: the reconciliation's age, the holds that no endpoint took, and their cost."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -29,7 +29,7 @@ MANY = "WITH numbers AS (SELECT generate_series(100, 3099) AS n) "
 
 @pytest.fixture
 def told(acme: Merchant, pay: Callable[..., Checkout]) -> Checkout:
-    """A hold in its last seconds, whose merchant listens."""
+    """Return a hold in its last seconds, whose merchant has an endpoint."""
     factories.subscribe(acme, url=story.OLD_URL)
     held = pay(factories.checkout(acme))
     end_in(held, 20)
@@ -46,7 +46,7 @@ def unheard() -> float:
 
 
 def answer(*statuses: int) -> None:
-    """Let the endpoint answer so, one attempt after the other, each as soon as it is due."""
+    """Let the endpoint answer with these statuses, one attempt after another, each as soon as it is due."""
     for status in statuses:
         Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
         story.record(story.claim_one(), status)
@@ -103,7 +103,7 @@ class TestHoldsUnheard:
 
 class TestPlan:
     def test_reads_no_table_from_end_to_end(self, told: Checkout) -> None:
-        """Of three thousand orders whose events were parked long ago, it reads the one that is about to end."""
+        """Among 3,000 orders with events parked long ago, a query reads only the one that is about to end."""
         answer(400)
         mine = "original.checkout_uuid = %(checkout)s"
         of_hold = "original.event_id IN (SELECT id FROM webhooks_event WHERE checkout_uuid = %(checkout)s)"
@@ -124,6 +124,7 @@ class TestPlan:
             if '"webhooks_event"' in query["sql"] or '"webhooks_delivery"."event_id"' in query["sql"]
             for table in plans.scans(query["sql"])
         }
-        days = [f"_{clock.now() + timedelta(days=ahead):%Y%m%d}" for ahead in (-1, 0, 1)]  # near midnight two
-        few = (*days, "_pending", "_subscription")  # partitions of other days are left out
+        # Near midnight, the rows are in the partitions of two days.
+        days = [f"_{clock.now() + timedelta(days=ahead):%Y%m%d}" for ahead in (-1, 0, 1)]
+        few = (*days, "_pending", "_subscription")  # PostgreSQL leaves out the partitions of other days
         assert {table for table in read if not table.endswith(few)} == set()

@@ -1,4 +1,4 @@
-"""From what operators have at hand to the order."""
+"""The search from a fact that operators have to its order."""
 
 from collections.abc import Callable
 from typing import Any
@@ -128,7 +128,10 @@ class TestFinding:
     def test_by_a_uuid_uses_an_index_that_begins_with_it(
         self, row: tuple[str, type[Model], str, str]
     ) -> None:
-        """A plan says little: these tables are nearly empty. Of deliveries the parts have it, the table has not."""
+        """A query plan would prove little, because these tables are nearly empty.
+
+        Deliveries are left out: only the partitions of their table have the index.
+        """
         _, model, key, _ = row
         column = (model._meta.pk if key == "pk" else model._meta.get_field(key)).column  # type: ignore[union-attr]
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The lists of orders, discrepancies and merchants as operators read them."""
+"""The lists of orders, discrepancies and merchants, as operators read them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""One order's page: where the money is, what waits, what was done, and no more than this operator may see."""
+"""One order's page: where the money is, what waits and what was done, within this operator's rights."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What waits for each pump, and when that is late."""
+"""The work that waits for each pump, and when it is late."""
 
 from portal.backoffice import ages, queues
 

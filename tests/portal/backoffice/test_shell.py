@@ -1,4 +1,4 @@
-"""The menu that stands beside each of the operators' pages and each page of the admin."""
+"""The menu next to each of the operators' pages and each page of the admin."""
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -24,7 +24,7 @@ def operator(client: Client) -> Client:
 
 
 def marked(page: str) -> list[str]:
-    """Return the addresses that the menu marks as where the operator is."""
+    """Return the addresses that the menu marks as the operator's current place."""
     return [line.split('href="')[1].split('"')[0] for line in page.splitlines() if HERE in line]
 
 

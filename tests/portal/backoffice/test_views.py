@@ -1,4 +1,4 @@
-"""The operators' pages, for whom they are and what they lead to."""
+"""The operators' pages: who may open them, and where they lead."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -45,7 +45,7 @@ class TestThePage:
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
         assert "> 2 orders, found by order id</h2>" in page and "Older ones" not in page
         monkeypatch.setattr("portal.backoffice.finding.SHOWN", 1)
-        Merchant.objects.filter(pk=rival.pk).update(name="A-1")  # so that the one order does not open at once
+        Merchant.objects.filter(pk=rival.pk).update(name="A-1")  # otherwise the one order would open at once
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
         assert "> The newest 1 order, found by order id</h2>" in page
         assert "Older ones are not shown. To find one, search for its order id or for a phone number" in page

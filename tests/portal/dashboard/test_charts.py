@@ -1,4 +1,4 @@
-"""The charts of the home page, which say in a table what they draw."""
+"""The charts of the home page, and the tables that say what they draw."""
 
 from datetime import timedelta
 

@@ -32,9 +32,9 @@ def client(acme: Merchant) -> Client:
 
 
 def filters(sql: str) -> str:
-    """Return what a plan of a statement for any values looks at in the rows that it has found by an index.
+    """Return the filters that a statement's generic plan applies to the rows from an index.
 
-    Without the index of all attempts, which costs as much while there are none.
+    The index of all attempts is dropped first, because it costs the same while there are no attempts.
     """
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", sql)))
     asked = re.sub(r"%\((\w+)\)s", lambda found: f"${names.index(found[1]) + 1}", sql)

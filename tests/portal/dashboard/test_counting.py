@@ -1,4 +1,4 @@
-"""What became of each hold and delivery is counted by the hour, once."""
+"""The outcomes of holds and deliveries, each counted once, by the hour."""
 
 from datetime import timedelta
 
@@ -49,7 +49,7 @@ class TestCounting:
 
     @pytest.mark.parametrize("ahead", [None, timedelta(days=3)])
     def test_goes_on_where_it_stopped(self, acme: Merchant, ahead: timedelta | None) -> None:
-        """Also where a clock that ran ahead has left an hour that is still to come."""
+        """Counting continues even if a clock that ran ahead has left an hour in the future."""
         captured = stage.captured(acme)
         counting.catch_up(clock.now())
         long_ago = clock.now() - timedelta(hours=5)

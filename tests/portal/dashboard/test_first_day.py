@@ -1,4 +1,4 @@
-"""A merchant's home until the first capture: the checklist with requests that run as they stand."""
+"""A merchant's home page until the first capture: the checklist, with requests that run as they are shown."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""A histogram: slots that the database counts, percentiles within seven percent."""
+"""A histogram: the database counts in slots, and percentiles are within seven percent."""
 
 import random
 

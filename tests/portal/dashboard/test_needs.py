@@ -1,4 +1,4 @@
-"""What needs the merchant, the worst first."""
+"""The list of what needs the merchant, most urgent first."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The figures of the home page, in the merchant's own days."""
+"""The figures of the home page, in days of the merchant's own time zone."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -24,9 +24,8 @@ def client(acme: Merchant) -> Client:
 class TestStats:
     def test_days_are_the_merchants_own(self, acme: Merchant) -> None:
         acme.time_zone = "America/New_York"
-        midnight = datetime.now(UTC).replace(
-            hour=3, minute=0, second=0, microsecond=0
-        )  # 22:00 or 23:00 there
+        # 22:00 or 23:00 in New York
+        midnight = datetime.now(UTC).replace(hour=3, minute=0, second=0, microsecond=0)
         PaymentHour.objects.create(
             merchant=acme, hour=midnight, currency="GBP", captured_count=3, captured_amount=300
         )

@@ -1,4 +1,4 @@
-"""The delivery log's list: what its filters find, and what stands in it."""
+"""The list of the delivery log: what its filters find, and what it shows."""
 
 import re
 

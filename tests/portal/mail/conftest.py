@@ -1,4 +1,4 @@
-"""An owner, who is mailed, and what she is mailed."""
+"""An owner who gets mail, and the mail that she gets."""
 
 from typing import Any
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 class TestAboutALogin:
     @pytest.fixture
     def asked(self, owner: Membership) -> OutboundEmail:
-        """The mail with a code that Lea has asked for."""
+        """Return the mail with a code that Lea has requested."""
         answer = Client().post("/accounts/login/code/", {"email": owner.user.email})
         assert answer.status_code == 302 and mail.outbox == [], "no answer waits for the mail server"
         return OutboundEmail.objects.get()

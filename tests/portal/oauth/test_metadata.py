@@ -1,4 +1,4 @@
-"""OAuth clients configure themselves from the metadata; authlib does."""
+"""The metadata from which OAuth clients such as authlib configure themselves."""
 
 import io
 from typing import Any
@@ -18,7 +18,7 @@ ISSUER = "https://checkout.example"
 
 
 class Service(BaseAdapter):
-    """Hands requests to the service in this process."""
+    """An adapter that hands requests to the service in this process."""
 
     def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
         path = str(request.url).removeprefix(ISSUER)
@@ -32,7 +32,7 @@ class Service(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Do nothing: there is no connection."""
+        """Close no connection, because there is none."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,8 @@ def test_is_valid_for_authlib() -> None:
     assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
     assert answer["Cache-Control"] == "public, max-age=300"
     described = AuthorizationServerMetadata(answer.json())
-    # A server without an authorization endpoint has no response type. authlib wants the required list to have one.
+    # A server without an authorization endpoint has no response type. authlib requires at least one in the
+    # list.
     AuthorizationServerMetadata(described | {"response_types_supported": ["code"]}).validate()
     assert described["issuer"] == ISSUER
     assert described["grant_types_supported"] == ["client_credentials"]

@@ -1,4 +1,4 @@
-"""The bank's entries of a timeline: what it was asked, what it said, and what was posted."""
+"""The bank's entries in a timeline: what it was asked, what it answered, and what was posted."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,7 +26,7 @@ def told(checkout: Checkout) -> list[Entry]:
 
 
 def end(checkout: Checkout, reference: str, fails_with: str = "") -> None:
-    """The bank ends a refund of others, or takes it back, and tells."""
+    """Let the bank end a pending refund by others, or return a settled one, and hear its notification."""
     bank_client.ask("end_refund", payment=checkout.payment_id, reference=reference, fails_with=fails_with)
     hear()
 

@@ -1,4 +1,4 @@
-"""A dispute in the merchant's words: what the customer said, and where the money is."""
+"""A dispute in the merchant's words: the customer's reason, and where the money is."""
 
 import re
 from datetime import timedelta

@@ -119,7 +119,7 @@ class TestTimeline:
         checkout = Checkout.objects.get(pk=uuid)
         stage.hold(checkout)
         stage.deliver(told, 500)
-        cost(checkout)  # the first prepares its statements
+        cost(checkout)  # the first call prepares its statements
         before = cost(checkout)
         for _ in range(5):
             api.post(f"checkouts/{uuid}/capture", {"amount": 1})

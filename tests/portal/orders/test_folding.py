@@ -1,4 +1,4 @@
-"""What is told once, and in which order."""
+"""Which entries of a timeline become one, and in which order entries are shown."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Why a hold was lost, in a sentence."""
+"""The reason why a hold was lost, in a sentence."""
 
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ def told(acme: Merchant) -> Merchant:
 
 
 def lapse(checkout: Checkout) -> None:
-    """Two minutes pass: all that has happened lies that much further back."""
+    """Let two minutes pass: move what has happened back, and let the hold lapse."""
     earlier = timedelta(seconds=150)
     rows = Checkout.objects.filter(pk=checkout.pk)
     rows.update(capture_before=clock.now(), authorized_at=clock.now() - timedelta(seconds=120))

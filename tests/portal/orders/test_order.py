@@ -1,4 +1,4 @@
-"""An order as the portal reads it: each part once, and no more than there is to say."""
+"""An order as the portal reads it: each part once, and only the parts that its page needs."""
 
 import pytest
 from django.db import connection

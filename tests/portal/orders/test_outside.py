@@ -1,4 +1,4 @@
-"""What somebody did in the bank's own dashboard stands on the order's page, with what it means."""
+"""Acts in the bank's own dashboard, which the order's page shows with their meaning."""
 
 import re
 from collections.abc import Callable
@@ -54,7 +54,7 @@ CASES = [
 
 
 def act(checkout: Checkout, kind: str, *, is_told: bool = True) -> None:
-    """Somebody acts in the dashboard; the bank tells, or we read it in its books."""
+    """Act in the bank's dashboard; the service gets a notification, or reads the bank's books."""
     assert checkout.payment_id is not None
     bank.ask("act_in_dashboard", kind=kind, payment=checkout.payment_id, amount=0)
     if not is_told:
@@ -65,7 +65,7 @@ def act(checkout: Checkout, kind: str, *, is_told: bool = True) -> None:
 
 @pytest.fixture
 def words(acme: Merchant) -> Words:
-    """The order's page as one line."""
+    """Return a function that reads an order's page as one line."""
     browser = stage.browser(stage.person(acme, Role.SUPPORT))
     return lambda checkout: re.sub(
         r"\s+", " ", browser.get(f"/portal/checkouts/{checkout.pk}").content.decode()
@@ -89,7 +89,7 @@ class TestTheOrdersPage:
     def test_asks_for_no_capture_where_only_a_part_was_taken(
         self, at: Callable[[str], Checkout], words: Words
     ) -> None:
-        """The sandbox bank takes all or nothing; others let a person choose."""
+        """The sandbox's bank captures all or nothing; other banks let a person choose an amount."""
         checkout = at("authorized")
         act(checkout, "capture")
         told = Discrepancy.objects.get(kind="outside_capture")
@@ -154,7 +154,7 @@ class TestTheOrdersPage:
 
 @pytest.mark.rule("sync.outside")
 class TestARefundByOthers:
-    """It is recorded by itself: nobody has anything to book, and the merchant refunds the rest."""
+    """A refund by others is recorded automatically: no one books it, and the merchant refunds the rest."""
 
     def test_leaves_the_rest_to_a_refund(self, acme: Merchant, captured: Checkout) -> None:
         browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"

@@ -128,7 +128,7 @@ FROM checkout_checkout, generate_series(1, 20000) n WHERE id = %s
 
 
 class TestPlans:
-    """How PostgreSQL reads orders that are found by their id, with many of them in the table."""
+    """How PostgreSQL finds orders by their id in a table with many of them."""
 
     @pytest.fixture
     def many(self, unpaid: Checkout) -> Merchant:

@@ -34,7 +34,7 @@ def told(acme: Merchant) -> Merchant:
 
 
 def lapse(checkout: Checkout) -> None:
-    """Two minutes pass: all that has happened lies that much further back."""
+    """Let two minutes pass: move what has happened back, and let the hold lapse."""
     earlier = timedelta(seconds=150)
     rows = Checkout.objects.filter(pk=checkout.pk)
     rows.update(capture_before=clock.now(), authorized_at=clock.now() - timedelta(seconds=120))
@@ -44,7 +44,7 @@ def lapse(checkout: Checkout) -> None:
 
 
 def refuse(checkout: Checkout, count: int, *, path: str = "capture") -> None:
-    """Let so many captures have been refused, one each millisecond from the checkout's creation on."""
+    """Insert this many refused captures, one for each millisecond after the checkout's creation."""
     address = f"/api/merchant/v1/checkouts/{checkout.pk}/{path}"
     facts: dict[str, Any] = {"checkout": checkout.pk, "merchant": checkout.merchant_id, "path": address}
     with connection.cursor() as cursor:

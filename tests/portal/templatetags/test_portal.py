@@ -1,4 +1,4 @@
-"""What the portal's filters make of words, moments and sums."""
+"""The portal's template filters for words, times and sums."""
 
 import re
 from datetime import timedelta
@@ -15,7 +15,7 @@ from portal.templatetags import portal
         ("Posted: you −£95.50, Visa +£1.00.", ["−£95.50,", "+£1.00."]),
         ("−£0.01", ["−£0.01"]),
         ("£95.50 is yours, or 3−4, or − 5.", []),
-        ("−" + "9" * 300, []),  # somebody's words, which a narrow page has to break
+        ("−" + "9" * 300, []),  # a person's text, which a narrow page must break
     ],
 )
 def test_a_sum_with_a_sign_is_not_broken(words: str, shown: list[str]) -> None:

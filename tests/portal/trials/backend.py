@@ -1,4 +1,4 @@
-"""A merchant's backend in this process, which behaves as it is told, and a walk of a trial without waiting."""
+"""A merchant's backend in this process, with chosen behaviour, and a walk through a trial without waiting."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ TURNS = 12
 
 
 class Backend:
-    """Captures on checkout.authorized, each event once, and answers 200."""
+    """A backend that captures on checkout.authorized, takes each event once, and answers 200."""
 
     def __init__(self, api: Api) -> None:
         self.api, self.seen = api, set[str]()
@@ -50,35 +50,35 @@ class Backend:
 
 
 class Forgetful(Backend):
-    """Captures whenever it hears of an order, also for the second time."""
+    """A backend that captures each time it hears of an order, also the second time."""
 
     def hear(self, event: dict[str, Any]) -> int:
         return self.take(event)
 
 
 class Idle(Backend):
-    """Answers 200 and captures nothing."""
+    """A backend that answers 200 and makes no capture."""
 
     def take(self, event: dict[str, Any]) -> int:
         return 200
 
 
 class Cross(Backend):
-    """Answers 409 to an event that it knows."""
+    """A backend that answers 409 to an event that it knows."""
 
     def hear(self, event: dict[str, Any]) -> int:
         return 409 if event["id"] in self.seen else super().hear(event)
 
 
 class Refusing(Backend):
-    """Answers 400 to everything, as one does whose secret is wrong."""
+    """A backend that answers 400 to everything, as if its secret were wrong."""
 
     def hear(self, event: dict[str, Any]) -> int:
         return 400
 
 
 def answer_directly(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
-    """Have the attempts that the sandbox makes itself answered by the backend, without a network."""
+    """Let the backend answer the attempts that the sandbox makes itself, without a network."""
 
     def answered(claimed: delivery.Claimed, body: bytes, _: float) -> Answer:
         status = backend.hear(orjson.loads(body))
@@ -98,7 +98,7 @@ def begin(merchant: Merchant, name: str, order: UUID | None = None) -> Trial:
 def walk(
     merchant: Merchant, name: str, backend: Backend, meanwhile: Callable[[Trial], None] = lambda _: None
 ) -> Trial:
-    """Take a case to its end: each turn the sandbox takes a step, and the backend gets what is sent by then."""
+    """Take a case to its end; in each turn the sandbox takes a step, and the backend gets what waits."""
     trial = begin(merchant, name)
     for _ in range(TURNS):
         running.step(Trial.objects.select_related("merchant").get(pk=trial.pk))
@@ -111,7 +111,7 @@ def walk(
 
 
 def send_due(backend: Backend) -> None:
-    """Let the backend answer everything that waits, whenever it would be sent."""
+    """Let the backend answer all waiting deliveries, even those that are not due."""
     Delivery.objects.filter(status="pending", lease_token=None).update(next_attempt_at=clock.now())
     for claimed in delivery.claim(slots=20, general_slots=20):
         status = backend.hear(orjson.loads(claimed.body))
@@ -121,7 +121,7 @@ def send_due(backend: Backend) -> None:
 
 
 def let_lapse(checkout: Checkout) -> None:
-    """Let the two minutes of a hold be over, and the pump have seen it."""
+    """End the two minutes of a hold, and let the pump lapse it."""
     factories.make_late(checkout)
     expiry.expire_one_if_due(checkout.pk)
 
@@ -132,7 +132,7 @@ def order_of(trial: Trial) -> Checkout:
 
 
 def lapse(trial: Trial) -> None:
-    """Let the two minutes be over."""
+    """End the two minutes of the trial's hold, if it is still held."""
     checkout = order_of(trial)
     if checkout.status == "authorized":
         let_lapse(checkout)

@@ -1,4 +1,4 @@
-"""The sandbox's part in a trial: each at its time, and once."""
+"""The sandbox's acts in a trial, each at its time and once."""
 
 import pytest
 

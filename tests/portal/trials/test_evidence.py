@@ -1,4 +1,4 @@
-"""What a trial has seen, in words."""
+"""The evidence of a trial, in words."""
 
 import pytest
 

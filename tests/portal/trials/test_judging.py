@@ -1,4 +1,4 @@
-"""Each case through a backend that behaves, and through some that do not."""
+"""Each case with a backend that behaves, and with some that do not."""
 
 from datetime import timedelta
 from typing import Any
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 
 
 def captured_first(api: Api, name: str, times: int = 1) -> Trial:
-    """Take a case to where the sandbox has done its part, capture as a server that lists its holds, and look again."""
+    """Take a case's first step, capture as a server that lists its holds, and take another step."""
     trial = backend.begin(api.merchant, name)
     running.step(trial)
     for _ in range(times):
@@ -183,7 +183,7 @@ class TestSlow:
 
     def test_passes_where_the_retry_alone_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupted(Backend):
-            """Stops whatever it does when nobody waits for the answer."""
+            """A backend that stops its work if no one waits for the answer."""
 
             def hear(self, event: dict[str, Any]) -> int:
                 self.got.append(event)
@@ -282,7 +282,10 @@ class TestRotate:
 @pytest.mark.rule("trial.reads")
 class TestRefund:
     def walk(self, api: Api, look: str, monkeypatch: pytest.MonkeyPatch) -> Trial:
-        """Each turn the bank's pumps run, and the server looks as it does; nobody waits for long."""
+        """Walk the case; in each turn the bank's pumps run, and after the failure the server reads `look`.
+
+        Without a `look`, the time in which the server must read is over at once.
+        """
         monkeypatch.setattr(judging, "LOOKS_WITHIN", judging.CALM if look else judging.LOOKS_WITHIN * 0)
 
         def meanwhile(trial: Trial) -> None:
@@ -318,7 +321,7 @@ class TestRefund:
 class TestDoubt:
     @staticmethod
     def finish(trial: Trial) -> None:
-        """Let the bank be silent no longer, and the pump ask it."""
+        """End the bank's silence, and let the pump ask it."""
         Charge.objects.update(silent_until=clock.now())
         mates.pump(order_of(trial).pk)
 

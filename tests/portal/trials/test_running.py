@@ -1,4 +1,4 @@
-"""Trials from their beginning: who may begin one, how many, and the pump that takes their steps."""
+"""The running of trials: who may begin one, how many there can be, and the pump that takes their steps."""
 
 import pytest
 from pytest_django.fixtures import Settings

@@ -1,4 +1,4 @@
-"""The balance: what the movements add up to, on the page and in the file."""
+"""The balance: the sum of the movements, on the page and in the file."""
 
 import csv
 from typing import Any
@@ -28,7 +28,7 @@ def lines(answer: Any) -> list[list[str]]:
 
 
 def charged(merchant: Merchant) -> BalanceEntry:
-    """A captured order's line in the processor's balance, which is in a payout."""
+    """Create the line of a captured order in the processor's balance, which is part of a payout."""
     checkout = stage.captured(merchant)
     assert checkout.payment is not None
     payout = stage.payout(merchant)

@@ -46,7 +46,7 @@ class TestPages:
             return len(queries)
 
         stage.captured(acme)
-        cost()  # a session's first request also writes when it began
+        cost()  # the first request of a session also writes when it began
         few = cost()
         for _ in range(10):
             stage.captured(acme)

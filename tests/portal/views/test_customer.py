@@ -1,4 +1,4 @@
-"""What a merchant may hand to a customer who asks for their data."""
+"""The data that a merchant may give to a customer who asks for it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Deliveries in the portal: sent again by people, and personal data masked."""
+"""Deliveries in the portal: people send them again, and personal data is masked."""
 
 import re
 from datetime import timedelta
@@ -53,7 +53,7 @@ class TestPersonalData:
 class TestClosing:
     @pytest.fixture
     def over(self, acme: Merchant) -> Delivery:
-        """A parked delivery that tells of a hold that is over."""
+        """Return a parked delivery of an event about a hold that has ended."""
         saved(acme)
         held = stage.hold(factories.checkout(acme))
         delivery = stage.deliver(acme, 500, excerpt="down")

@@ -1,4 +1,4 @@
-"""Where the portal leads into the documentation, what is promised stands there."""
+"""The portal's links into the documentation: each leads to a part that exists."""
 
 import pytest
 from django.test import Client

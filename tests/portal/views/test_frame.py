@@ -1,4 +1,4 @@
-"""The menu as a page leads back to where one came from in the portal, and nowhere else, and marks its place."""
+"""The menu as a page: it leads back only to the portal's page before it, and marks that page's place."""
 
 import re
 

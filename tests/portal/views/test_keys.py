@@ -1,4 +1,4 @@
-"""Keys on the portal's page: made with a name and scopes, the secret shown once."""
+"""Keys on the portal's page: made with a name and scopes, with a secret that is shown once."""
 
 import re
 

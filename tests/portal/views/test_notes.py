@@ -1,4 +1,4 @@
-"""Notes on an order: written by the team, never changed, gone with the order's person."""
+"""Notes on an order: written by the team, never changed, deleted when the order's customer is erased."""
 
 from typing import Any
 

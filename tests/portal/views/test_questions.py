@@ -1,4 +1,4 @@
-"""What is asked before a key, a person or the endpoint goes: in place, and as a page without script."""
+"""The question before a key, a person or the endpoint is removed: in place, or on a page without script."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""The log of requests: what stands in it, what it finds, whose it is, and how PostgreSQL reads it."""
+"""The log of requests: what it contains, what it finds, whose it is, and how PostgreSQL reads it."""
 
 import re
 from datetime import timedelta
@@ -35,12 +35,12 @@ def browser(acme: Merchant) -> Client:
 
 
 def log(browser: Client, query: str = "") -> str:
-    """The page's words; a path is there as it reads, wherever it may break."""
+    """Return the page's text, with paths as people read them, without the marks of possible line breaks."""
     return str(browser.get(f"/portal/requests?{query}").content.decode()).replace("<wbr>", "")
 
 
 class TestRefusals:
-    """What is refused before anything is carried out, and what is no POST under /checkouts."""
+    """Refused requests: those not carried out at all, and those other than a POST under /checkouts."""
 
     def calls(self) -> list[tuple[str, str, int, str]]:
         rows = ApiCall.objects.order_by("created_at", "pk")

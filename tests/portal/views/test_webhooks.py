@@ -185,7 +185,7 @@ class TestTestEvent:
     def test_counts_in_the_figures_of_a_page_that_shows_it(
         self, client: Client, acme: Merchant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Even where it comes while the page is made."""
+        """The answer counts even if it comes while the page is built."""
         saved(acme)
         address = client.post("/portal/webhooks/test")["Location"].split("#")[0]
         found = webhooks._tested
@@ -219,7 +219,10 @@ class TestTestEvent:
 
 
 def test_the_receivers_are_the_ones_to_download(client: Client) -> None:
-    """Those are run against the vectors by tests/webhooks/receivers/test_receiver.py."""
+    """The receivers on the page are the files to download.
+
+    tests/webhooks/receivers/test_receiver.py tests these files with the vectors.
+    """
     for language, (name, _) in webhooks.RECEIVERS.items():
         code = (Path("webhooks/receivers") / name).read_text()
         page = client.get(f"/portal/webhooks?code={language}").content.decode()

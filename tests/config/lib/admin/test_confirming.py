@@ -1,4 +1,4 @@
-"""What an action asks before it does anything."""
+"""The question that an action of the admin asks before it does anything."""
 
 import pytest
 from django.contrib import admin

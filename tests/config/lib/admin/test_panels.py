@@ -1,4 +1,4 @@
-"""The links of an admin's page to what refers to its row."""
+"""The links on an admin page to the rows that refer to the page's row."""
 
 from typing import Any
 
@@ -32,10 +32,10 @@ class TestReferring:
         assert list(panels.referring(Payment, shown_of(Checkout))) == []
 
     def test_of_every_admin_leads_by_an_index(self) -> None:
-        """Whether a column has one is asked of the database: the first column of any index that leaves no row out.
+        """Each column of a link is the first column of an index, as the database reports it.
 
-        One that leaves out the rows without a value is as good.
-        A partitioned table has it if each of its partitions does.
+        A partial index counts only if it leaves out just the rows without a value. A partitioned table has an
+        index if each of its partitions has it.
         """
         with connection.cursor() as cursor:
             cursor.execute("""

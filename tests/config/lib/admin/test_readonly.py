@@ -1,4 +1,4 @@
-"""The admin is for looking: every model, no secret, and nothing that changes money or history."""
+"""The admin shows every model but no secret, and cannot change money or history."""
 
 import pytest
 from django.apps import apps

@@ -13,10 +13,10 @@ def one_standby(django_db_setup: None) -> Iterator[Standby]:
 
 @pytest.fixture
 def standby(one_standby: Standby, transactional_db: None) -> Iterator[Standby]:
-    """The replica, named by DATABASE_REPLICA_URL and with all that is committed."""
+    """Yield the replica, configured as by DATABASE_REPLICA_URL. It has all commits."""
     with named(one_standby.url):
         one_standby.catch_up()
         yield one_standby
-        if not one_standby.is_running:  # a test has failed that had stopped it
+        if not one_standby.is_running:  # a failed test has left it stopped
             one_standby.start()
         one_standby.resume()

@@ -1,4 +1,4 @@
-"""A streaming replica of the tests' own PostgreSQL, from the same wheel: made by pg_basebackup."""
+"""A streaming replica of the tests' PostgreSQL, from the same wheel, made by pg_basebackup."""
 
 import inspect
 import os
@@ -26,7 +26,7 @@ NAME = "checkout-replica"
 
 
 class Standby:
-    """A replica that can be stopped, killed, stilled, or told to replay nothing more; it logs what it is asked."""
+    """A replica that tests can stop, freeze, or keep from replaying the log. It logs every statement."""
 
     def __init__(self, folder: Path, sockets: Path) -> None:
         self.folder, self.sockets = folder, sockets
@@ -50,7 +50,10 @@ class Standby:
             settings.write("log_statement = 'all'\n")
 
     def start(self) -> None:
-        """Start it from a copy of this moment: one that was killed under load need not find back into the log."""
+        """Start the replica from a new copy of the primary.
+
+        A replica that was killed under load might not find its place in the log again.
+        """
         shutil.rmtree(self.folder / "postgres", ignore_errors=True)
         self._copy()
         with (self.folder / "lock").open("w") as lock:
@@ -66,7 +69,7 @@ class Standby:
 
     @contextmanager
     def stilled(self) -> Iterator[None]:
-        """Have it take connections and say nothing until the block ends."""
+        """Freeze the replica until the block ends: it accepts connections and does not answer."""
         self._signal(signal.SIGSTOP)
         try:
             yield
@@ -85,7 +88,7 @@ class Standby:
             return cursor.fetchone()[0] if cursor.description else None  # type: ignore[index]
 
     def pause(self) -> None:
-        """Replay nothing more: what is committed from now on does not come here."""
+        """Stop the replay of the log, so that the replica does not get later commits."""
         self.ask("SELECT pg_wal_replay_pause()")
         wait_for(lambda: bool(self.ask("SELECT pg_get_wal_replay_pause_state() = 'paused'")))
 
@@ -93,21 +96,21 @@ class Standby:
         self.ask("SELECT pg_wal_replay_resume()")
 
     def catch_up(self) -> None:
-        """Return once it has all that is committed, and this process knows it."""
+        """Wait until the replica has all commits and this process knows it."""
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_logical_emit_message(true, 'tests', '')"
-            )  # what is written ends before it
+            )  # its position is after all earlier writes
             cursor.execute("SELECT pg_current_wal_insert_lsn()::text")
             (position,) = cursor.fetchone()
         wait_for(lambda: bool(self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{position}'")), within=20)
         wait_for(self._is_read)
 
     def _is_read(self) -> bool:
-        """Whether the replica has what a read wants of it, which may be more than all that the test has written.
+        """Return whether the replica has reached the position that a read requires.
 
-        The primary writes by itself too, as its vacuum does; where no position is known that is older than a moment,
-        a read wants that moment's.
+        This position can be after all writes of the test, because the primary also writes on its own, for
+        example in a vacuum. If this process knows no older position, a read requires the current one.
         """
         lag.look()
         wanted = lag.wanted()
@@ -116,7 +119,10 @@ class Standby:
 
     @contextmanager
     def asked(self) -> Iterator[list[str]]:
-        """Yield the statements that the service asks here until the block ends; they are there after it."""
+        """Yield a list.
+
+        After the block, it has the statements that the service sent to the replica in the block.
+        """
         log, found = self.folder / "postgres.log", list[str]()
         begin = log.stat().st_size
         yield found
@@ -143,14 +149,20 @@ def running() -> Iterator[Standby]:
 
 
 def _ensure_connection() -> Any:
-    """Return what connects; Django's own tests allow no alias that they did not know when they began."""
+    """Return the original function that connects.
+
+    Django's tests replace it, and refuse an alias that they did not know when they began.
+    """
     found = BaseDatabaseWrapper.ensure_connection
     return inspect.getclosurevars(found).nonlocals.get("real_ensure_connection", found)
 
 
 @contextmanager
 def named(url: str) -> Iterator[None]:
-    """Have the service of this process know the replica at this address, as DATABASE_REPLICA_URL names it."""
+    """Configure the replica at this URL in this process until the block ends.
+
+    DATABASE_REPLICA_URL does the same at the start of a process.
+    """
     read = starting.read({"DATABASE_REPLICA_URL": url})["DATABASES"]
     configured = connections.configure_settings(
         {DEFAULT_DB_ALIAS: read["default"], lag.ALIAS: read["replica"]}
@@ -170,13 +182,13 @@ def named(url: str) -> Iterator[None]:
 
 
 def read_by() -> dict[str, float]:
-    """Return how many pages and parts of files the replica has served, and the primary."""
+    """Return how many pages and parts of files the replica and the primary have each served."""
     return {by: replica.READS.labels(by)._value.get() for by in ("replica", "primary")}
 
 
 @contextmanager
 def counted() -> Iterator[dict[str, float]]:
-    """Yield how many were served by each until the block ends; they are there after it."""
+    """Yield a dict. After the block, it has the number of reads that each server served in the block."""
     before, found = read_by(), dict[str, float]()
     yield found
     found |= {by: count - before[by] for by, count in read_by().items()}

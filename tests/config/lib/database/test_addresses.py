@@ -1,4 +1,4 @@
-"""Each address of the portal and of operators: which the replica may serve, and what is never asked there."""
+"""Pages of the portal and of operators: which ones the replica serves, and which queries it never gets."""
 
 import re
 from collections.abc import Iterator
@@ -35,11 +35,11 @@ LISTS = {
     for name in ("home", "checkouts", "refunds", "requests", "balance", "deliveries", "audit")
 }
 FILES = {"portal_checkouts_csv", "portal_refunds_csv", "portal_balance_csv", "portal_payout_csv"}
-# Who somebody is and what they may: sessions, proofs, people, roles, rights.
+# Tables of identity and permissions: sessions, proofs, people, roles, rights.
 OF_ACCESS = re.compile(
     r'FROM "(django_session|auth_\w+|account_\w+|mfa_\w+|usersessions_\w+|portal_membership|portal_user)"'
 )
-# A row that is locked with the time is read by a WITH, too.
+# Statements that write. A query that locks a row and also reads the time begins with WITH.
 WRITING = re.compile(r"^\s*(INSERT|UPDATE|DELETE|WITH(?! found AS MATERIALIZED))\b", re.IGNORECASE)
 
 
@@ -52,7 +52,10 @@ def path(name: str, ids: dict[str, Any]) -> str:
 
 @contextmanager
 def asked_by(standby: Standby, but_for: str = "nothing") -> Iterator[list[bool]]:
-    """Yield whether the replica has served what is asked in the block; nothing of access but for a table, at most."""
+    """Yield a list. After the block, it says whether the replica has served a read of the block.
+
+    Fail if the replica gets a query of a table in OF_ACCESS other than `but_for`.
+    """
     standby.catch_up()
     found: list[bool] = []
     with standby.asked() as asked, counted() as by:
@@ -139,7 +142,11 @@ def test_of_an_operator_with_few_rights_reads_them_on_the_primary(
 
 @pytest.mark.rule("replica.own_writes")
 def test_that_changes_something_notes_it_last(standby: Standby, acme: Merchant) -> None:
-    """What is written after the note may be seen by nobody, since only their session is."""
+    """The position of a person's last write is noted after all writes of their request.
+
+    The replica can lack what is written after the note. That may only be their session, which is read on the
+    primary.
+    """
     own = Stage(acme)
     for name, row in ROWS.items():
         browser = stage.browser(own.people[Role.OWNER])

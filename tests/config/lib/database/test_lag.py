@@ -1,4 +1,4 @@
-"""How late a real replica is, as this process measures it, and who is shown it."""
+"""The lag of a real replica, as this process measures it, and who sees it."""
 
 import time
 from typing import Any
@@ -21,7 +21,7 @@ LIST = "/portal/checkouts"
 
 
 class Clock:
-    """This process's clock, which stands still but for what it is put forward: a busy machine changes nothing."""
+    """A clock for this process that only the test advances, so that a busy machine cannot change the lag."""
 
     def __init__(self) -> None:
         self._begin, self.ahead = time.monotonic(), 0.0
@@ -49,7 +49,10 @@ def write(number: int = 1) -> None:
 
 
 def is_written(position: str) -> bool:
-    """Whether the primary's log is on its disk so far: the tests' own does not wait for that."""
+    """Return whether the primary's log is on disk up to this position.
+
+    On the tests' server, a commit does not wait for that.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_current_wal_lsn() >= %s::pg_lsn", [position])
         return bool(cursor.fetchone()[0])
@@ -68,7 +71,10 @@ def lea(acme: Merchant) -> Client:
 
 class TestLag:
     def test_of_a_primary_at_rest_is_none(self, standby: Standby, clock: Clock) -> None:
-        """Also after a segment of its log was ended, as `archive_timeout` does: nothing is written in the next one."""
+        """The lag is also 0 after a log segment was closed early, as `archive_timeout` does.
+
+        The next segment has no entries.
+        """
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_switch_wal()")
         for _ in range(3):
@@ -113,7 +119,7 @@ class TestWhoServes:
             lag.look()
             assert served(lea) == {"replica": 1, "primary": 0}
         clock.ahead += 2
-        assert served(lea) == {"replica": 0, "primary": 1}  # whether or not it was looked at meanwhile
+        assert served(lea) == {"replica": 0, "primary": 1}  # also before the next check of the lag
         lag.look()
         assert served(lea) == {"replica": 0, "primary": 1}
         standby.resume()

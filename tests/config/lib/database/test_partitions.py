@@ -1,4 +1,4 @@
-"""Partitions: made ahead, dropped when they are old, by functions that check it themselves."""
+"""Partitions are created ahead and dropped when they are old, by functions that check both themselves."""
 
 import time
 from datetime import date, timedelta
@@ -97,7 +97,7 @@ class TestDropping:
 class TestTheServicesRole:
     @pytest.fixture(autouse=True)
     def role(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The service's role, as `migrate` makes it."""
+        """Create the service's role as `migrate` does, and switch to it."""
         monkeypatch.setitem(settings.DATABASES["default"], "USER", "partitions_service")
         monkeypatch.setitem(settings.DATABASES["default"], "PASSWORD", "secret")
         roles.grant("default")
@@ -133,7 +133,7 @@ class TestTheServicesRole:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_drop_waits_a_moment_for_its_lock_and_gives_up() -> None:
-    """All that comes after it waits behind it."""
+    """While the drop waits, every later statement on the table waits behind it."""
     today = clock.now().date()
     partitions.make(ENDED, today - timedelta(days=33), today - timedelta(days=33))
     other = connection.copy()

@@ -1,4 +1,4 @@
-"""A connection from the pool lives, though PostgreSQL is hardly ever asked whether it does."""
+"""A connection from the pool works, although the pool rarely asks PostgreSQL whether it does."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ def asked() -> Iterator[mock.Mock]:
 
 
 def taken(wrapper: base.DatabaseWrapper) -> int:
-    """Take a connection as a request does, give it back, and return its server process."""
+    """Take a connection as a request does and return it to the pool; return its server's process id."""
     found = wrapper.get_new_connection(wrapper.get_connection_params())
     assert found.execute("SELECT 1").fetchone() == (1,)
     wrapper.pool.putconn(found)

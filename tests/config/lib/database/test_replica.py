@@ -1,4 +1,7 @@
-"""What a real replica serves: never what people have just changed, and whatever fails, the primary serves instead."""
+"""Reads on a real replica.
+
+Pages show all recent changes of people, and the primary serves if anything fails.
+"""
 
 import socket
 import threading
@@ -32,7 +35,7 @@ BY_REPLICA, BY_PRIMARY = {"replica": 1, "primary": 0}, {"replica": 0, "primary":
 
 
 def is_there() -> bool:
-    """Whether this is asked of the replica."""
+    """Return whether this query runs on the replica."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_is_in_recovery()")
         return bool(cursor.fetchone()[0])
@@ -113,7 +116,7 @@ class TestRead:
     def test_leaves_to_the_primary_what_all_threads_go_by(self, standby: Standby) -> None:
         opening._is_open.read_anew()
         with counted() as by:
-            assert replica.read(opening.is_closed) is False  # of which the replica knows nothing
+            assert replica.read(opening.is_closed) is False  # it is read on the primary
         assert by == BY_REPLICA
         opening._is_open._value, opening._is_open._read_at = True, float("inf")
 
@@ -187,7 +190,7 @@ class TestOwnWrites:
             lea.post("/portal/keys/new", {"name": "Another", "scopes": "checkouts:read"})
         words = {"a file": "Exported a file", "a login": "Logged in", "a key": "Made an API key"}[act]
         page = (fresh if act == "a login" else lea).get("/portal/audit").content.decode()
-        assert page.count(words) == 2  # beside the filter's own
+        assert page.count(words) == 2  # one of them is in the filter
 
     def test_of_operators_are_seen_by_operators(
         self, standby: Standby, client: Client, acme: Merchant
@@ -204,7 +207,10 @@ class TestOwnWrites:
         assert by == BY_PRIMARY
 
     def test_of_another_server_count_for_nothing(self, standby: Standby, lea: Client, acme: Merchant) -> None:
-        """A database that was read into a new cluster has positions that its log reaches in a year."""
+        """The positions of another server are ignored.
+
+        A database that was restored into a new cluster has positions that its log reaches only after a year.
+        """
         stage.save(lea, country="FR")
         with connection.cursor() as cursor:
             cursor.execute("UPDATE portal_lastwrite SET position = 1::bigint << 60")
@@ -283,7 +289,7 @@ class TestAway:
             assert replica.read(read) is False
         lock.join()
         assert by == BY_PRIMARY
-        assert replica.read(is_there)  # at once: the replica itself is well
+        assert replica.read(is_there)  # without a pause, because the replica itself works
 
 
 def _lock(table: str) -> None:

@@ -1,4 +1,4 @@
-"""A value that is read anew every few seconds is never much older, and nobody waits for another's reading."""
+"""A value that is read again every few seconds is never much older. No caller waits for another's read."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ SECONDS = 3.0
 
 
 class Source:
-    """What is read: a number that a test raises; a reading may be held up."""
+    """The source of a value: a number that a test can raise. A test can also hold up a read."""
 
     def __init__(self) -> None:
         self.number = self.readings = 0
@@ -80,7 +80,10 @@ def test_one_reads_while_the_others_go_by_what_was_read(
 
 @pytest.mark.rule("operator.stop")
 def test_what_is_too_old_is_used_by_nobody(number: Fresh[int], source: Source, clock: list[float]) -> None:
-    """After a quiet while two come at once: the second does not go by what was true before it."""
+    """Two callers come at once after a quiet time.
+
+    The second one does not use a value from before that time.
+    """
     number()
     source.number, clock[0] = 1, clock[0] + SECONDS + GRACE
     source.hold_up()

@@ -1,4 +1,4 @@
-"""Threads that stand still: who is named, and when their process ends."""
+"""Threads that are stuck: which ones the probe names, and when their process ends."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.rule("environment.liveness")
 
 
 class Clock:
-    """A monotonic clock that is set by hand, and whether the process was ended."""
+    """A monotonic clock that a test sets. It also records whether the process was ended."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -24,7 +24,7 @@ class Clock:
         return self.now
 
     def pass_by(self, seconds: int) -> None:
-        """Let seconds pass, each with a look of the process at itself."""
+        """Let seconds pass. The process checks itself after each second."""
         for _ in range(seconds):
             self.now += 1
             liveness.end_if_still()

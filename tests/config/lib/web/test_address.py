@@ -1,4 +1,4 @@
-"""Where a request comes from, however a proxy writes it."""
+"""The address of a request, in every form in which a proxy writes it."""
 
 from typing import Any
 
@@ -97,7 +97,10 @@ def test_digests_show_no_address_and_are_none_of_the_site_for_ipv4() -> None:
 
 @pytest.mark.django_db
 class TestEverywhere:
-    """Nothing breaks where an address is written down or counted, and the two spellings of one are one."""
+    """No part of the service fails when it stores or counts an address.
+
+    Two spellings of one address are one.
+    """
 
     @pytest.fixture(autouse=True)
     def _fast_passwords(self, settings: Settings) -> None:

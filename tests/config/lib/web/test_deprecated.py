@@ -1,4 +1,4 @@
-"""What is deprecated says so in every answer, for twelve months at least."""
+"""Every response of a deprecated call says so, for at least twelve months."""
 
 from datetime import UTC, datetime, timedelta
 

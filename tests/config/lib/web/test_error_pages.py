@@ -1,4 +1,4 @@
-"""The page for what is our fault."""
+"""The pages for our errors, and for addresses that do not exist."""
 
 from typing import Any, NoReturn
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def opened(checkout: Checkout, fault: Exception, method: str = "get") -> Any:
-    """What a payer sees while every statement fails so."""
+    """Return the response to a payer while every statement fails with this error."""
 
     def fail(*_: Any) -> NoReturn:
         raise fault

@@ -31,7 +31,10 @@ Peer = Callable[[socket.socket], object]
 
 @contextmanager
 def peer(act: Peer) -> Iterator[tuple[str, list[bytes]]]:
-    """A peer on this machine that takes one connection, reads what comes and then does `act`."""
+    """Run a peer on this machine that takes one connection, reads the request and then calls `act`.
+
+    Yield its URL, and a list with the bytes that it has read.
+    """
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -48,7 +51,7 @@ def peer(act: Peer) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def nobody() -> str:
-    """An address of this machine at which nobody listens."""
+    """Return a URL of this machine where no process listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"http://127.0.0.1:{server.getsockname()[1]}"
 
@@ -58,13 +61,13 @@ def says(raw: bytes) -> Peer:
 
 
 def is_silent(connection: socket.socket) -> None:
-    """No answer, until the other side gives up."""
+    """Send no answer until the other side gives up."""
     connection.settimeout(3)
     connection.recv(1)
 
 
 def drips(connection: socket.socket) -> None:
-    """An answer that goes on and on."""
+    """Send an answer byte by byte, and never complete it."""
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n")
     for _ in range(98):
         try:
@@ -118,7 +121,11 @@ class TestPost:
     def test_of_two_threads_that_begin_at_once_both_have_their_answer(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What aiohttp shares between loops is made at its first use: here that takes a while, as on a busy machine."""
+        """Both of two threads that begin at once get their answer.
+
+        At its first use, aiohttp creates state that all its loops share. Here this takes half a second, as on
+        a busy machine.
+        """
         shared = aiohttp.resolver._DNSResolverManager
         make = shared._init
 
@@ -165,7 +172,7 @@ class TestABankThatIsNotThere:
 
 @pytest.fixture
 def moment(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, in its one element, to be moved on."""
+    """Return a list with the time as its only element. A test can change it."""
     now = [100.0]
     monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now

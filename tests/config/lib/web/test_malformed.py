@@ -1,4 +1,4 @@
-"""What is answered outside of Django is in the words and with the headers of every other refusal."""
+"""Responses that are made outside Django have the same words and headers as all other refusals."""
 
 import io
 import json
@@ -22,7 +22,7 @@ class BrokenOff(io.BytesIO):
 
 
 def late(path: str, body: io.BytesIO, **environ: str) -> tuple[str, dict[str, str], dict[str, Any]]:
-    """The status, headers and body of the answer to a body that did not come whole."""
+    """Return the status, the headers and the content of the response to a body that is not complete."""
     told: list[Any] = []
     application = CountedBodies(lambda *_: pytest.fail("It must not be called."), largest=100)
     sent = {"PATH_INFO": path, "CONTENT_LENGTH": "30", "wsgi.input": body, **environ}

@@ -1,4 +1,4 @@
-"""Calls of the API go past the middlewares of pages, payers past those of the portal, and lose nothing by it."""
+"""API calls skip the middlewares of pages, and payers skip those of the portal. Both keep what they need."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The request id: on every answer, in the log of calls and in the history."""
+"""The request id is on every response, in the log of calls and in the history of an order."""
 
 import re
 from typing import Any

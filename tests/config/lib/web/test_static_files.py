@@ -1,4 +1,4 @@
-"""Pages name the digest of each script and style sheet, so that browsers run and show only what we released."""
+"""Pages name the digest of each script and style sheet, so that browsers use only what we released."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.rule("card_page.integrity")
 ELEMENT = re.compile(r"<(?:script|link)\b[^>]*>")
 ADDRESS = re.compile(r'(?:src|href)="/static/([^"?]+\.(?:js|css))"')
 INTEGRITY = re.compile(r' integrity="(sha256-[^"]{44})"')
-# Scripts of the framework's lists and forms, which its own templates load.
+# Scripts of Django's lists and forms, which Django's templates load.
 FRAMEWORKS = "admin/js/"
 
 
@@ -32,7 +32,7 @@ def digest(content: bytes) -> str:
 
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
-    """Forget the elements that were made under other settings."""
+    """Remove the cached elements before and after the test, because they depend on the settings."""
     for found in (static_files.script, static_files.stylesheet):
         found.cache_clear()
     yield
@@ -42,7 +42,7 @@ def _fresh() -> Iterator[None]:
 
 @pytest.fixture
 def gathered(settings: Settings, tmp_path: Path) -> Path:
-    """The files as `make static` leaves them, and storage outside local."""
+    """Collect the files as `make static` does, with the storage outside local; return their folder."""
     settings.STATIC_ROOT = tmp_path
     settings.STORAGES = {
         "staticfiles": {"BACKEND": "config.lib.web.static_files.HashedStaticFiles"},
@@ -52,7 +52,7 @@ def gathered(settings: Settings, tmp_path: Path) -> Path:
 
 
 def loaded(page: str) -> Iterator[tuple[str, str]]:
-    """Yield each static file that a page loads, and its integrity."""
+    """Yield each static file that a page loads, with its integrity."""
     for element in ELEMENT.findall(page):
         if address := ADDRESS.search(element):
             integrity = INTEGRITY.search(element)
@@ -98,7 +98,7 @@ class TestGatheredFiles:
             assert integrity == digest((gathered / address).read_bytes())
 
     def test_have_the_bytes_of_the_release_if_they_are_scripts_of_payers(self, gathered: Path) -> None:
-        """The daily check compares with the sources."""
+        """The daily check compares them with the sources."""
         for script in inventory.SCRIPTS:
             if script.is_ours:
                 assert static_files.delivered(script.name) == static_files.released(script.name)

@@ -1,4 +1,4 @@
-"""A migration that cannot have its lock, what is left of it, and the limits of its session."""
+"""A migration that does not get its lock: what it leaves behind, and the limits of its session."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from tests.journeys.service import ROOT
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.migrate")]
 ROLE = "checkout_service"
-# The migrations of checkout, and one that no release has yet.
+# The migrations of checkout that are released, and a later one that is not.
 SHIPPED = ("0001_initial", "0002_sql")
 AS_SHIPPED = """
 from importlib import import_module
@@ -60,7 +60,7 @@ def limits() -> tuple[Any, ...]:
 def later(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> Iterator[None]:
-    """A later migration of checkout. The parameter says whether it runs in a transaction."""
+    """Add a later migration to checkout. The parameter says whether it runs in a transaction."""
     package = tmp_path / "later_migrations"
     package.mkdir()
     package.joinpath("__init__.py").touch()
@@ -126,7 +126,7 @@ def test_goes_on_where_one_that_has_no_transaction_broke_off() -> None:
 
 @pytest.fixture
 def two_roles() -> Iterator[dict[str, str]]:
-    """The variables of an installation whose service owns nothing; `migrate` has made its role."""
+    """Yield the variables of an installation whose service owns no tables. `migrate` creates its role."""
     owner = os.environ["DATABASE_URL"]
     variables = os.environ | {
         "DATABASE_OWNER_URL": owner,
@@ -139,7 +139,7 @@ def two_roles() -> Iterator[dict[str, str]]:
 
 
 def migrated(variables: dict[str, str]) -> str:
-    """Migrate in a process of its own; return why it could not."""
+    """Migrate in a separate process; return its error text, or "" if it succeeded."""
     command = (sys.executable, "manage.py", "migrate", "--verbosity", "0")
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert bool(done.stderr) == bool(done.returncode)

@@ -33,7 +33,7 @@ FIRST, SECOND = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
 
 class Keys:
-    """Which FIELD_KEYS this process has."""
+    """The FIELD_KEYS of this process."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -47,14 +47,14 @@ class Keys:
 def keys(settings: Settings) -> Iterator[Keys]:
     before = settings.FIELD_KEYS
     keys = Keys(settings)
-    Canary.objects.all().delete()  # it was planted under the key of the whole run
+    Canary.objects.all().delete()  # it was created under the key of the test run
     keys.are(FIRST)
     yield keys
     keys.are(*before)
 
 
 class Kept:
-    """One of everything that is kept encrypted, and what is read of it."""
+    """One value of everything that is stored encrypted, with a method to read them all."""
 
     def __init__(self, api: Api, captured: Checkout) -> None:
         self.merchant: Merchant = api.merchant
@@ -116,7 +116,7 @@ def rotate() -> str:
 def test_leaves_nothing_that_needs_the_old_key(
     kept: Kept, keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rotate_keys, "ROWS", 1)  # so that one batch follows the other
+    monkeypatch.setattr(rotate_keys, "ROWS", 1)  # so that there are several batches
     before = kept.read()
     assert len(before) > 8
     keys.are(SECOND, FIRST)

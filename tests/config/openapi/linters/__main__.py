@@ -1,4 +1,4 @@
-"""Judges the API's document by three linters that others wrote: python -m tests.config.openapi.linters."""
+"""Checks the API's document with three third-party linters: `python -m tests.config.openapi.linters`."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# The sandbox's document has all that production's has, and its helpers.
+# The sandbox's document has everything that production's has, and the helpers.
 ENVIRONMENT = {
     "ENVIRONMENT": "sandbox",
     "SUPPORT_EMAIL": "support@checkout.example",
@@ -17,7 +17,7 @@ ENVIRONMENT = {
 
 
 def main() -> int:
-    """Return how many of them find anything, warnings too; they print it."""
+    """Run the linters, which print what they find; return how many find anything, warnings included."""
     with tempfile.TemporaryDirectory() as folder:
         document = Path(folder, "openapi.json")
         document.write_text(_document())

@@ -1,4 +1,4 @@
-"""Who may upload a logo, and what becomes of what they send."""
+"""The upload of a logo: who may do it, and what the service does with the file."""
 
 from typing import Any
 

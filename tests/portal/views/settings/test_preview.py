@@ -1,4 +1,4 @@
-"""The settings' preview: a payer's page in a colour that nobody has saved."""
+"""The preview in the settings: a payer's page in a colour that is not saved."""
 
 import html
 import re
@@ -23,7 +23,7 @@ def client(acme: Merchant) -> Client:
 
 
 def framed(page: str) -> str:
-    """The address of the page in the frame."""
+    """Return the address of the page in the frame."""
     (address,) = re.findall(r'<iframe class="preview-page" src="([^"]+)"', page)
     return html.unescape(address)
 
