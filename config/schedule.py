@@ -1,10 +1,10 @@
-"""The schedule: each task by its name, when beat starts it, and the title that operators see."""
+"""The schedule: each task's name, the times at which beat starts it, and the title that operators see."""
 
 from celery.schedules import crontab
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 FINISH_OPERATIONS = "checkout.tasks.finish_operations"
-# The pumps start every second. All of them are short, and harmless if they start twice or by two beats.
+# The pumps start every second. Each run is short. A second start, also by a second beat, does no harm.
 PUMPS = {
     "checkout.tasks.expire_due": "Keep deadlines",
     FINISH_OPERATIONS: "Finish operations",
@@ -36,7 +36,8 @@ HOURLY = {
     "webhooks.tasks.delete_personal": "Delete personal data",
     "webhooks.tasks.delete_old_events": "Delete old events",
 }
-# A task without a title takes too long for an operator's request: a command runs it.
+# Operators can start the tasks that have a title. A task without a title takes too long for a request, so a
+# command runs it.
 CALENDAR = {
     "payments.tasks.mail_discrepancies": ("Mail discrepancies", crontab()),
     "checkout.tasks.end_links": ("End pay links", crontab()),

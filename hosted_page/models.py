@@ -1,4 +1,4 @@
-"""The hosted page's models: sign-in codes and sign-ins, SMS messages, tries of cards, CSP reports, the opt-in."""
+"""The models of the hosted page: sign-in codes, sign-ins, SMS messages, card tries, CSP reports, opt-ins."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -16,7 +16,7 @@ _COUNTED = models.Q(is_counted=True)
 
 
 class SignInCode(models.Model):
-    """A code sent to a phone for one checkout or share and one browser; only its keyed hash is kept."""
+    """A code sent to a phone, for one checkout or share and one browser. Only its keyed hash is stored."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -27,7 +27,7 @@ class SignInCode(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
-    read_at: datetime  # of one that waits, set by `codes.waiting`, as the next
+    read_at: datetime  # `codes.waiting` sets this attribute and the next
     is_lost: bool
 
     class Meta:
@@ -38,7 +38,7 @@ class SignInCode(models.Model):
 
 
 class PayerSignIn(models.Model):
-    """A person signed in to one checkout or share in one browser, whose signed cookie names this row by its id."""
+    """A person's sign-in to one checkout or share in one browser. Its signed cookie has this row's id."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -52,7 +52,7 @@ class PayerSignIn(models.Model):
 
 
 class KnownBrowser(models.Model):
-    """A browser whose person has let us remember their number; it holds a random token, of which this is the hash."""
+    """A browser whose payer lets us remember their number. It has a random token, and this row the hash."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     token_digest = models.CharField(max_length=64, unique=True)
@@ -69,9 +69,10 @@ class KnownBrowser(models.Model):
 
 
 class SmsMessage(models.Model):
-    """An SMS message, waiting or ended. When it ends its number and its words are deleted.
+    """An SMS message, waiting or ended. When it ends, the service deletes its number and its text.
 
-    The rest stays for the limits to count. A code's message has the code's id, one to a lead that of its LeadTold.
+    The other fields stay, because the limits count them. The message of a code has the id of the code. A
+    message to a lead has the id of its LeadTold.
     """
 
     class Kind(models.TextChoices):
@@ -120,7 +121,7 @@ class SmsMessage(models.Model):
     refusal = models.CharField(
         max_length=32, blank=True, help_text="Why the carrier did not take it, or did not deliver it."
     )
-    alike: dict[str, list[str]]  # of one that is asked for, by field: the digests by which it is counted
+    alike: dict[str, list[str]]  # set for a new message: by field, the digests by which it is counted
 
     class Meta:
         indexes: ClassVar = [
@@ -130,7 +131,7 @@ class SmsMessage(models.Model):
             models.Index("range_digest", "created_at", name="sms_range", condition=_COUNTED),
             models.Index("created_at", name="sms_counted", condition=_COUNTED),
             models.Index(fields=["checkout_uuid"]),
-            # Claims read it too: with an index on `due_at` a claim would be one more entry in each of the others.
+            # Claims use it too. With an index on `due_at`, a claim would add an entry to every other index.
             models.Index("ends_at", name="sms_open", condition=models.Q(ended_at=None)),
         ]
 
@@ -139,7 +140,7 @@ class SmsMessage(models.Model):
 
 
 class SmsDay(models.Model):
-    """How many SMS messages of a day count against the budget of a merchant, or of all."""
+    """How many SMS messages of a day count against the budget of one merchant, or of all merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     day = models.DateField(help_text="In UTC.")
@@ -161,7 +162,7 @@ class SmsDay(models.Model):
 
 
 class SmsStop(models.Model):
-    """A number that wants no texts but codes any more, by its digest alone. Rule sms.stop."""
+    """A number that has stopped all texts except codes. Only its digest is stored. Rule sms.stop."""
 
     number = models.CharField(
         primary_key=True, max_length=30, help_text="Half of the digest by which its SMS messages are counted."
@@ -180,7 +181,7 @@ class SmsStop(models.Model):
 
 
 class CardTry(models.Model):
-    """A card given on the page, which counts until the bank is known not to have declined it."""
+    """A card entered on the hosted page. It counts until it is known that the bank has not declined it."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
@@ -206,7 +207,7 @@ class CardTry(models.Model):
 
 
 class ShareTake(models.Model):
-    """A share taken by a group's link, to be counted against its network (rule group.takes)."""
+    """A share taken through a group link. It counts against the limit of its network (rule group.takes)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     address_digest = models.CharField(max_length=64)
@@ -224,7 +225,7 @@ class ShareTake(models.Model):
 
 
 class CspReport(models.Model):
-    """How often browsers reported that a kind of page tried what its policy forbids (rule card_page.reports)."""
+    """How often browsers reported a violation of the policy of a kind of page (rule card_page.reports)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     page = models.CharField(max_length=20, help_text="The kind of page.")
@@ -245,7 +246,7 @@ class CspReport(models.Model):
 
 
 class OptInText(models.Model):
-    """A version of a merchant's words for the opt-in box, as shown. Append-only: new words get a new version."""
+    """A version of a merchant's opt-in text, as shown. Append-only: a new text gets a new version."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -265,7 +266,7 @@ class OptInText(models.Model):
 
 
 class OptIn(models.Model):
-    """A tick of the box: who, where, to which words. Append-only; the newest e-mail address is current."""
+    """A tick of the opt-in box: person, place, text. Append-only. The newest e-mail address is current."""
 
     class Placement(models.TextChoices):
         SUCCESS_PAGE = "success_page"

@@ -1,7 +1,7 @@
-"""A pytest plugin for `make nightly`: a run of the long tests that was stopped continues where it stopped.
+"""A pytest plugin for `make nightly`: if a run of the long tests is stopped, the next run continues there.
 
-It records each test that passed, under the commit, in .local/nightly. A later run of the same commit leaves these tests
-out. Changes that are not committed yet count as another commit.
+The plugin records each test that passed, by commit, in .local/nightly. A later run of the same commit skips
+these tests. Uncommitted changes count as another commit.
 """
 
 import hashlib

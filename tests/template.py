@@ -1,7 +1,7 @@
-"""A migrated database that is made once: the PostgreSQL of each run of the tests starts as a copy of its files.
+"""The template database of the tests: migrated once, and copied as files for the PostgreSQL of each test run.
 
-It is kept under `.local` until something that makes it changes. Beside it lie the keys that it was written with;
-they are copied with it.
+The template is stored under `.local` until a file that makes it changes. The keys with which its data was
+written are stored next to it and copied with it.
 """
 
 import fcntl
@@ -17,8 +17,8 @@ from config.local import engines, environment
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = environment.FOLDER / "tests"
 CLUSTER = "postgres"
-# Our migrations and what runs them; the lock names the versions of the engine and of the libraries that have
-# migrations of their own.
+# The files that decide what is in the database: our migrations and the code that runs them. The lock file has
+# the versions of the engine and of the libraries with migrations.
 MAKERS = (
     *("*/migrations/*.py", "*/providers/*/migrations/*.py"),
     *("*/sql/*.sql", "*/providers/*/sql/*.sql", "config/**/*.py", "requirements.lock"),
@@ -27,9 +27,9 @@ SHELL = ("PATH", "HOME", "TMPDIR", "LANG")
 
 
 def copy_to(folder: Path) -> None:
-    """Put a migrated cluster and its keys into a folder that has none.
+    """Copy the migrated cluster and its keys into a folder that has no cluster.
 
-    Whoever comes first makes the template, and others wait: also those of another run.
+    The first process makes the template. Other processes wait for it, also those of another run.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def copy_to(folder: Path) -> None:
 
 
 def digest(root: Path) -> str:
-    """Return what changes whenever the project there would make another database."""
+    """Return a digest that changes if the project in this folder would make a different database."""
     found = hashlib.sha256()
     for path in sorted(path for pattern in MAKERS for path in root.glob(pattern)):
         content = path.read_bytes()
@@ -52,7 +52,10 @@ def digest(root: Path) -> str:
 
 
 def _make(template: Path) -> None:
-    """Make it under another name, so that half a template is never taken for one; remove earlier ones."""
+    """Remove earlier templates and make the new one.
+
+    It gets its name only when it is complete, so that no process uses half a template.
+    """
     for earlier in FOLDER.glob("*/"):
         shutil.rmtree(earlier)
     fresh = template.with_suffix(".tmp")
@@ -61,7 +64,7 @@ def _make(template: Path) -> None:
 
 
 def _migrate(folder: Path) -> None:
-    """Make a cluster with a migrated database in the folder."""
+    """Create a cluster with a migrated database in the folder."""
     variables = {name: os.environ[name] for name in SHELL if name in os.environ}
     variables = environment.of_run(variables, folder) | {"REDIS_URL": "redis://127.0.0.1:1/0"}
     with engines.running(folder, durable=False, redis_url=variables["REDIS_URL"]) as own:

@@ -1,4 +1,4 @@
-"""The models of webhooks: subscriptions, endpoints, signing secrets, events (the outbox), deliveries, attempts."""
+"""The webhook models: subscriptions, endpoints, secrets, events (the outbox), deliveries, attempts."""
 
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from payments.models import Merchant
 
 
 class EventType(models.TextChoices):
-    """What merchants are told of (rule event.types)."""
+    """The types of events that merchants receive (rule event.types)."""
 
     AUTHORIZED = "checkout.authorized"
     VOIDED = "checkout.voided"
@@ -22,12 +22,12 @@ class EventType(models.TextChoices):
     TEST = "webhook.test"
 
 
-URGENT = frozenset({EventType.AUTHORIZED, EventType.TEST})  # a hold runs out, a person waits
-PERSONAL = frozenset({EventType.OPTED_IN})  # encrypted at rest, deleted a week after its end
+URGENT = frozenset({EventType.AUTHORIZED, EventType.TEST})  # a hold ends soon; a person waits for the test
+PERSONAL = frozenset({EventType.OPTED_IN})  # the body is encrypted, and deleted a week after the event ended
 
 
 class Subscription(models.Model):
-    """Where a merchant's events go, and which ones. A merchant has one at a time."""
+    """The URL for a merchant's events, and the types that are sent there. A merchant has one at a time."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
@@ -57,7 +57,7 @@ class Subscription(models.Model):
 
 
 class Endpoint(models.Model):
-    """How the endpoint of a subscription has behaved, and up to when its starts are paced."""
+    """The last results of a subscription's endpoint, and the time until which its attempts are paced."""
 
     subscription = models.OneToOneField(Subscription, on_delete=models.PROTECT, primary_key=True)
     paced_until = models.DateTimeField(null=True, blank=True)
@@ -72,7 +72,7 @@ class Endpoint(models.Model):
 
 
 class SigningSecret(models.Model):
-    """A secret that signs a subscription's deliveries until `expires_at`, without an end while that is null."""
+    """A secret that signs a subscription's deliveries until `expires_at`, or with no end if that is null."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="secrets")
@@ -92,9 +92,10 @@ class SigningSecret(models.Model):
 
 
 class Event(models.Model):
-    """An event with the exact bytes that are sent: a row of the outbox. It goes with its partition: `PARTITIONED`.
+    """A row of the outbox: an event with the exact bytes that are sent. It is dropped with its partition.
 
-    `body` is encrypted if it is personal, and empty once that data is deleted (`body_deleted_at`): read `plain_body`.
+    Read `plain_body`, not `body`. If the event has personal data, `body` is encrypted. After that data is
+    deleted (`body_deleted_at`), `body` is empty.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -119,26 +120,27 @@ class Event(models.Model):
 
     @property
     def plain_body(self) -> bytes:
-        """The bytes that are sent; none once its personal data is deleted."""
+        """The bytes that are sent. They are empty after the personal data is deleted."""
         return b"" if self.body_deleted_at else plain(self.type, bytes(self.body))
 
 
 def sealed(event_type: str, body: bytes) -> bytes:
-    """Return an event's bytes as they are stored."""
+    """Return the bytes to store for an event: encrypted if its type is personal."""
     return crypto.encrypt(body.decode()).encode() if event_type in PERSONAL else body
 
 
 def plain(event_type: str, kept: bytes) -> bytes:
-    """Return the bytes that are sent, from those that are stored."""
+    """Return the bytes to send, from the stored bytes."""
     return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
 
 
 class Delivery(models.Model):
     """The sending of one event to one subscription, until it ends.
 
-    Pending deliveries are in their own table, the queue. Ended deliveries are in partitions by the event's time, with
-    which their id begins (`clock.another_id`), and are dropped with their partition. A pending delivery of personal
-    data without `next_attempt_at` waits for the approval of its address.
+    Pending deliveries are in their own table, the queue. Ended deliveries are in partitions, and are dropped
+    with their partition. The id of a delivery begins with the event's time (`clock.another_id`), which
+    decides the partition. If a pending delivery of personal data has no `next_attempt_at`, it waits for the
+    approval of its address.
     """
 
     class Status(models.TextChoices):
@@ -186,9 +188,9 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One POST of a delivery, written before it is sent and finished after it: an entry of the delivery log.
+    """One POST of a delivery: an entry of the delivery log, written before the POST and finished after it.
 
-    Its id begins with the event's time, and is the token of the lease under which it is made.
+    Its id begins with the event's time, and is also the token of the lease under which the POST is sent.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)
@@ -213,6 +215,7 @@ class Attempt(models.Model):
         return f"attempt {self.number}"
 
 
-# In this order: whoever looks while they are dropped finds no attempt without its delivery, nor one without its event.
+# Partitions are dropped in the order of these tables. A reader therefore never finds an attempt without its
+# delivery, or a delivery without its event.
 ATTEMPTS, ENDED, EVENTS = map(Partitioned, ("webhooks_attempt", "webhooks_delivery_ended", "webhooks_event"))
 PARTITIONED = (ATTEMPTS, ENDED, EVENTS)

@@ -31,12 +31,11 @@ def page(
 ) -> tuple[Sequence[Row], str | None]:
     """Return one page and the cursor of the next page, or None on the last page. Raises InvalidCursor.
 
-    Each row has an `id` and the field `key`. `scope` names list and merchant: a cursor is signed for one of
-    each.
+    Each row has an `id` and the field `key`. `scope` names the list and the merchant. A cursor is valid only
+    for the scope for which it is signed.
 
-    Use `in_steps` if the filter fits most rows of a partitioned table, so that it has no index of its own.
-    Otherwise, for a page of newer rows, PostgreSQL would also read the whole partition of a day without such
-    rows.
+    Use `in_steps` for a partitioned table if the filter matches most rows and therefore has no index. Without
+    it, for a page of newer rows, PostgreSQL would also read the whole partition of a day without such rows.
     """
     at = None
     if cursor is not None:
@@ -75,8 +74,8 @@ def _newest(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) -> lis
 class Feed(NamedTuple, Generic[Row]):
     """Rows that are listed by their last change. For most rows, the field `key` has the time of that change.
 
-    `changed_at` returns the time of a row's last change, which can be later than its key. `beside` returns
-    the rows that have changed since a moment although their key does not show it.
+    `changed_at` returns the time of a row's last change, which can be later than its key. The function
+    `beside` returns the rows that have changed since a moment although their key does not show it.
     """
 
     rows: QuerySet[Any, Row]
@@ -87,8 +86,8 @@ class Feed(NamedTuple, Generic[Row]):
     def after(self, place: Place, until: datetime, limit: int) -> tuple[list[Row], Place | None]:
         """Return rows that have changed after a place, in order, and the place up to which they are complete.
 
-        That place is None if there are no others before `until`. There can be fewer rows than `limit`
-        although there are others.
+        That place is None if no more rows follow before `until`. The list can be shorter than `limit`
+        although more rows follow.
         """
         since = Q(**{f"{self.key}__gt": place[0]}) | Q(pk__gt=place[1])
         rows = self.rows.filter(since, **{f"{self.key}__gte": place[0], f"{self.key}__lt": until})
@@ -105,9 +104,10 @@ def changes(
 ) -> tuple[Sequence[Row], str]:
     """Return the rows since the cursor in the order of their change, and the cursor to continue from.
 
-    There is always a cursor to continue from. Without a given cursor, the rows begin after `start`, if it is
-    given. The cursor of an empty page keeps `start` too. Rows that an open transaction might still write
-    come later, whatever their key is (see `feed.horizon`). Raises InvalidCursor. Rule list.changes.
+    There is always a cursor to continue from. If no cursor is given, the rows begin after `start`, or at the
+    first row if `start` is None. The cursor of an empty page also keeps `start`. Rows that an open
+    transaction might still write are in a later page, for every value of their key (see `feed.horizon`).
+    Raises InvalidCursor. Rule list.changes.
     """
     place: Place = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
     if cursor is not None:

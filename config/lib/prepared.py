@@ -1,6 +1,6 @@
-"""Queries that the ORM builds once and PostgreSQL plans once. For a short query, both cost more than running it.
+"""Queries that the ORM builds once and PostgreSQL plans once.
 
-Rule api.statements.
+For a short query, building and planning cost more than running it. Rule api.statements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MARKS: dict[type, Callable[[int], Any]] = {
     str: lambda place: f"the value at {place}",
     datetime: lambda place: datetime(1, 1, place, tzinfo=UTC),
 }
-MAX_PLANS = 500  # kept by a connection; psycopg's own 100 are fewer than an order needs from its first page to its end
+MAX_PLANS = 500  # per connection; an order needs more than psycopg's 100 from first page to end
 
 
 def _raise_limit(connection: Any, **_: Any) -> None:
@@ -34,15 +34,16 @@ def _raise_limit(connection: Any, **_: Any) -> None:
 connection_created.connect(_raise_limit)
 
 
-# The time is read from rows that are locked by then, since a materialized query comes before its reader.
+# PostgreSQL runs a materialized query before the query that reads it. The time is therefore read after the
+# rows are locked.
 _CLOCKED = "WITH found AS MATERIALIZED ({query}) SELECT found.*, clock_timestamp() FROM found"
 
 
 class _Plan(NamedTuple):
-    """What Django's compiler makes of a query: its SQL, and how a row becomes an object."""
+    """The result of Django's compiler for a query: its SQL, and how a row becomes an object."""
 
     sql: str
-    parameters: tuple[tuple[int | None, Any], ...]  # the place of a value, or a constant
+    parameters: tuple[tuple[int | None, Any], ...]  # the index of a value, or a constant
     model: Any
     columns: slice
     names: list[str]
@@ -52,33 +53,38 @@ class _Plan(NamedTuple):
 
 
 class Prepared(Generic[M]):
-    """A query whose SQL is the same whatever its values are.
+    """A query whose SQL is the same for all values of its parameters.
 
-    `build` makes the queryset from values of the given kinds (UUID, str or datetime), each used as a value alone. It
-    runs once, at the first use, so it may name models that are not loaded yet.
+    `build` makes the queryset from values of the given kinds (UUID, str or datetime). The queryset may use
+    each of them only as a parameter of its SQL. `build` runs once, at the first use, so it can name models
+    that are not loaded yet.
     """
 
     def __init__(
         self, build: Callable[..., QuerySet[M, Any]], *kinds: type, read_at: str | None = None
     ) -> None:
-        """With `read_at` each row has the database's time in an attribute of that name, once it was locked."""
+        """Set up the query, without building it.
+
+        If `read_at` is given, each object gets an attribute of that name. It is the database's time after the
+        object's row was locked.
+        """
         self._build, self._read_at = build, read_at
         self._marks = [_MARKS[kind](place) for place, kind in enumerate(kinds, start=1)]
 
     def first(self, *values: Value) -> M | None:
-        """Return the first row as the queryset would, or None."""
+        """Return the first object, as the queryset would. None if there is no row."""
         with self._executed(values) as cursor:
             row = cursor.fetchone()
         return None if row is None else self._made(self._plan, self._plan.convert(row))
 
     def all(self, *values: Value) -> list[M]:
-        """Return all rows as the queryset would."""
+        """Return all objects, as the queryset would."""
         with self._executed(values) as cursor:
             rows = cursor.fetchall()
         return [self._made(self._plan, self._plan.convert(row)) for row in rows]
 
     def get(self, *values: Value) -> M:
-        """Return the first row. Raises the model's DoesNotExist."""
+        """Return the first object. Raises the model's DoesNotExist."""
         found = self.first(*values)
         if found is None:
             raise self._plan.model.DoesNotExist
@@ -100,7 +106,7 @@ class Prepared(Generic[M]):
         return made
 
     def _parameter(self, value: Any) -> tuple[int | None, Any]:
-        """Return the argument's place that a mark stands for, or a value that is always the same."""
+        """Return the argument's index if the value is a mark. Otherwise, return the value as a constant."""
         return (self._marks.index(value), None) if value in self._marks else (None, value)
 
     @cached_property
@@ -122,7 +128,7 @@ class Prepared(Generic[M]):
             compiler.klass_info["model"],
             columns,
             [column.target.attname for column, *_ in compiler.select[columns]],
-            # The stubs are of a newer Django, which takes one more argument.
+            # The stubs are for a newer Django, whose function takes one more argument.
             get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS),  # type: ignore[call-arg]
             [*compiler.annotation_col_map.items(), *([(self._read_at, -1)] if self._read_at else [])],
             convert,

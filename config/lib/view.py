@@ -1,4 +1,4 @@
-"""The base of the merchant API's views."""
+"""The base class of the merchant API's views."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -15,9 +15,9 @@ from config.lib.web import methods
 
 
 class ApiView(APIView):
-    """A view that reads the query parameters of its method's serializer in `queries`, and refuses all others.
+    """A view that reads only the query parameters that it declares, and refuses all others.
 
-    `query` holds the values.
+    `queries` has a serializer for each method. `query` holds the values of the request.
     """
 
     http_method_names = ["get", "head", "post", "delete"]  # all methods that `Allow` can name

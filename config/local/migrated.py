@@ -1,7 +1,7 @@
-"""Whether a local database was made by the present migrations: until a first deployment they are rewritten.
+"""Checks that the current migrations made the local database. Until the first deployment, they are rewritten.
 
-A database that an older `0001_initial` made looks migrated, but lacks what was added since. So the comment of the
-table django_migrations has the digest of each migration's file when it was applied.
+A database that was made by an older `0001_initial` looks migrated, but lacks later additions. Therefore the
+comment of the table django_migrations stores the digest that each migration had when it was applied.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ def migrate() -> None:
 
 
 def _digests() -> Digests:
-    """Return the digest of each of our migrations: of its module and of the SQL files that it installs."""
+    """Return the digest of each of our migrations: of its module and of the SQL that it installs."""
     found = {}
     for (app, name), migration in MigrationLoader(connection).disk_migrations.items():
         path = Path(sys.modules[migration.__module__].__file__ or "")
@@ -60,5 +60,5 @@ def _kept() -> Digests:
 
 def _keep(digests: Digests) -> None:
     with connection.cursor() as cursor:
-        words = sql.Literal(json.dumps(digests))  # a comment takes no parameter
+        words = sql.Literal(json.dumps(digests))  # COMMENT takes no parameters
         cursor.execute(sql.SQL("COMMENT ON TABLE django_migrations IS {}").format(words))

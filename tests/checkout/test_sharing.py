@@ -1,4 +1,4 @@
-"""Who pays: the lead, and mates who are asked for shares by links."""
+"""Shared orders: the lead pays, and asks mates for shares by pay links."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -140,7 +140,7 @@ class TestTheLead:
 
     @pytest.mark.rule("pay.lead")
     def test_who_is_not_it_any_more_does_not_pay(self, unpaid: Checkout) -> None:
-        """Somebody else has signed in while the card page was open."""
+        """Another person has signed in while the first person's card page was open."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         sharing.join(unpaid.pk, first)
         token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
@@ -152,7 +152,7 @@ class TestTheLead:
 
     @pytest.mark.rule("pay.lead")
     def test_who_is_not_it_any_more_splits_nothing(self, unpaid: Checkout) -> None:
-        """Somebody else has signed in, and asked their mates, while the first one's answer was under way."""
+        """Another person has signed in and split the order before the first person's request arrived."""
         first, second = CustomerFactory.create(), CustomerFactory.create()
         for lead in (first, second):
             sharing.join(unpaid.pk, lead)

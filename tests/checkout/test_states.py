@@ -1,4 +1,4 @@
-"""The tables of states: of an order and of a share."""
+"""The tables of allowed state changes: for an order and for a share."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The release after this one: a copy of ours whose models have a column more, which migrations of its own add."""
+"""The next release, for tests: a copy of this one, with one more column in some models and its migrations."""
 
 import shutil
 from pathlib import Path
@@ -7,8 +7,8 @@ from config import version
 from tests.config.deploy import package
 
 _major, _minor, _ = version.VERSION.split(".")
-NEXT = f"{_major}.{int(_minor) + 1}.0"  # its version
-# Of each app that an order writes to, the model that most of it goes through.
+NEXT = f"{_major}.{int(_minor) + 1}.0"  # the version of the later release
+# For each app that an order writes to, the model that most of these writes use.
 WIDENED = {"checkout": "Checkout", "payments": "Operation", "webhooks": "Endpoint"}
 FIELD = 'models.CharField(max_length=10, default="", db_default="")'
 COLUMN = """
@@ -38,9 +38,10 @@ class Migration(migrations.Migration):
 
 
 def write(folder: Path) -> list[str]:
-    """Write the release into a folder, and return the migrations that are its own, in their order. It is NEXT.
+    """Write the release, with version NEXT, into a folder; return the names of its new migrations in order.
 
-    They expand, as a release may: a column with a default that the database knows, an index made CONCURRENTLY.
+    The migrations only add to the schema, as those of a release may. They add a column with a database
+    default, and create an index CONCURRENTLY.
     """
     for path in filter(lambda one: (package.ROOT / one).is_dir(), package.shipped()):
         shutil.copytree(

@@ -1,8 +1,8 @@
-<?php // Verifies each webhook, captures what is held, answers: php -S 127.0.0.1:3000 receiver.php
-// It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET;
-// SIGNING_SECRETS, two while you rotate.
-// Beside it, with the same variables and in the same folder: php receiver.php,
-// which catches up with what no delivery told.
+<?php // Verifies each webhook, captures the held checkout, and answers: php -S 127.0.0.1:3000 receiver.php
+// It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET
+// and SIGNING_SECRETS (two secrets while you rotate).
+// Also run, with the same variables and in the same folder: php receiver.php
+// It catches up with the checkouts that no delivery has brought.
 
 const NEEDED = ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET', 'SIGNING_SECRETS'];
 const ORDERS = '/api/merchant/v1/checkouts';
@@ -30,7 +30,7 @@ function verify(string $header, string $body, array $secrets): stdClass
     return $event instanceof stdClass ? $event : throw new Refused('invalid_json');
 }
 
-/** Return status, answer, and how long to wait before the next try; 0 and null if there was no answer. */
+/** Return the status, the answer and the seconds to wait; the status 0 and null if there was no answer. */
 function call(string $method, string $path, ?array $body, float $seconds, string ...$headers): array
 {
     $asked = ['method' => $method, 'header' => ['Content-Type: application/json', ...$headers], 'ignore_errors' => true];
@@ -45,7 +45,7 @@ function call(string $method, string $path, ?array $body, float $seconds, string
 
 function authorized(string $method, string $path, ?array $body = null, float $seconds = 8): array
 {
-    $kept = @json_decode(file_get_contents('token.json')); // for its hour; in your service: in its cache
+    $kept = @json_decode(file_get_contents('token.json')); // kept for its hour; in your service, use its cache
     if (($kept->until ?? 0) < time()) {
         $client = ['client_id' => getenv('CHECKOUT_CLIENT_ID'), 'client_secret' => getenv('CHECKOUT_CLIENT_SECRET')];
         [$status, $kept, $wait] = call('POST', '/oauth/token', ['grant_type' => 'client_credentials', ...$client], 3);
@@ -60,7 +60,7 @@ function authorized(string $method, string $path, ?array $body = null, float $se
     return $answer;
 }
 
-/** One try: true, the money has moved; false, the hold is over; null, nobody knows yet. And how long to wait then. */
+/** Return true (captured), false (the hold is over) or null (not known yet), and the seconds to wait. */
 function tryCapture(string $checkout, float $seconds = 8): array
 {
     [$status, $answer, $wait] = authorized('POST', ORDERS . "/$checkout/capture", [], $seconds);
@@ -68,33 +68,33 @@ function tryCapture(string $checkout, float $seconds = 8): array
     return [$status === 200 ? true : ($isOver ? false : null), $wait];
 }
 
-/** Return whether the money has moved; throws while nobody knows. All of it fits into a webhook's 15 s, a capture's 8 s too. */
+/** Return whether the money has moved; throw if it is not known. Fits into a webhook's 15 s, also if a capture takes 8 s. */
 function capture(string $checkout): bool
 {
-    for ($end = hrtime(true) / 1e9 + 12; ; sleep($wait)) { // then again: it takes nothing twice
+    for ($end = hrtime(true) / 1e9 + 12; ; sleep($wait)) { // then try again: the service captures only once
         [$hasMoved, $wait] = tryCapture($checkout, min(8, $end - hrtime(true) / 1e9));
         if ($hasMoved !== null) return $hasMoved;
         if (hrtime(true) / 1e9 + $wait + 1 > $end) throw new Exception("$checkout is not captured yet");
     }
 }
 
-/** Slowly, elsewhere, what is here: once for each, however often this is called. */
+/** Do the slow work elsewhere. Here: mark the order as paid, once, however often this is called. */
 function fulfil(string $checkout): void
 {
     touch("paid/$checkout");
 }
 
-/** Capture what is still held, then fulfil what was captured since the cursor, which you keep with your orders. */
+/** Capture what is still held, then fulfil orders captured since the cursor (keep it with your orders). */
 function catchUp(string $started): void
 {
-    for ($held = [], $more = ''; $more !== null; ) { // the newest come first, what ends soonest last
+    for ($held = [], $more = ''; $more !== null; ) { // newest first, so the hold that ends soonest is last
         [, $page] = authorized('GET', ORDERS . "?status=authorized&limit=200$more");
         $held = [...$held, ...$page->data->checkouts ?? []];
         $more = isset($page->data->next_cursor) ? "&cursor={$page->data->next_cursor}" : null;
     }
     usort($held, fn($one, $other) => $one->capture_before <=> $other->capture_before);
     foreach ($held as $checkout) {
-        $isAtWork = isset($checkout->pending_operation) || $checkout->authorized_at > ago(10); // a delivery is
+        $isAtWork = isset($checkout->pending_operation) || $checkout->authorized_at > ago(10); // a delivery captures it
         if (!$isAtWork && tryCapture($checkout->checkout_uuid)[0]) fulfil($checkout->checkout_uuid);
     }
     do {
@@ -120,33 +120,33 @@ function answer(int $status, string $words): void
     echo $words;
 }
 
-foreach (['seen', 'paid'] as $table) is_dir($table) || @mkdir($table); // in your service: tables, each with a unique column
+foreach (['seen', 'paid'] as $table) is_dir($table) || @mkdir($table); // in your service: tables with a unique column
 foreach (NEEDED as $name) {
     if (trim((string) getenv($name)) !== '') continue;
     error_log("Set $name (see Quick start and Receivers in the documentation).");
-    http_response_code(500); // a 4xx would give the hold away
+    http_response_code(500); // a 4xx would end the retries, and the hold would be lost
     exit(1);
 }
 if (PHP_SAPI === 'cli') {
     echo "catching up every five seconds\n";
-    for ($started = ago(120); ; catchUp($started)) sleep(5); // the first start begins with what is held now
+    for ($started = ago(120); ; catchUp($started)) sleep(5); // the first start begins with the checkouts held now
 }
 try {
     $signature = $_SERVER['HTTP_X_SERVICE_SIGNATURE'] ?? '';
     $body = file_get_contents('php://input', false, null, 0, 1 << 20);
-    $secrets = preg_split('/\s+/', getenv('SIGNING_SECRETS'), -1, PREG_SPLIT_NO_EMPTY); // anybody can sign with an empty one
+    $secrets = preg_split('/\s+/', getenv('SIGNING_SECRETS'), -1, PREG_SPLIT_NO_EMPTY); // drops empty ones: anyone can sign with one
     $event = verify($signature, $body, $secrets);
     $seen = 'seen/' . ($event->id ?? '-');
-    if (!file_exists($seen)) { // two deliveries at once may do the same: it does no harm
+    if (!file_exists($seen)) { // two deliveries at once can do the same: it does no harm
         if (($event->type ?? '') === 'checkout.authorized' && capture($event->data->checkout_uuid)) {
             fulfil($event->data->checkout_uuid);
         }
         touch($seen);
     }
     answer(200, 'ok');
-} catch (Refused $reason) { // whoever sent it: the body is neither kept nor logged
+} catch (Refused $reason) { // from an unknown sender: the body is neither kept nor logged
     answer(400, $reason->getMessage());
 } catch (Throwable $failure) {
     error_log($failure->getMessage());
-    answer(500, 'send it again'); // a 4xx would give the hold away
+    answer(500, 'send it again'); // a 4xx would end the retries, and the hold would be lost
 }

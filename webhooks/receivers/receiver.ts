@@ -1,6 +1,6 @@
-// Verifies each webhook, captures what is held, answers: node receiver.ts
-// It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET;
-// SIGNING_SECRETS, two while you rotate; PORT, if it is not to be 3000.
+// Verifies each webhook, captures the held checkout, and answers: node receiver.ts
+// It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET
+// and SIGNING_SECRETS (two secrets while you rotate). Set PORT for another port than 3000.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -29,12 +29,12 @@ for (const name of ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_
   process.exit(1)
 }
 const { CHECKOUT_BASE_URL: base, CHECKOUT_CLIENT_ID: client_id, CHECKOUT_CLIENT_SECRET: client_secret } = process.env
-const secrets = (process.env.SIGNING_SECRETS ?? '').split(/\s+/).filter(Boolean) // anybody can sign with an empty one
+const secrets = (process.env.SIGNING_SECRETS ?? '').split(/\s+/).filter(Boolean) // drops empty ones: anyone can sign with one
 const port = Number(process.env.PORT || 3000)
 const orders = '/api/merchant/v1/checkouts'
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString()
-const started = ago(120) // the first start begins with what is held now
-for (const table of ['seen', 'paid']) mkdirSync(table, { recursive: true }) // in your service: tables, each with a unique column
+const started = ago(120) // the first start begins with the checkouts held now
+for (const table of ['seen', 'paid']) mkdirSync(table, { recursive: true }) // in your service: tables with a unique column
 let token = { value: '', until: 0 }
 
 class Refused extends Error {} // answered with 400; the message is one of the four reasons
@@ -82,7 +82,7 @@ async function authorized(method: string, path: string, body: object | undefined
   return answer
 }
 
-// One try: true, the money has moved; false, the hold is over; neither, nobody knows yet. And how long to wait then.
+// Returns true (captured), false (the hold is over) or undefined (not known yet), and the seconds to wait.
 async function tryCapture(checkout: string, seconds: number): Promise<[boolean | undefined, number]> {
   try {
     const { status, error, wait } = await authorized('POST', `${orders}/${checkout}/capture`, {}, seconds)
@@ -93,32 +93,32 @@ async function tryCapture(checkout: string, seconds: number): Promise<[boolean |
   }
 }
 
-// Whether the money has moved; throws while nobody knows. All of it fits into a webhook's 15 s, a capture's 8 s too.
+// Returns whether the money has moved; throws if it is not known. Fits into a webhook's 15 s, also if a capture takes 8 s.
 async function capture(checkout: string): Promise<boolean> {
   const end = performance.now() + 12_000
   for (;;) {
     const [moved, wait] = await tryCapture(checkout, Math.min(8, (end - performance.now()) / 1000))
     if (moved !== undefined) return moved
     if (performance.now() + (wait + 1) * 1000 > end) throw Error(`${checkout} is not captured yet`)
-    await sleep(wait * 1000) // then again: it takes nothing twice
+    await sleep(wait * 1000) // then try again: the service captures only once
   }
 }
 
-function fulfil(checkout: string) { // slowly, elsewhere, what is here: once for each, however often this is called
+function fulfil(checkout: string) { // do the slow work elsewhere; here: mark it as paid, once, however often called
   if (!existsSync(`paid/${checkout}`)) writeFileSync(`paid/${checkout}`, '')
 }
 
-// What no delivery told: captures what is still held, then fulfils what was captured since the cursor, kept with your orders.
+// Captures what is still held, then fulfils orders captured since the cursor (keep it with your orders).
 async function catchUp(): Promise<void> {
   const held: Checkout[] = []
-  for (let more: string | null = ''; more !== null; ) { // the newest come first, what ends soonest last
+  for (let more: string | null = ''; more !== null; ) { // newest first, so the hold that ends soonest is last
     const { data }: Answer = await authorized('GET', `${orders}?status=authorized&limit=200${more}`, undefined, 8)
     held.push(...(data?.checkouts ?? []))
     more = data?.next_cursor ? `&cursor=${data.next_cursor}` : null
   }
   held.sort((one, other) => ((one.capture_before ?? '') < (other.capture_before ?? '') ? -1 : 1))
   for (const { checkout_uuid, authorized_at, pending_operation } of held) {
-    if (pending_operation || (authorized_at ?? '') > ago(10)) continue // a delivery is at work on it
+    if (pending_operation || (authorized_at ?? '') > ago(10)) continue // a delivery captures it
     if ((await tryCapture(checkout_uuid, 8))[0]) fulfil(checkout_uuid)
   }
   for (let isFull = true; isFull; ) {
@@ -136,7 +136,7 @@ async function receive(request: IncomingMessage): Promise<void> {
   let size = 0
   for await (const chunk of request) if ((size += chunk.length) <= 1 << 20) chunks.push(chunk)
   const { id, type, data } = verify(String(request.headers['x-service-signature'] ?? ''), Buffer.concat(chunks))
-  if (existsSync(`seen/${id}`)) return // two deliveries at once may do the same: it does no harm
+  if (existsSync(`seen/${id}`)) return // two deliveries at once can do the same: it does no harm
   const checkout = data?.checkout_uuid ?? ''
   if (type === 'checkout.authorized' && (await capture(checkout))) fulfil(checkout)
   writeFileSync(`seen/${id}`, '')
@@ -147,9 +147,9 @@ createServer(async (request, response) => {
   try {
     await receive(request)
   } catch (failure) {
-    const reason = failure instanceof Refused ? failure.message : '' // whoever sent it: the body is neither kept nor logged
+    const reason = failure instanceof Refused ? failure.message : '' // unknown sender: the body is neither kept nor logged
     if (!reason) console.log(String(failure))
-    ;[status, words] = reason ? [400, reason] : [500, 'send it again'] // a 4xx would give the hold away
+    ;[status, words] = reason ? [400, reason] : [500, 'send it again'] // a 4xx would end the retries
   }
   console.log('a delivery is answered', status, words)
   response.writeHead(status).end(words)

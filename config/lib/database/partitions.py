@@ -1,8 +1,9 @@
-"""Tables that are only added to, and dropped a whole partition at a time once their rows' time is over.
+"""Partitioned tables: the service only adds rows, and drops whole partitions after the retention.
 
-Their rows lie by the time that their UUIDv7 ids begin with. Partitions are made and dropped by two functions of the
-tables' owner, `make_partition` and `drop_partition`, which refuse what is too far ahead or too young. What comes while
-a partition is missing lies in the default one, and stays there until its time is over (rule secret.retention).
+The time at the beginning of a row's UUIDv7 id decides its partition. Two functions of the tables' owner make
+and drop partitions. `make_partition` refuses days too far in the future, and `drop_partition`
+refuses partitions that are too young. If the partition of a row does not exist, the row goes into the default
+partition. It stays there until its retention ends (rule secret.retention).
 """
 
 import time
@@ -18,12 +19,12 @@ from django.db import DatabaseError, connection, transaction
 from config.lib import batches, clock
 
 log = structlog.get_logger("config.lib.database.partitions")
-AHEAD = timedelta(days=8)  # partitions that there are before their time comes
-YOUNGEST = timedelta(days=7)  # `drop_partition` drops nothing younger
+AHEAD = timedelta(days=8)  # how far in advance partitions are made
+YOUNGEST = timedelta(days=7)  # `drop_partition` refuses to drop younger rows
 EPOCH = date(1970, 1, 1)
-CLOCKS_DIFFER = timedelta(hours=1)  # at most, of the machines that make ids
+CLOCKS_DIFFER = timedelta(hours=1)  # the largest difference between the machines that make ids
 ROWS = 500
-# The day on which the first one starts that is not the default one, as `Partitioned.named` writes it.
+# The start day of the oldest partition except the default one, from its name (see `Partitioned.named`).
 _OLDEST = """
 SELECT min(to_date(right(relname::text, 8), 'YYYYMMDD')) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
 WHERE inhparent = %s::regclass AND relname ~ '_[0-9]{8}$'
@@ -32,13 +33,13 @@ WHERE inhparent = %s::regclass AND relname ~ '_[0-9]{8}$'
 
 @dataclass(frozen=True)
 class Partitioned:
-    """A table with a default partition, and for how many days each other one is."""
+    """A table with a default partition, and the number of days that each other partition covers."""
 
     table: str
     days: int = 1
 
     def named(self, starts_on: date) -> str:
-        """Return the partition's name."""
+        """Return the name of the partition that starts on a day."""
         return f"{self.table}_{starts_on:%Y%m%d}"
 
     def steps(self, since: date, until: date) -> list[date]:
@@ -48,16 +49,20 @@ class Partitioned:
 
 
 def beside(*ids: UUID) -> tuple[UUID, UUID]:
-    """Return the first and the last id of the moments of these ids: what lies with them lies between the two.
+    """Return the lowest and the highest id of the period from the earliest to the latest of these ids.
 
-    For `pk__range`: PostgreSQL then plans for their partitions alone.
+    Rows whose ids were made by `clock.another_id` from these ids are in this range. Use it with `pk__range`,
+    so that PostgreSQL plans only for the partitions of these ids.
     """
     moments = [found.int >> 80 for found in ids]
     return UUID(int=min(moments) << 80), UUID(int=(max(moments) << 80) + (1 << 80) - 1)
 
 
 def told_of(*ids: UUID) -> tuple[UUID, UUID]:
-    """Return the first and the last id that rows can have which were made after these objects, until now."""
+    """Return the lowest and the highest id of rows made between the earliest of these objects and now.
+
+    The range is an hour wider at both ends, because the clocks of the machines that make ids differ.
+    """
     now = time.time_ns() // 1_000_000
     slack = int(CLOCKS_DIFFER.total_seconds() * 1000)
     first = min((found.int >> 80 if found.version == 7 else 0 for found in ids), default=now)
@@ -65,15 +70,16 @@ def told_of(*ids: UUID) -> tuple[UUID, UUID]:
 
 
 def make_ahead(*tables: Partitioned) -> int:
-    """Make what is missing for today and the days after it; return how many partitions."""
+    """Make the missing partitions from today until AHEAD; return how many were made."""
     today = clock.now().date()
     return sum(make(table, today, today + AHEAD) for table in tables)
 
 
 def make(table: Partitioned, since: date, until: date) -> int:
-    """Make the partitions of these days that are missing; return how many. One that fails holds up no other.
+    """Make the missing partitions of these days; return how many were made.
 
-    None is made of days of which the default partition holds rows: they would have to be moved under a lock.
+    If one fails, the others are still made. No partition is made for days of which the default partition
+    holds rows, because these rows would have to be moved under a lock.
     """
     wanted = table.steps(since, until)
     found = _existing(map(table.named, wanted))
@@ -86,11 +92,13 @@ def _is_made(table: Partitioned, starts_on: date) -> bool:
 
 
 def drop(table: Partitioned, before: datetime, *, referring: Sequence[Partitioned] = ()) -> int:
-    """Drop the partitions of which all ids are from before a moment; return how many.
+    """Drop the partitions whose ids are all from before a moment; return how many were dropped.
 
-    What the default partition has caught is deleted row by row. Whoever waits for a lock gives up soon, since all
-    others wait behind it: the next run tries again. Until then the same days stay of whatever the rows refer to, for
-    which these tables are `referring`.
+    Rows of the default partition stay: see `delete_caught`. A drop waits only briefly for its lock, because
+    all other statements on the table wait behind it. If it gives up, the next run tries again.
+
+    `referring` are the tables whose rows refer to rows of this table. A partition is kept while one of them
+    still has the partition of the same days.
     """
     dropped = 0
     while _tried(table, partial(_is_dropped, table, before, referring)):
@@ -99,7 +107,10 @@ def drop(table: Partitioned, before: datetime, *, referring: Sequence[Partitione
 
 
 def _is_dropped(table: Partitioned, before: datetime, referring: Sequence[Partitioned]) -> bool:
-    """Drop the oldest partition that may go; that is undone where rows of its days may still refer to it."""
+    """Drop the oldest partition, and return whether one was dropped.
+
+    If a referring table still has the partition of the same days, roll the drop back.
+    """
     dropped = _ask("SELECT drop_partition(%s, %s)", table, before)
     if dropped is None:
         return False
@@ -110,9 +121,9 @@ def _is_dropped(table: Partitioned, before: datetime, referring: Sequence[Partit
 
 
 def delete_caught(table: Partitioned, before: datetime) -> datetime:
-    """Delete what the default partition has caught before a moment, the oldest first, in batches that have an end.
+    """Delete the default partition's rows from before a moment, oldest first, in limited batches.
 
-    Returns the moment before which nothing of it is left.
+    Returns the moment before which the default partition has no more rows.
     """
     rest = connection.ops.quote_name(f"{table.table}_default")
     oldest = f"SELECT id FROM {rest} WHERE id < %s ORDER BY id LIMIT %s"  # noqa: S608 - ours
@@ -130,7 +141,10 @@ def delete_caught(table: Partitioned, before: datetime) -> datetime:
 
 
 def starts_at(table: Partitioned) -> datetime | None:
-    """Return when the oldest partition starts: what was before has gone. None if there is the default one alone."""
+    """Return when the oldest partition starts. Partitions before it were dropped.
+
+    Returns None if the table has only the default partition.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_OLDEST, [table.table])
         (day,) = cursor.fetchone()
@@ -138,7 +152,7 @@ def starts_at(table: Partitioned) -> datetime | None:
 
 
 def days_ahead(table: Partitioned, today: date) -> int:
-    """Return how many days from today on have their partition, without a gap."""
+    """Return for how many days from today partitions exist without a gap."""
     wanted = table.steps(today, today + AHEAD)
     found = _existing(map(table.named, wanted))
     missing = next((day for day in wanted if table.named(day) not in found), wanted[-1])
@@ -154,14 +168,17 @@ def _existing(names: Iterable[str]) -> set[str]:
 
 
 def _ask(statement: str, table: Partitioned, *arguments: date) -> object:
-    """Return what one of the owner's functions answers."""
+    """Return the result of one of the owner's functions."""
     with connection.cursor() as cursor:
         cursor.execute(statement, [table.table, *arguments])
         return cursor.fetchone()[0]
 
 
 def _tried(table: Partitioned, act: Callable[[], object]) -> object:
-    """Return what is answered, None if it fails, in a transaction of its own."""
+    """Return the result of `act`, run in its own transaction.
+
+    If a database error occurs, log it and return None. Inside an outer transaction, raise it instead.
+    """
     is_inside = connection.in_atomic_block
     try:
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Installs the SQL files of an app: what Django's models cannot describe, each object defined once."""
+"""Installs the SQL files of an app. They define the database objects that Django's models cannot describe."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from django.db import migrations
 def install(migration: Path, *names: str) -> migrations.RunSQL:
     """Return the operation that runs these files of the app's folder `sql`, in this order.
 
-    `migration` is the path of the migration's module. `uninstall.sql`, if the folder has one, undoes
-    what they created.
+    `migration` is the path of the migration's module. If the folder has a file `uninstall.sql`, reversing the
+    operation runs it.
     """
     folder = migration.parents[1] / "sql"
     undo = folder / "uninstall.sql"

@@ -1,5 +1,5 @@
-// A token, an order, its payment, the capture, the refund: node quickstart.mjs
-// It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
+// Makes, pays, captures and refunds an order: node quickstart.mjs
+// It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -12,7 +12,7 @@ for (const name of needed) {
 const [base, client_id, client_secret] = needed.map((name) => process.env[name])
 const headers = { 'Content-Type': 'application/json' }
 
-// The answer's JSON; what is refused ends the program, with the reason.
+// Return the answer's JSON. If the call is refused, end with the reason.
 async function call(method, path, body, more = {}) {
   const answer = await fetch(base + path, {
     method,
@@ -24,12 +24,12 @@ async function call(method, path, body, more = {}) {
   return JSON.parse(text || '{}')
 }
 
-// A token is good for an hour: keep it.
+// A token is valid for an hour: use it for all calls.
 const grant = { grant_type: 'client_credentials', client_id, client_secret }
 const { access_token } = await call('POST', '/oauth/token', grant)
 headers.Authorization = `Bearer ${access_token}`
 
-// An order. Its key makes one order of a call that is repeated.
+// An order. The key prevents a second order if you repeat the call.
 const orderId = `A-${randomUUID()}`
 const price = { quantity: 1, unit_price: 2250, currency: 'GBP' }
 const order = {
@@ -46,12 +46,12 @@ const { checkout_uuid, checkout_url, status } = created.data
 const checkout = `/api/merchant/v1/checkouts/${checkout_uuid}`
 console.log(status, checkout_url) // send your customer there
 
-// The customer pays. In the sandbox this call does it;
-// or open the address and pay by 4242 4242 4242 4242.
+// The customer pays. In the sandbox, this call pays for them.
+// Or open the address and pay with 4242 4242 4242 4242.
 const paid = await call('POST', `/api/sandbox/v1/checkouts/${checkout_uuid}/pay`, {})
 console.log(paid.data.status, 'until', paid.data.capture_before) // capture by then
 
-// Capture: after this answer the money has moved, and you fulfil the order.
+// Capture: after this answer the money has moved. Now fulfil the order.
 console.log((await call('POST', `${checkout}/capture`, {})).data.status)
 
 // Refund: accepted at once, settled a moment later.

@@ -1,5 +1,5 @@
-<?php // A token, an order, its payment, the capture, the refund: php quickstart.php
-// It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
+<?php // Makes, pays, captures and refunds an order: php quickstart.php
+// It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
 
 $needed = ['CHECKOUT_BASE_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET'];
 foreach ($needed as $name) {
@@ -9,7 +9,7 @@ foreach ($needed as $name) {
 }
 $headers = ['Content-Type: application/json'];
 
-/** Return the answer's JSON; what is refused ends the program, with the reason. */
+/** Return the answer's JSON. If the call is refused, end with the reason. */
 function call(string $method, string $path, ?array $body = null, string ...$more): array
 {
     $asked = ['method' => $method, 'timeout' => 20, 'ignore_errors' => true];
@@ -25,7 +25,7 @@ function call(string $method, string $path, ?array $body = null, string ...$more
     exit(1);
 }
 
-// A token is good for an hour: keep it.
+// A token is valid for an hour: use it for all calls.
 $token = call('POST', '/oauth/token', [
     'grant_type' => 'client_credentials',
     'client_id' => getenv('CHECKOUT_CLIENT_ID'),
@@ -33,7 +33,7 @@ $token = call('POST', '/oauth/token', [
 ]);
 $headers[] = "Authorization: Bearer {$token['access_token']}";
 
-// An order. Its key makes one order of a call that is repeated.
+// An order. The key prevents a second order if you repeat the call.
 $orderId = 'A-' . bin2hex(random_bytes(8));
 $price = ['quantity' => 1, 'unit_price' => 2250, 'currency' => 'GBP'];
 $order = [
@@ -50,12 +50,12 @@ $uuid = $created['checkout_uuid'];
 $checkout = "/api/merchant/v1/checkouts/$uuid";
 echo "{$created['status']} {$created['checkout_url']}\n"; // send your customer there
 
-// The customer pays. In the sandbox this call does it;
-// or open the address and pay by 4242 4242 4242 4242.
+// The customer pays. In the sandbox, this call pays for them.
+// Or open the address and pay with 4242 4242 4242 4242.
 $paid = call('POST', "/api/sandbox/v1/checkouts/$uuid/pay", [])['data'];
 echo "{$paid['status']} until {$paid['capture_before']}\n"; // capture by then
 
-// Capture: after this answer the money has moved, and you fulfil the order.
+// Capture: after this answer the money has moved. Now fulfil the order.
 echo call('POST', "$checkout/capture", [])['data']['status'], "\n";
 
 // Refund: accepted at once, settled a moment later.

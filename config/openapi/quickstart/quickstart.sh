@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A token, an order, its payment, the capture, the refund: bash quickstart.sh
-# It wants CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
+# Makes, pays, captures and refunds an order: bash quickstart.sh
+# It needs CHECKOUT_BASE_URL, CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET.
 set -euo pipefail
 for name in CHECKOUT_BASE_URL CHECKOUT_CLIENT_ID CHECKOUT_CLIENT_SECRET; do
   [ -n "${!name:-}" ] && continue
@@ -10,8 +10,8 @@ done
 orders=/api/merchant/v1/checkouts
 auth="Accept: application/json"
 
-# The answer stands in $answer; what is refused ends the script, with the reason.
-call() { # method, path, more headers; the body comes on standard input
+# Put the answer into $answer. If the call is refused, end with the reason.
+call() { # method, path, more headers; reads the body from standard input
   local method=$1 path=$2
   shift 2
   answer=$(curl -sS --fail-with-body -X "$method" "$CHECKOUT_BASE_URL$path" \
@@ -20,14 +20,14 @@ call() { # method, path, more headers; the body comes on standard input
 }
 pick() { grep -o "\"$1\": *\"[^\"]*\"" <<<"$answer" | head -1 | cut -d'"' -f4; }
 
-# A token is good for an hour: keep it.
+# A token is valid for an hour: use it for all calls.
 call POST /oauth/token <<JSON
 {"grant_type": "client_credentials",
  "client_id": "$CHECKOUT_CLIENT_ID", "client_secret": "$CHECKOUT_CLIENT_SECRET"}
 JSON
 auth="Authorization: Bearer $(pick access_token)"
 
-# An order. Its key makes one order of a call that is repeated.
+# An order. The key prevents a second order if you repeat the call.
 order_id="A-$(date +%s)-$RANDOM"
 call POST $orders -H "Idempotency-Key: $order_id" <<JSON
 {"merchant_order_id": "$order_id", "total_amount": 2250, "currency": "GBP",
@@ -39,12 +39,12 @@ JSON
 uuid=$(pick checkout_uuid)
 echo "$(pick status) $(pick checkout_url)" # send your customer there
 
-# The customer pays. In the sandbox this call does it;
-# or open the address and pay by 4242 4242 4242 4242.
+# The customer pays. In the sandbox, this call pays for them.
+# Or open the address and pay with 4242 4242 4242 4242.
 call POST "/api/sandbox/v1/checkouts/$uuid/pay" <<<'{}'
 echo "$(pick status) until $(pick capture_before)" # capture by then
 
-# Capture: after this answer the money has moved, and you fulfil the order.
+# Capture: after this answer the money has moved. Now fulfil the order.
 call POST "$orders/$uuid/capture" <<<'{}'
 pick status
 

@@ -1,4 +1,4 @@
-"""What refers to nothing is found: no foreign key leads into partitions."""
+"""The proof finds rows that refer to missing rows. No foreign key protects a reference to a partition."""
 
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.proof")]
 
 @pytest.fixture
 def sent(api: Api) -> Delivery:
-    """A delivered event, and a call."""
+    """Create an API call and a delivered event; return the delivery."""
     api.post("checkouts", order())
     due = emit(subscribe())
     record(claim_one(), 200)

@@ -1,4 +1,4 @@
-"""A card token is forgotten by a crash of PostgreSQL; the charge that was made with it goes on."""
+"""A crash of PostgreSQL deletes card tokens. Charges that were made with them continue."""
 
 import pytest
 from django.db import connection
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 def ends_well(teller: Teller) -> bool:
-    """Whether the money is taken and given back, and its card and payer are told as ever."""
+    """Return whether capture and refund are accepted, and the provider reports the same card and payer."""
     taken, returned = teller.ask("capture"), teller.ask("refund")
     told = next(told for told in provider.current().payments(DAWN) if told.payment == teller.payment.pk)
     is_told = told.card == taken.card == returned.card and told.subject == teller.payment.subject
