@@ -89,6 +89,7 @@ class Card:
     moved: int = 0  # sum of all movements: what the provider has of it
     settled: int = 0  # settled outside
     sent: int = 0  # refunds under way, by anyone
+    accepted: int = 0  # those of them that the provider has accepted; the others might never arrive
     outside: int = 0  # refunded by others, also under way, and not in place of a returned refund
     disputed: int = 0  # withdrawn by disputes, and not reinstated
     outstanding: int = 0  # returned refunds that are still owed
@@ -228,6 +229,7 @@ def _add_operations(accounts: Accounts, operations: Iterable[Operation], movemen
         card = accounts.cards.get(operation.payment_id)
         if card is not None and operation.state in SENT:
             card.sent += operation.amount
+            card.accepted += operation.amount if operation.state == State.PENDING else 0
             card.outside += operation.amount if key is None else 0
 
 

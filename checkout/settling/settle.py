@@ -78,10 +78,13 @@ def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cau
 
 
 def _report_excess(accounts: Accounts) -> None:
-    """Report each card that got too much: it bears less than its target by more than disputes took."""
+    """Report each card that got too much: it bears less than its target by more than disputes took.
+
+    A refund in doubt does not count, because it might never have arrived.
+    """
     checkout = accounts.checkout
     for card in accounts.cards.values():
-        excess = accounts.target(card) - card.disputed - card.borne + card.sent
+        excess = accounts.target(card) - card.disputed - card.borne + card.accepted
         if excess > 0:
             facts = {"checkout": str(checkout.pk), "amount": excess, "currency": checkout.currency}
             reporting.report(kinds.CARD_GOT_TOO_MUCH, card.payment.pk, merchant=checkout.merchant_id, **facts)

@@ -125,6 +125,18 @@ class TestACapturedOrder:
         assert share.status == "cancelled"
         assert mates.borne(order) == {"4242": 5000}
 
+    @pytest.mark.rule("doubt.unknown", "sync.outside")
+    def test_does_not_report_too_much_while_a_refund_is_in_doubt(self, captured: Checkout) -> None:
+        """The refund may never have arrived: only refunds that the provider has accepted count."""
+        outside.refund_outside(captured.payment, 4500, is_pending=True)
+        fault_injection.set_fault(verb="refund", mode="down", times=1)
+        fault_injection.set_fault(verb="look_up", mode="down", times=1)
+        refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+        mates.pump(captured.pk)
+        assert Operation.objects.get(kind="refund", purpose="refund_part").state == "unknown"
+        outside.refund_outside(captured.payment, 4500, is_pending=True)
+        assert not Discrepancy.objects.filter(kind="card_got_too_much").exists()
+
     @pytest.mark.rule("sync.outside")
     def test_reports_what_is_owed_to_a_lead_whose_card_has_got_all(
         self, unpaid: Checkout, shared: PaymentRequest
