@@ -247,3 +247,17 @@ def test_a_stranger_sees_nothing_of_it(captured: Checkout, rival: Merchant, riva
     dispute(captured.payment)
     assert rival_api.get(f"checkouts/{captured.pk}").status_code == 404
     assert rival_api.get("checkouts").json()["data"]["checkouts"] == []
+
+
+class TestStandingOf:
+    def test_reads_a_row_that_was_read_without_it(self, captured: Checkout) -> None:
+        found = dispute(captured.payment)
+        assert disputes.standing_of(captured) == Dispute.objects.get()
+        assert found.amount == 9000
+
+    def test_trusts_a_row_that_was_read_with_it(self, captured: Checkout) -> None:
+        read = disputes.with_disputed(Checkout.objects.all()).get()
+        dispute(captured.payment)
+        assert disputes.standing_of(read) is None
+        again = disputes.with_disputed(Checkout.objects.all()).get()
+        assert disputes.standing_of(again) == Dispute.objects.get()
