@@ -2,30 +2,60 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
+from rest_framework import serializers as drf
 
+from checkout.api.common_fields import AMOUNT, CHECKOUT_UUID, CURRENCY, MERCHANT_ORDER_ID, VOID_REASON
 from checkout.models import Checkout, MerchantCustomer
-from checkout.states import VoidReason
+from checkout.states import Status, VoidReason
+from config.lib.api.responses import Constant, Out
 from webhooks import outbox
 from webhooks.models import EventType
 from webhooks.outbox import OutboxMessage
 
 
+class Authorized(NamedTuple):
+    """A held checkout, and the id under which its merchant knows the lead."""
+
+    checkout: Checkout
+    user_uuid: UUID | None
+
+
+class AuthorizedDataOut(Out):
+    """The data of `checkout.authorized`."""
+
+    checkout_uuid = CHECKOUT_UUID(source="checkout.pk")
+    merchant_order_id = MERCHANT_ORDER_ID(source="checkout.merchant_order_id")
+    status = Constant(
+        Status.AUTHORIZED, source="checkout.status", help_text="The status of the checkout; see States."
+    )
+    amount = AMOUNT(source="checkout.amount")
+    currency = CURRENCY(source="checkout.currency")
+    user_uuid = drf.UUIDField(
+        allow_null=True,
+        help_text="The customer's id, the same as `customer_id`: stable at your shop, different at other merchants.",
+    )
+
+
+class VoidedDataOut(Out):
+    """The data of `checkout.voided`."""
+
+    checkout_uuid = CHECKOUT_UUID(source="pk")
+    merchant_order_id = MERCHANT_ORDER_ID()
+    status = Constant(Status.VOIDED, help_text="The status of the checkout; see States.")
+    reason = VOID_REASON(source="void_reason")
+
+
 def authorized(checkout: Checkout, at: datetime) -> None:
     """Emit `checkout.authorized`: the customer's card is held until `capture_before`."""
+    person = _person(checkout.merchant_id, checkout.lead_id) if checkout.lead_id else None
     outbox.emit(
         checkout.merchant,
         EventType.AUTHORIZED,
-        {
-            "checkout_uuid": str(checkout.pk),
-            "merchant_order_id": checkout.merchant_order_id,
-            "status": checkout.status,
-            "amount": checkout.amount,
-            "currency": checkout.currency,
-            "user_uuid": str(_person(checkout.merchant_id, checkout.lead_id)) if checkout.lead_id else None,
-        },
+        AuthorizedDataOut.write(Authorized(checkout, person)),
         at=at,
         checkout_uuid=checkout.pk,
         valid_until=checkout.capture_before,
@@ -48,7 +78,7 @@ def voided(checkouts: Sequence[Checkout]) -> None:
         [
             OutboxMessage(
                 checkout.merchant_id,
-                _voided(checkout),
+                VoidedDataOut.write(checkout),
                 max(ends[checkout.pk], told.get(checkout.pk, ends[checkout.pk])),
                 checkout.pk,
             )
@@ -65,12 +95,3 @@ def _told(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
     """
     lapsed = [checkout.pk for checkout in checkouts if checkout.void_reason == VoidReason.AUTH_EXPIRED]
     return outbox.last_told(lapsed) if settings.SANDBOX and lapsed else {}
-
-
-def _voided(checkout: Checkout) -> dict[str, str]:
-    return {
-        "checkout_uuid": str(checkout.pk),
-        "merchant_order_id": checkout.merchant_order_id,
-        "status": checkout.status,
-        "reason": checkout.void_reason,
-    }

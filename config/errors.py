@@ -12,7 +12,7 @@ from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 from checkout import authorizations, cancellations, captures, creation, refunds, sharing, states
-from checkout.api import calls, idempotency, presentation
+from checkout.api import calls, idempotency, presentation, responses
 from checkout.models import Checkout
 from config import merchant_api
 from config.lib import clock, cursor, locks, strict_json
@@ -236,7 +236,8 @@ def _standing(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[s
         return []
     merchant, checkout_uuid = caller_of(context["request"]).merchant, context["kwargs"]["checkout_uuid"]
     try:
-        return [presentation.standing(merchant, checkout_uuid) | _disputed(exc)]
+        checkout = presentation.read_as_it_stands(merchant, checkout_uuid)
+        return [responses.StandingOut.write(checkout) | _disputed(exc)]
     except (Checkout.DoesNotExist, DatabaseError):
         return []
 
@@ -244,7 +245,7 @@ def _standing(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[s
 def _disputed(exc: Exception) -> dict[str, Any]:
     """Return the dispute that prevents a refund, or an empty dict if there is none."""
     dispute = exc.dispute if isinstance(exc, refunds.NotRefundable) else None
-    return {"dispute": presentation.dispute(dispute)} if dispute is not None else {}
+    return {"dispute": responses.DisputeOut.write(dispute)} if dispute is not None else {}
 
 
 def flatten(detail: Any, param: str = "") -> list[dict[str, Any]]:

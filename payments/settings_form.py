@@ -11,7 +11,7 @@ from django.core.validators import MaxLengthValidator
 from rest_framework.serializers import ValidationError
 
 from config.lib import clock
-from config.lib.fields import ReturnUrl
+from config.lib.api.fields import ReturnUrl
 
 _HOST = re.compile(
     r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?"

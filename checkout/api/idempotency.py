@@ -22,7 +22,7 @@ from rest_framework.response import Response
 from checkout.api import calls
 from checkout.models import ApiCall, IdempotencyKey
 from config.lib import crypto, failpoint, locks
-from config.lib.view import ApiView
+from config.lib.api.view import ApiView
 from payments.cause import caller_of
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")

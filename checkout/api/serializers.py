@@ -12,13 +12,24 @@ from rest_framework import serializers
 from checkout import creation
 from checkout.customers import numbers
 from checkout.states import Status
-from config.lib import clock, fields
+from config.lib import clock
+from config.lib.api import fields
 from config.lib.web import origins
 from payments import money, safe_answers
 
 MAXIMUM = money.MAXIMUM
 MAX_OWN = 8 * 1024  # bytes of JSON that a merchant can store with an order or with an item
 SOONEST_EXPIRY, LATEST_EXPIRY = timedelta(minutes=1), timedelta(hours=24)
+CATEGORY = (
+    "A slug. The known ones are ticket, merchandise, food_and_drink, accommodation, travel, experience, "
+    "membership, service, donation, shipping, fee, tax, discount and other. The service keeps an unknown "
+    "slug and shows it as other."
+)
+CUSTOM_DATA = (
+    "Your own object: at most 8 KiB (with numbers written out), 4 levels and 50 keys. On a ticket, the "
+    "service checks `event_id` (string), `event_start` (timestamp) and `time_zone` (IANA name) if they are "
+    "present."
+)
 _CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -31,6 +42,9 @@ class Category(fields.Text):
             raise serializers.ValidationError("Must be a slug such as ticket: a-z, 0-9 and _, at most 64.")
         return slug
 
+    def schema(self) -> fields.Schema:
+        return {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,63}$"}
+
 
 class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
     """Any JSON object within the limits of rule create.custom_data.
@@ -38,6 +52,9 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
     The limits are 8 KiB with numbers written out, 4 levels and 50 keys.
     """
 
+    object_name = (
+        "CustomData"  # without a name, code generators would number the classes that they make for it
+    )
     default_error_messages = fields.SAID
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -63,6 +80,13 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
             raise serializers.ValidationError("Must have at most 50 keys.")
         return keys
 
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        return value
+
+    def schema(self) -> fields.Schema:
+        words = "Your own data for an item."
+        return {"type": "object", "additionalProperties": True, "maxProperties": 50, "description": words}
+
 
 def _written_out(value: Any) -> int:
     """Return the largest number of bytes that a value can take as JSON in PostgreSQL.
@@ -84,6 +108,7 @@ def _floats(value: Any) -> Iterator[float]:
 class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
     """An object of at most 50 keys with string values, 8 KiB in all (rule create.metadata)."""
 
+    object_name = "Metadata"
     default_error_messages = fields.SAID
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
@@ -96,6 +121,14 @@ class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):
         if len(orjson.dumps(data)) > MAX_OWN:
             raise serializers.ValidationError("Must be at most 8 KiB of JSON.")
         return data
+
+    def to_representation(self, value: dict[str, str]) -> dict[str, str]:
+        return value
+
+    def schema(self) -> fields.Schema:
+        values = {"type": "string", "maxLength": 500}
+        words = "Your own data for a checkout."
+        return {"type": "object", "additionalProperties": values, "maxProperties": 50, "description": words}
 
 
 def _wrong_entry(key: str, value: Any) -> tuple[str, str] | None:
@@ -117,13 +150,17 @@ def _wrong_entry(key: str, value: Any) -> tuple[str, str] | None:
 class ItemIn(fields.Body):
     """Line of the order (rules create.limits, create.signs, create.category)."""
 
-    item_ref = fields.Text()
-    name = fields.Text()
-    quantity = fields.Integer(minimum=1, maximum=10_000)
-    unit_price = fields.Integer(minimum=-MAXIMUM, maximum=MAXIMUM)
-    currency = fields.Currency()
-    category = Category(default="other")
-    custom_data = CustomData(required=False, allow_null=True)
+    item_ref = fields.Text(help_text="Your own reference for the line.")
+    name = fields.Text(help_text="The name that the customer sees.")
+    quantity = fields.Integer(minimum=1, maximum=10_000, help_text="The number of units.")
+    unit_price = fields.Integer(
+        minimum=-MAXIMUM,
+        maximum=MAXIMUM,
+        help_text="Minor units for one unit. Negative on a `discount` line, and only there.",
+    )
+    currency = fields.Currency(help_text="The same currency as the checkout's.")
+    category = Category(default="other", help_text=CATEGORY)
+    custom_data = CustomData(required=False, allow_null=True, help_text=CUSTOM_DATA)
 
     def to_internal_value(self, data: Any) -> Any:
         self._line = data  # for fields that depend on another field, so that all errors are reported at once
@@ -165,9 +202,26 @@ def _check_ticket(custom: dict[str, Any]) -> None:
 class CustomerIn(fields.Body):
     """Customer data that the merchant sends to prefill the page (rule create.customer)."""
 
-    phone = fields.Text(required=False, allow_null=True, maximum=numbers.MAX_LETTERS)
-    name = fields.Text(required=False, allow_null=True)
-    locale = fields.Text(required=False, allow_null=True, maximum=35)
+    phone = fields.Text(
+        required=False,
+        allow_null=True,
+        maximum=numbers.MAX_LETTERS,
+        help_text="The customer's mobile number. Without `+` and a country code, it is a number of your own "
+        "country. The page shows its last four digits, and texts a code to it when the customer asks "
+        "for one.",
+    )
+    name = fields.Text(
+        required=False,
+        allow_null=True,
+        help_text="The customer's name. The page fills it in after the code is entered.",
+    )
+    locale = fields.Text(
+        required=False,
+        allow_null=True,
+        maximum=35,
+        help_text="The language of the page and of its text messages, such as `fr` or `fr-CA`, unless the "
+        "customer chooses another. If the page does not have the language, this field has no effect.",
+    )
 
     def validate_phone(self, phone: str | None) -> str | None:
         if phone is None:
@@ -188,15 +242,49 @@ class CustomerIn(fields.Body):
 class CheckoutIn(fields.Body):
     """Request to create a checkout (rules create.*). Its context holds the `merchant`."""
 
-    merchant_order_id = fields.Text()
-    total_amount = fields.Integer(minimum=1, maximum=MAXIMUM)
-    currency = fields.Currency()
-    return_url = fields.ReturnUrl()
-    cancel_url = fields.ReturnUrl()
-    items = fields.List(child=ItemIn(), allow_empty=False, max_length=100)
-    merchant_expires_at = fields.Timestamp(required=False, allow_null=True)
-    metadata = Metadata(required=False, allow_null=True)
-    customer = CustomerIn(required=False, allow_null=True)
+    merchant_order_id = fields.Text(help_text="Your own reference for the order. It can repeat.")
+    total_amount = fields.Integer(
+        minimum=1,
+        maximum=MAXIMUM,
+        help_text="The sum of all items in minor units. In some currencies, a card can be charged only a "
+        "narrower range of amounts. The error then names the range.",
+    )
+    currency = fields.Currency(help_text="ISO 4217 code in upper case, such as `GBP`.")
+    return_url = fields.ReturnUrl(
+        help_text="Where the customer lands afterwards: an absolute https URL without a user name. If you keep a "
+        "list of hosts in the portal, its host must be on the list. The service does not change the "
+        "URL: put your order's number in it. It is only a confirmation page, never a reason to fulfil."
+    )
+    cancel_url = fields.ReturnUrl(
+        help_text="Where the customer lands after giving up: an absolute https URL without a user name. If you "
+        "keep a list of hosts in the portal, its host must be on the list. The service does not change "
+        "the URL."
+    )
+    items = fields.List(
+        child=ItemIn(),
+        allow_empty=False,
+        max_length=100,
+        help_text="The lines of the order. They add up to `total_amount`.",
+    )
+    merchant_expires_at = fields.Timestamp(
+        required=False,
+        allow_null=True,
+        help_text="When the unpaid checkout expires: 1 minute to 24 hours ahead, with an offset. Without it, the "
+        "time that you have set in the portal applies, otherwise 60 minutes after creation.",
+    )
+    metadata = Metadata(
+        required=False,
+        allow_null=True,
+        help_text="Your own data for the checkout: at most 50 keys of 1 to 40 characters, each with a string of "
+        "at most 500 characters, 8 KiB in all. Every read returns it. Payers never see it. Do not put "
+        "personal data in it.",
+    )
+    customer = CustomerIn(
+        required=False,
+        allow_null=True,
+        help_text="What you know about the customer, to prefill the page. Each field is optional. The API never "
+        "returns them, and the service deletes them a day after the checkout's end.",
+    )
 
     def validate_currency(self, currency: str) -> str:
         if not _is_in_use(currency):
@@ -246,31 +334,59 @@ class FullAmount(fields.Integer):
 class CaptureIn(fields.Body):
     """Request to capture. `{}` captures the full amount."""
 
-    amount = FullAmount(required=False, minimum=1, maximum=MAXIMUM)
+    amount = FullAmount(
+        required=False, minimum=1, maximum=MAXIMUM, help_text="The full amount, which is also the default."
+    )
 
 
 class CancelIn(fields.Body):
     """Request to cancel, with an optional note that only the portal shows."""
 
-    reason = fields.Text(required=False, allow_null=True, minimum=0)
+    reason = fields.Text(
+        required=False,
+        allow_null=True,
+        minimum=0,
+        help_text="A note for your own records. No customer sees it.",
+    )
 
 
 class RefundIn(fields.Body):
     """Request to refund (rules refund.ref, refund.full)."""
 
-    merchant_refund_ref = fields.Text()
-    reason = fields.Text(required=False, allow_null=True, minimum=0, maximum=500)
-    amount = FullAmount(required=False, minimum=1, maximum=MAXIMUM)
+    merchant_refund_ref = fields.Text(
+        help_text="Your own reference, unique among all your refunds. Repeating it for the same checkout is safe."
+    )
+    reason = fields.Text(
+        required=False, allow_null=True, minimum=0, maximum=500, help_text="Your reason, in your own words."
+    )
+    amount = FullAmount(
+        required=False, minimum=1, maximum=MAXIMUM, help_text="The full amount. You can leave it out."
+    )
 
 
 class CheckoutListQuery(fields.Query):
     """Filters and page of the list of checkouts."""
 
-    status = fields.OneOf(tuple(status.value for status in Status), required=False)
-    merchant_order_id = fields.Text(required=False)
-    created_after = fields.Timestamp(required=False)
-    created_before = fields.Timestamp(required=False)
-    updated_after = fields.Timestamp(required=False)
-    sort = fields.OneOf(("updated_at",), required=False)
-    limit = fields.QueryInteger(minimum=1, maximum=200, default=50)
-    cursor = fields.Cursor(required=False, maximum=500)
+    status = fields.OneOf(
+        tuple(status.value for status in Status), required=False, help_text="Only entries with this status."
+    )
+    merchant_order_id = fields.Text(required=False, help_text="Only checkouts of this order.")
+    created_after = fields.Timestamp(
+        required=False, help_text="Only entries that were created after this time."
+    )
+    created_before = fields.Timestamp(
+        required=False, help_text="Only entries that were created before this time."
+    )
+    updated_after = fields.Timestamp(
+        required=False,
+        help_text="Only checkouts that changed after this time. With `sort=updated_at`, the cursor keeps this "
+        "time.",
+    )
+    sort = fields.OneOf(
+        ("updated_at",),
+        required=False,
+        help_text="`updated_at` lists by the last change, oldest first, and always returns a `next_cursor`. Keep "
+        "it and continue with it, and you miss no change.",
+    )
+    limit = fields.QueryInteger(minimum=1, maximum=200, default=50, help_text="How many entries a page has.")
+    cursor = fields.Cursor(required=False, maximum=500, help_text="`next_cursor` of the previous page.")

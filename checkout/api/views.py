@@ -10,13 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkout import cancellations, captures, creation, expiry, reading, refunds
-from checkout.api import presentation, serializers, watching
+from checkout.api import presentation, responses, serializers, watching
 from checkout.api.idempotency import RecordedView
 from checkout.creation import Order
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib import cursor
-from config.lib.view import ApiView
+from config.lib.api.view import ApiView
 from payments import open_operations
 from payments.cause import caller_of, cause_of
 from payments.models import Merchant
@@ -33,13 +33,13 @@ class Checkouts(RecordedView):
         merchant = caller_of(request).merchant
         order = Order(**self.body(serializers.CheckoutIn, merchant=merchant))
         checkout = creation.create(merchant, order, cause=cause_of(request))
-        return Response({"data": presentation.created(checkout)}, status=201)
+        return Response({"data": responses.CreatedCheckoutOut.write(checkout)}, status=201)
 
     def get(self, request: Request) -> Response:
         rows, next_cursor = _page(caller_of(request).merchant, self.query)
-        shown = [presentation.whole(checkout) for checkout in rows]
-        watching.note(request, shown)
-        return Response({"data": {"checkouts": shown, "next_cursor": next_cursor}})
+        watching.note(request, rows)
+        page = responses.CheckoutListOut.write({"checkouts": rows, "next_cursor": next_cursor})
+        return Response({"data": page})
 
 
 _FILTERS = {
@@ -101,9 +101,9 @@ class OneCheckout(ApiView):
     scopes = {"GET": "checkouts:read"}
 
     def get(self, request: Request, checkout_uuid: UUID) -> Response:
-        shown = presentation.read(caller_of(request).merchant, checkout_uuid)
-        watching.note(request, [shown])
-        return Response({"data": shown})
+        checkout = presentation.read(caller_of(request).merchant, checkout_uuid)
+        watching.note(request, [checkout])
+        return Response({"data": responses.CheckoutOut.write(checkout)})
 
 
 class Capture(RecordedView):
@@ -125,7 +125,7 @@ class Capture(RecordedView):
         merchant = caller_of(request).merchant
         amount = asked.get("amount")
         checkout = captures.capture(merchant, _given(checkout_uuid), amount=amount, cause=cause_of(request))
-        return Response({"data": presentation.read(merchant, checkout.pk)})
+        return Response({"data": responses.CheckoutOut.write(presentation.read(merchant, checkout.pk))})
 
 
 class Cancel(RecordedView):
@@ -138,7 +138,7 @@ class Cancel(RecordedView):
         note = self.body(serializers.CancelIn).get("reason") or ""
         merchant = caller_of(request).merchant
         checkout = cancellations.cancel(merchant, _given(checkout_uuid), note=note, cause=cause_of(request))
-        return Response({"data": presentation.read(merchant, checkout.pk)})
+        return Response({"data": responses.CheckoutOut.write(presentation.read(merchant, checkout.pk))})
 
 
 class Refund(RecordedView):
@@ -158,7 +158,7 @@ class Refund(RecordedView):
         )
         if accepted.is_new:
             return Response(status=204)
-        return Response({"data": presentation.refund(accepted.refund)})
+        return Response({"data": responses.RefundOut.write(accepted.refund)})
 
 
 def _given(checkout_uuid: UUID | None) -> UUID:

@@ -3,7 +3,7 @@
 Only the sandbox writes them. In production no order is watched, and no read waits for a row.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -20,27 +20,27 @@ WATCHED = ("trial-refused-", "trial-lost-")
 MAX_NOTED = 5  # maximum of rows that one read writes
 
 
-def note(request: Request, shown: Sequence[Mapping[str, Any]]) -> None:
-    """Write a row for each watched order among those that the read shows."""
+def note(request: Request, checkouts: Sequence[Any]) -> None:
+    """Write a row for each watched order among the checkouts that the read shows (`presentation.with_parts`)."""
     if not settings.SANDBOX:
         return
-    watched = [one for one in shown if _is_watched(one)]
+    watched = [checkout for checkout in checkouts if _is_watched(checkout)]
     if watched:
-        ApiCall.objects.bulk_create(_row(request, one) for one in watched[:MAX_NOTED])
+        ApiCall.objects.bulk_create(_row(request, checkout.pk) for checkout in watched[:MAX_NOTED])
 
 
-def _is_watched(shown: Mapping[str, Any]) -> bool:
-    if shown["merchant_order_id"].startswith(WATCHED):
+def _is_watched(checkout: Any) -> bool:
+    if checkout.merchant_order_id.startswith(WATCHED):
         return True
-    return any(refund["status"] == Refund.Status.FAILED for refund in shown.get("refunds", ()))
+    return any(refund["status"] == Refund.Status.FAILED for refund in checkout.refund_parts)
 
 
-def _row(request: Request, shown: Mapping[str, Any]) -> ApiCall:
+def _row(request: Request, checkout_uuid: UUID) -> ApiCall:
     caller = caller_of(request)
     return ApiCall(
         merchant=caller.merchant,
         client_uuid=caller.client_uuid,
-        checkout_uuid=UUID(shown["checkout_uuid"]),
+        checkout_uuid=checkout_uuid,
         method="GET",
         path=request.path[:300],
         request_id=request_id.current(),

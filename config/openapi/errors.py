@@ -4,7 +4,15 @@ from collections.abc import Collection, Iterable
 from itertools import groupby
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers as drf
+
+from checkout.api.common_fields import STATUS
+from checkout.api.responses import DisputeOut, available_actions_field
 from config import errors
+from config.lib.api import fields
+from config.lib.api.responses import Known, Time
 from config.openapi import examples
 
 Schema = dict[str, Any]
@@ -19,6 +27,56 @@ WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)
 WITH_CHECKOUT = ("checkout_not_found",)
 WITH_KEY = ("invalid_header", "idempotency_key_reused", "idempotency_in_progress")
+
+
+@extend_schema_field(OpenApiTypes.INT64)
+class Sum(drf.IntegerField):
+    """Minor units, as they were sent."""
+
+
+class ApiErrorDetailOut(drf.Serializer[Any]):
+    """One thing that is wrong, or what the caller needs to know about it."""
+
+    param = drf.CharField(
+        required=False, allow_null=True, help_text="The field at fault, such as `items[2].currency`."
+    )
+    message = drf.CharField(required=False, help_text="A sentence for a developer that says what to do.")
+    expected = Sum(required=False, help_text="The amount that would be correct.")
+    actual = Sum(required=False, help_text="The amount that was sent.")
+    difference = Sum(required=False, help_text="How much more was sent than is correct.")
+    status = STATUS(required=False)
+    available_actions = available_actions_field(required=False)
+    dispute = DisputeOut(required=False, help_text="The dispute that prevents the refund.")
+    reason = fields.Text(
+        maximum=40, required=False, help_text="The provider's reason, such as `insufficient_funds`."
+    )
+    previous_secret_expires_at = Time(
+        required=False, help_text="Until when the previous secret also signs. Null if it was revoked."
+    )
+
+
+class ApiErrorBodyOut(drf.Serializer[Any]):
+    """What went wrong, and what to do."""
+
+    code = Known(
+        errors.ERRORS, help_text="What went wrong. Branch on it. Treat an unknown code by its HTTP status."
+    )
+    message = drf.CharField(help_text="A sentence for a developer that says what to do.")
+    param = drf.CharField(allow_null=True, help_text="The field at fault, such as `items[2].currency`.")
+    details = drf.ListField(
+        child=ApiErrorDetailOut(),
+        help_text="All field errors at once, the expected and actual amount, or the status and allowed actions.",
+    )
+    request_id = drf.CharField(
+        help_text="The same id as in `X-Request-Id`. Quote it when you contact support."
+    )
+    doc_url = drf.URLField(help_text="The description of this code in the documentation.")
+
+
+class ApiErrorOut(drf.Serializer[Any]):
+    """The envelope of all errors of the merchant API (rule api.error)."""
+
+    error = ApiErrorBodyOut(help_text="What went wrong.")
 
 
 def by_code() -> Schema:

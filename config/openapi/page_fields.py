@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 from django.utils.safestring import SafeString
 
 from config.openapi import page_text
-from config.openapi.fields import FREE, WRAPPED
+from config.openapi.components import WRAPPED
 
 Schema = dict[str, Any]
+FREE = ("Metadata", "CustomData", "OtherData")  # objects with unknown fields
 KINDS = {"date-time": "timestamp", "uuid": "UUID", "uri": "URL", "email": "e-mail address"}
 
 

@@ -1,7 +1,6 @@
 """The API's document (OpenAPI 3.1), which drf-spectacular makes from the views, serializers and tables."""
 
 import re
-from collections.abc import Collection, Iterator
 from email.utils import parseaddr
 from typing import Any
 
@@ -11,26 +10,24 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.plumbing import append_meta
 from rest_framework.serializers import ListField
 from rest_framework.views import APIView
 
-import checkout.api.schema.endpoints
+import checkout.api.schema
 import hosted_page.opt_in.api
 import hosted_page.sandbox.schema
 import webhooks.api.schema
 from checkout.api.idempotency import RecordedView
-from checkout.api.schema import shapes
-from checkout.api.schema.shapes import ALWAYS, SOMETIMES
-from config.lib.described import DescribedOperation, DescribedResponse
+from checkout.api.responses import CheckoutOut
+from config.lib.api.described import DescribedOperation, DescribedResponse
 from config.lib.once import Once
 from config.lib.web import deprecated
-from config.openapi import errors, examples, field_table, fields, guide, parts
-from config.openapi.fields import WRAPPED
+from config.openapi import components, errors, events, examples, extensions, guide, oauth  # noqa: F401  # extensions register themselves
+from config.openapi.components import WRAPPED
 
 Schema = dict[str, Any]
 TABLES = {
-    "Checkouts": checkout.api.schema.endpoints.ENDPOINTS,
+    "Checkouts": checkout.api.schema.ENDPOINTS,
     "Webhooks": webhooks.api.schema.ENDPOINTS,
     "Marketing": hosted_page.opt_in.api.ENDPOINTS,
     "Sandbox": hosted_page.sandbox.schema.ENDPOINTS,
@@ -38,13 +35,6 @@ TABLES = {
 ENDPOINTS = {key: endpoint for named in TABLES.values() for key, endpoint in named.items()}
 NAMES = [endpoint.name for endpoint in ENDPOINTS.values()]
 TAGS = {key: tag for tag, named in TABLES.items() for key in named}
-SHAPES = {
-    **shapes.SHAPES,
-    **webhooks.api.schema.SHAPES,
-    **hosted_page.opt_in.api.SHAPES,
-    **hosted_page.sandbox.schema.SHAPES,
-    **parts.SHAPES,
-}
 _REFERENCE = re.compile(rb'"#/components/schemas/(\w+)"')
 
 
@@ -81,12 +71,9 @@ class EndpointSchema(AutoSchema):
         """Return None, because `_get_response_bodies` reads the row instead."""
 
     def get_serializer_name(self, serializer: Any, direction: str) -> str:
-        return re.sub("In$", "Request", type(serializer).__name__)
+        return components.name_of(type(serializer))
 
     def _map_serializer_field(self, field: Any, direction: str, bypass_extensions: bool = False) -> Schema:
-        own = fields.kind_of(field)
-        if own is not None:
-            return dict(append_meta(own, self._get_serializer_field_meta(field, direction)))  # type: ignore[no-untyped-call]  # untyped there
         schema: Schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]  # untyped there
         is_filled = isinstance(field, ListField) and not field.allow_empty
         return schema | {"minItems": 1} if is_filled else schema
@@ -96,6 +83,9 @@ class EndpointSchema(AutoSchema):
         if self._is_recorded:
             own.insert(0, {"$ref": "#/components/parameters/IdempotencyKey"})
         found: list[Schema] = super()._get_parameters()
+        for parameter in found:
+            if parameter["in"] == "path":
+                parameter["description"] = "The id of the checkout."
         return found + own
 
     def _get_request_body(self, direction: str = "request") -> Schema | None:
@@ -115,13 +105,12 @@ class EndpointSchema(AutoSchema):
         names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
         headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
         described: Schema = {"description": answer.sentence, "headers": headers}
-        if answer.shape is None:
+        if answer.body is None:
             return described
-        media: Schema = {"schema": fields.refer(answer.shape + WRAPPED)}
+        self.resolve_serializer(answer.body, "response")
+        media = {"schema": components.refer(components.name_of(answer.body) + WRAPPED)}
         example = examples.answer(self._endpoint.name, status)
-        if example is not None:
-            media["example"] = example
-        return described | {"content": {"application/json": media}}
+        return described | {"content": components.json(media | components.example(example))}
 
     def _codes(self) -> set[str]:
         """Return the error codes that every call can return, those that its shape implies, and its own."""
@@ -149,18 +138,18 @@ def described(endpoints: list[Any]) -> list[Any]:
 
 
 def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
-    """Add the OAuth endpoints, the webhooks, and a description of every field. Postprocessing hook."""
-    result["paths"] = parts.oauth_paths() | result["paths"]
-    result["webhooks"] = parts.webhooks()
-    components = generator.registry.build({})
-    requests = _without_defaults(components["schemas"])
-    own = parts.events() | fields.FREE | _wrappers(result["paths"])
-    shown = _shown({"paths": result["paths"], "own": own}, requests.keys() | own.keys(), requests)
-    components["schemas"] = dict(sorted((requests | shown).items())) | own
-    components |= {"headers": parts.HEADERS, "parameters": parts.PARAMETERS}
-    result["components"] = components | {"examples": _examples()}
-    _add_states(components["schemas"]["Checkout"]["properties"])
-    _add_words(result)
+    """Add the OAuth endpoints, the webhooks and the envelopes of responses. Postprocessing hook."""
+    oauth.register(generator.registry)
+    components.register(generator.registry, errors.ApiErrorOut)
+    envelopes = events.schemas(generator.registry)
+    result["paths"] = oauth.paths() | result["paths"]
+    result["webhooks"] = events.webhooks()
+    made = generator.registry.build({})
+    own = envelopes | {"OtherData": events.OTHER_DATA} | _wrappers(result["paths"])
+    made["schemas"] = _without_defaults(made["schemas"]) | own
+    made |= {"headers": components.HEADERS, "parameters": components.PARAMETERS}
+    result["components"] = made | {"examples": _examples()}
+    _add_states(made["schemas"]["Checkout"]["properties"])
     _mark_deprecated(result["paths"])
     cleaned: Schema = _without_marks(result)
     return cleaned
@@ -173,51 +162,22 @@ def _wrappers(paths: Schema) -> Schema:
 
 
 def _wrapper(thing: str) -> Schema:
-    content = fields.refer(thing) | {"description": "What you asked for."}
+    content = components.refer(thing) | {"description": "What you asked for."}
     return {"type": "object", "required": ["data"], "properties": {"data": content}}
 
 
 def _without_defaults(requests: Schema) -> Schema:
     """Move each field's default to `x-default`, because generators make a field with a `default` required."""
     for request in requests.values():
-        for field in request["properties"].values():
+        for field in request.get("properties", {}).values():
             if field.get("default"):
                 field["x-default"] = field["default"]
             field.pop("default", None)
     return requests
 
 
-def _shown(calls: Schema, known: Collection[str], requests: Schema) -> Schema:
-    """Return the objects that calls and events use, and the objects inside them, without the known ones."""
-    made: Schema = {}
-    while missing := (_named(calls) | _named(made)) - made.keys() - set(known):
-        made |= {name: _shape(name, requests) for name in missing}
-    return made
-
-
 def _named(part: Schema) -> set[str]:
     return {name.decode() for name in _REFERENCE.findall(orjson.dumps(part))}
-
-
-def _shape(name: str, requests: Schema) -> Schema:
-    """Return an object's schema from its row in SHAPES: `name?` can be null, `[name]` can be missing."""
-    properties, required = {}, []
-    for word in SHAPES[name].split():
-        field = word.strip("[]?")
-        kind = field_table.described(name, field, requests)
-        properties[field] = _or_null(kind) if "?" in word else kind
-        if not word.startswith("["):
-            required.append(field)
-    return {"type": "object", "properties": properties, "required": sorted(required)}
-
-
-def _or_null(kind: Schema) -> Schema:
-    if "oneOf" in kind or "null" in kind.get("type", ()):  # the request's field allows null already
-        return kind
-    if "$ref" in kind:
-        return {"oneOf": [kind, {"type": "null"}]}
-    values = {"enum": [*kind["enum"], None]} if "enum" in kind else {}
-    return kind | values | {"type": [kind["type"], "null"]}
 
 
 def _examples() -> Schema:
@@ -225,32 +185,26 @@ def _examples() -> Schema:
 
 
 def _without_marks(value: Any) -> Any:
-    """Remove drf-spectacular's marks on enums."""
+    """Remove drf-spectacular's marks on enums, and its `allOf` around a reference with a description."""
     if isinstance(value, dict):
-        return {name: _without_marks(part) for name, part in value.items() if name != "x-spec-enum-id"}
+        value = value | value["allOf"][0] if "allOf" in value else value
+        return {
+            name: _without_marks(part)
+            for name, part in value.items()
+            if name not in ("x-spec-enum-id", "allOf")
+        }
     return [_without_marks(part) for part in value] if isinstance(value, list) else value
 
 
 def _add_states(properties: Schema) -> None:
-    for name in {**ALWAYS, **SOMETIMES}:
-        states = {"always": ALWAYS.get(name, ()), "sometimes": SOMETIMES.get(name, ())}
+    for name in {**CheckoutOut.ALWAYS, **CheckoutOut.SOMETIMES}:
+        states = {
+            "always": CheckoutOut.ALWAYS.get(name, ()),
+            "sometimes": CheckoutOut.SOMETIMES.get(name, ()),
+        }
         properties[name]["x-states"] = {
             kind: [str(state) for state in found] for kind, found in states.items()
         }
-
-
-def _add_words(result: Schema) -> None:
-    for name, schema in result["components"]["schemas"].items():
-        for field, described in schema.get("properties", {}).items():
-            described.setdefault("description", field_table.words_on(name, field))
-    for parameter in _parameters(result):
-        parameter.setdefault("description", field_table.words_on("query", parameter["name"]))
-
-
-def _parameters(result: Schema) -> Iterator[Schema]:
-    for methods in result["paths"].values():
-        for operation in methods.values():
-            yield from (found for found in operation["parameters"] if "name" in found)
 
 
 def _mark_deprecated(paths: Schema) -> None:

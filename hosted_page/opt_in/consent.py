@@ -16,6 +16,7 @@ from checkout.models import Customer, MerchantCustomer
 from config.lib import clock, crypto
 from config.lib.prepared import Prepared
 from hosted_page.models import OptIn, OptInText
+from hosted_page.opt_in import event
 from hosted_page.payment_target import PaymentTarget
 from payments.models import Merchant
 from webhooks import lookup, outbox
@@ -140,7 +141,7 @@ def tick(
         _check_room(target)
         _keep_name(person, name)
         saved = _saved(target, _known_as(merchant, person, email), email, placement, text)
-        told = _payload(target, saved, person, name, proven=person if has_proven else None)
+        told = event.data(target, saved, person, name, proven=person if has_proven else None)
         order = target.checkout.pk
         return outbox.emit(merchant, EventType.OPTED_IN, told, at=saved.opted_in_at, checkout_uuid=order).pk
 
@@ -194,37 +195,6 @@ def _saved(
         placement=placement,
         opted_in_at=clock.now(),
     )
-
-
-def _payload(
-    target: PaymentTarget, saved: OptIn, person: Customer | None, name: str, *, proven: Customer | None
-) -> dict[str, object]:
-    """Return the data of the event. It contains a phone number only for a `proven` person."""
-    return {
-        "customer_id": str(saved.person_id),
-        "subject": "friend" if target.share else "lead",
-        "order": {
-            "merchant_order_id": target.checkout.merchant_order_id,
-            "checkout_uuid": str(target.checkout.pk),
-            "payment_request_uuid": str(target.share.pk) if target.share else None,
-        },
-        "customer": {
-            "name": (person.name if person else name) or None,
-            "email": saved.email,
-            "phone": proven.phone if proven else None,
-        },
-        "opt_in": _agreed(saved, is_proven=proven is not None),
-    }
-
-
-def _agreed(saved: OptIn, *, is_proven: bool) -> dict[str, object]:
-    return {
-        "email_marketing": True,
-        "sms_marketing": True if is_proven else None,
-        "opted_in_at": clock.iso(saved.opted_in_at),
-        "placement": saved.placement,
-        "text_version": saved.text.version,
-    }
 
 
 def _known_as(merchant: Merchant, person: Customer | None, email: str) -> MerchantCustomer:

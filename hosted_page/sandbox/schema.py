@@ -1,15 +1,9 @@
 """The helper API's part of the OpenAPI document."""
 
-from checkout.api.schema import shapes
-from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
-from hosted_page.sandbox import views
+from checkout.api.responses import CheckoutOut
+from config.lib.api.described import DescribedOperation, DescribedOperations, DescribedResponse
+from hosted_page.sandbox import responses, views
 
-SHAPES = {
-    "SplitCheckout": f"{shapes.SHAPES['Checkout']} [payment_requests]",
-    "PaymentRequest": "payment_request_uuid amount status",
-    "Share": "payment_request_uuid status",
-    "Ticked": "event_id?",
-}
 ENDPOINTS: DescribedOperations = {
     (views.Pay, "POST"): DescribedOperation(
         "sandbox_pay",
@@ -17,7 +11,7 @@ ENDPOINTS: DescribedOperations = {
         "Does what the customer does on the page: signs in with `phone`, gives a `name`, asks mates for "
         "`shares` if there are any, and pays with `card`, a test card. The event `checkout.authorized` is "
         "sent as for a real customer.",
-        {200: DescribedResponse("The card is held; `status` is `authorized`.", "SplitCheckout")},
+        {200: DescribedResponse("The card is held; `status` is `authorized`.", responses.SplitCheckoutOut)},
         takes=views.PayIn,
         codes=("card_declined", "merchant_suspended", "not_payable", "operation_in_progress"),
     ),
@@ -26,7 +20,7 @@ ENDPOINTS: DescribedOperations = {
         "Pay a share as a mate",
         "Does what a mate does at the pay link: signs in and pays one open share. Shares open with the "
         "capture. The mate's payment goes to the lead's card. In this API, it changes only `shares`.",
-        {200: DescribedResponse("The share is paid.", "Share")},
+        {200: DescribedResponse("The share is paid.", responses.ShareOut)},
         takes=views.PayShareIn,
         codes=("card_declined", "merchant_suspended", "operation_in_progress", "share_not_open"),
     ),
@@ -36,7 +30,7 @@ ENDPOINTS: DescribedOperations = {
         "Does what a customer does who ticks your marketing box. The event `marketing.opted_in` is sent for "
         "every tick. `event_id` is null while you have opt-in off. An order accepts 20 ticks, and each of "
         "its shares another 20.",
-        {200: DescribedResponse("Ticked.", "Ticked")},
+        {200: DescribedResponse("Ticked.", responses.TickedOut)},
         takes=views.OptInIn,
         codes=("too_many_ticks",),
     ),
@@ -48,7 +42,7 @@ ENDPOINTS: DescribedOperations = {
         "due happens, also at the bank: for example, a dispute is opened. The contents of events do not "
         "change, and `updated_at` is the current time. Each call makes at most one more attempt per "
         "delivery. If a refund is settled and then returned, the return happens in a later call.",
-        {200: DescribedResponse("The checkout after that time.", "Checkout")},
+        {200: DescribedResponse("The checkout after that time.", CheckoutOut)},
         takes=views.AdvanceIn,
         codes=("operation_in_progress",),
     ),

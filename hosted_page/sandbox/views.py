@@ -8,14 +8,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from checkout.api import presentation
+from checkout.api.responses import CheckoutOut
 from checkout.models import Checkout, PaymentRequest
 from checkout.split_amounts import MAX_PEOPLE
-from config.lib import fields
-from config.lib.view import ApiView
+from config.lib.api import fields
+from config.lib.api.view import ApiView
 from hosted_page.models import OptIn
 from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sandbox import advancing, paying
+from hosted_page.sandbox import advancing, paying, responses
 from hosted_page.steps.split_form import MAX_CALLED
 from payments import money
 from payments.cause import caller_of, cause_of
@@ -25,24 +26,39 @@ from payments.models import Merchant
 class ShareIn(fields.Body):
     """A share: the mate's name and the amount."""
 
-    name = fields.Text(default="", maximum=60)
-    amount = fields.Integer(minimum=1, maximum=money.MAXIMUM)
+    name = fields.Text(default="", maximum=60, help_text="The mate's name, as the lead would write it.")
+    amount = fields.Integer(
+        minimum=1, maximum=money.MAXIMUM, help_text="The amount of the share in minor units."
+    )
 
 
 class PayIn(fields.Body):
     """The card, the phone number and the name of a customer, and the shares of mates."""
 
-    card = fields.Text(default="4242424242424242", maximum=19)
-    phone = fields.Text(default="+447700900123", maximum=40)
-    challenge = fields.OneOf(("pass", "fail"), default="pass")
-    name = fields.Text(required=False, maximum=MAX_CALLED)
-    shares = fields.List(child=ShareIn(), allow_empty=False, max_length=MAX_PEOPLE - 1, required=False)
+    card = fields.Text(default="4242424242424242", maximum=19, help_text="A test card.")
+    phone = fields.Text(default="+447700900123", maximum=40, help_text="The customer's mobile number.")
+    challenge = fields.OneOf(("pass", "fail"), default="pass", help_text="How a 3-D Secure challenge ends.")
+    name = fields.Text(
+        required=False,
+        maximum=MAX_CALLED,
+        help_text="The customer's name, which mates see. With `shares`, it is Lea if you send none and none is "
+        "known.",
+    )
+    shares = fields.List(
+        child=ShareIn(),
+        allow_empty=False,
+        max_length=MAX_PEOPLE - 1,
+        required=False,
+        help_text="The shares that mates are asked to pay. The lead bears the rest.",
+    )
 
 
 class PayShareIn(fields.Body):
     """The share that a mate pays, and the card."""
 
-    payment_request_uuid = fields.Uuid(required=False)
+    payment_request_uuid = fields.Uuid(
+        required=False, help_text="The share to pay. Without it, the first open one."
+    )
     card = fields.Text(
         required=False,
         maximum=19,
@@ -53,10 +69,16 @@ class PayShareIn(fields.Body):
 class OptInIn(fields.Body):
     """A tick of the opt-in box."""
 
-    email = fields.Text(maximum=consent.MAX_EMAIL, format="email")
-    placement = fields.OneOf(tuple(OptIn.Placement.values), required=False)
-    subject = fields.OneOf(("lead", "friend"), required=False)
-    payment_request_uuid = fields.Uuid(required=False)
+    email = fields.Text(
+        maximum=consent.MAX_EMAIL, format="email", help_text="Entered with this tick. The newest is current."
+    )
+    placement = fields.OneOf(
+        tuple(OptIn.Placement.values), required=False, help_text="Where the box was shown."
+    )
+    subject = fields.OneOf(
+        ("lead", "friend"), required=False, help_text="`lead` placed the order. `friend` pays a share of it."
+    )
+    payment_request_uuid = fields.Uuid(required=False, help_text="The id of the friend's share.")
 
     def validate_email(self, email: str) -> str:
         try:
@@ -68,7 +90,7 @@ class OptInIn(fields.Body):
 class AdvanceIn(fields.Body):
     """The time that passes."""
 
-    seconds = fields.Integer(minimum=1, maximum=864_000)
+    seconds = fields.Integer(minimum=1, maximum=864_000, help_text="How many seconds pass.")
 
 
 class Pay(ApiView):
@@ -81,19 +103,12 @@ class Pay(ApiView):
         merchant = caller_of(request).merchant
         checkout = _of(merchant, checkout_uuid)
         paying.pay(checkout, asked, cause=cause_of(request))
-        return Response({"data": presentation.read(merchant, checkout_uuid) | _requests(checkout_uuid)})
+        paid = presentation.read(merchant, checkout_uuid)
+        return Response({"data": responses.SplitCheckoutOut.write(paid)})
 
 
 def _of(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
     return Checkout.objects.select_related("merchant", "lead").get(pk=checkout_uuid, merchant=merchant)
-
-
-def _requests(checkout_uuid: UUID) -> dict[str, Any]:
-    rows = PaymentRequest.objects.filter(checkout=checkout_uuid).order_by("position")
-    requests = [
-        {"payment_request_uuid": str(row.pk), "amount": row.amount, "status": row.status} for row in rows
-    ]
-    return {"payment_requests": requests} if requests else {}
 
 
 class PayShare(ApiView):
@@ -105,7 +120,7 @@ class PayShare(ApiView):
         asked = self.body(PayShareIn)
         checkout = _of(caller_of(request).merchant, checkout_uuid)
         share = paying.pay_share(checkout, asked, cause=cause_of(request))
-        return Response({"data": {"payment_request_uuid": str(share.pk), "status": share.status}})
+        return Response({"data": responses.ShareOut.write(share)})
 
 
 class TickOptIn(ApiView):
@@ -117,7 +132,7 @@ class TickOptIn(ApiView):
         asked = self.body(OptInIn)
         checkout = _of(caller_of(request).merchant, checkout_uuid)
         event_uuid = _tick(checkout, asked)
-        return Response({"data": {"event_id": str(event_uuid) if event_uuid else None}})
+        return Response({"data": responses.TickedOut.write({"event_id": event_uuid})})
 
 
 def _tick(checkout: Checkout, wanted: dict[str, Any]) -> UUID | None:
@@ -153,4 +168,4 @@ class Advance(ApiView):
         asked = self.body(AdvanceIn)
         merchant = caller_of(request).merchant
         advancing.advance(merchant, checkout_uuid, asked["seconds"])
-        return Response({"data": presentation.read(merchant, checkout_uuid)})
+        return Response({"data": CheckoutOut.write(presentation.read(merchant, checkout_uuid))})

@@ -7,7 +7,7 @@ import pytest
 from django.urls import get_resolver
 
 from checkout.models import ApiCall, Checkout
-from config.lib.view import ApiView
+from config.lib.api.view import ApiView
 from config.openapi import schema
 from tests.config import described
 from tests.conftest import Api

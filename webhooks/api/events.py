@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import orjson
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from rest_framework import serializers as drf
@@ -16,13 +15,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from config.lib import clock, cursor
+from config.lib.api.view import ApiView
 from config.lib.database import feed, partitions
 from config.lib.database.partitions import CLOCKS_DIFFER
-from config.lib.view import ApiView
 from payments.cause import caller_of
 from payments.models import Merchant
 from webhooks import lookup, outbox
-from webhooks.api import serializers
+from webhooks.api import responses, serializers
 from webhooks.models import EVENTS, PERSONAL, Event, EventType, plain
 
 CUSTOMERS = "customers:read"  # the scope that shows personal data
@@ -63,9 +62,10 @@ class Events(ApiView):
         kind = lookup.OfType(asked.get("type", EventType.TEST))
         rows = rows.filter(type=kind) if "type" in asked else rows.exclude(type=kind)
         found = list(rows.order_by("written_at", "pk")[: asked["limit"]])
-        shown = _shown(found, sees_customers=CUSTOMERS in caller.scopes)
+        listed = _listed(found, sees_customers=CUSTOMERS in caller.scopes)
         next_cursor = cursor.written(scope, *_end(found, asked["limit"], place, until))
-        return Response({"data": {"events": shown, "next_cursor": next_cursor}})
+        page = responses.EventFeedOut.write({"events": listed, "next_cursor": next_cursor})
+        return Response({"data": page})
 
 
 def _checkout(text: str | None) -> UUID | None:
@@ -141,13 +141,10 @@ def _end(found: Sequence[Any], limit: int, place: Place, until: datetime) -> Pla
     return place._replace(at=at, last=last) if at > place.at else place
 
 
-def _shown(found: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]]:
+def _listed(found: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]]:
     statuses = lookup.statuses_of([event.id for event in found])
     return [
-        {
-            "event": orjson.Fragment(_body(event, sees_customers)),
-            "delivery_status": statuses.get(event.id, "none"),
-        }
+        {"event": _body(event, sees_customers), "delivery_status": statuses.get(event.id, "none")}
         for event in found
     ]
 

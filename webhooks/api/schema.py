@@ -1,18 +1,7 @@
 """The webhook API's part of the API's document (rule api.document)."""
 
-from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
-from webhooks.api import events, serializers, views
-
-SHAPES = {
-    "Subscription": "url event_types created_at updated_at",
-    "NewSubscription": "url event_types created_at updated_at signing_secret",
-    "RotatedSecret": "signing_secret previous_secret_expires_at?",
-    "DeliveryAttempt": "event_id event_type attempt_number http_status? error_message? duration_ms? attempted_at status"
-    " next_attempt_at? checkout_uuid?",
-    "DeliveryLog": "deliveries next_cursor?",
-    "EventFeed": "events next_cursor",
-    "ListedEvent": "event delivery_status",
-}
+from config.lib.api.described import DescribedOperation, DescribedOperations, DescribedResponse
+from webhooks.api import events, responses, serializers, views
 
 ENDPOINTS: DescribedOperations = {
     (views.OneSubscription, "POST"): DescribedOperation(
@@ -23,12 +12,12 @@ ENDPOINTS: DescribedOperations = {
         "you have lost the secret, rotate it.",
         {
             201: DescribedResponse(
-                "The subscription is new. Store its `signing_secret` now.", "NewSubscription"
+                "The subscription is new. Store its `signing_secret` now.", responses.NewSubscriptionOut
             ),
             200: DescribedResponse(
                 "The subscription has changed. Its secret is the same and is not shown. If you lost it, "
                 "rotate.",
-                "Subscription",
+                responses.SubscriptionOut,
             ),
         },
         takes=serializers.SubscriptionIn,
@@ -37,7 +26,7 @@ ENDPOINTS: DescribedOperations = {
         "read_subscription",
         "Read the subscription",
         "The address of your endpoint and the event types that it gets. The secret is never shown again.",
-        {200: DescribedResponse("The subscription.", "Subscription")},
+        {200: DescribedResponse("The subscription.", responses.SubscriptionOut)},
         codes=("subscription_not_found",),
     ),
     (views.OneSubscription, "DELETE"): DescribedOperation(
@@ -56,7 +45,7 @@ ENDPOINTS: DescribedOperations = {
         "to three secrets sign at once, newest first. With `revoke_previous`, all previous secrets stop at "
         "once, and deliveries can fail until your server has the new one. Send the flag in the body or in "
         "the query.",
-        {200: DescribedResponse("The new secret, shown only this once.", "RotatedSecret")},
+        {200: DescribedResponse("The new secret, shown only this once.", responses.RotatedSecretOut)},
         takes=serializers.RotateIn,
         query=serializers.RotateQuery,
         codes=("subscription_not_found", "rotation_in_progress"),
@@ -65,7 +54,7 @@ ENDPOINTS: DescribedOperations = {
         "list_delivery_attempts",
         "List delivery attempts",
         "One entry per attempt, newest first. An attempt in progress is not in the list yet.",
-        {200: DescribedResponse("One page of the delivery log.", "DeliveryLog")},
+        {200: DescribedResponse("One page of the delivery log.", responses.DeliveryLogOut)},
         query=serializers.DeliveriesQuery,
     ),
     (events.Events, "GET"): DescribedOperation(
@@ -75,7 +64,7 @@ ENDPOINTS: DescribedOperations = {
         "which is not always the order of `created_at`. Begin with `created_after` and continue with "
         "`cursor`. `next_cursor` is always present: keep it, and you miss no event. Send the same filters "
         "with it. A page that is not full is the last one for now. `webhook.test` is not in the list.",
-        {200: DescribedResponse("One page of the feed.", "EventFeed")},
+        {200: DescribedResponse("One page of the feed.", responses.EventFeedOut)},
         query=serializers.EventsQuery,
     ),
 }

@@ -12,13 +12,14 @@ from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from config.lib import clock, cursor
-from config.lib.view import ApiView
+from config.lib import cursor
+from config.lib.api.view import ApiView
 from payments.cause import caller_of
 from payments.models import Merchant
-from webhooks import checks, delivery, lookup, subscriptions
-from webhooks.api import serializers
-from webhooks.models import Attempt, Delivery, Event, Subscription
+from webhooks import checks, lookup, subscriptions
+from webhooks.api import responses, serializers
+from webhooks.api.responses import LoggedAttempt
+from webhooks.models import Attempt, Delivery, Event
 from webhooks.targets import TargetRefused
 
 # The columns of an entry: three objects for each entry would cost as much as all the rest. The data of
@@ -44,7 +45,9 @@ class OneSubscription(ApiView):
     scopes = {"GET": "webhooks:read", "POST": "webhooks:write", "DELETE": "webhooks:write"}
 
     def get(self, request: Request) -> Response:
-        return Response({"data": _shown(subscriptions.read(caller_of(request).merchant))})
+        return Response(
+            {"data": responses.SubscriptionOut.write(subscriptions.read(caller_of(request).merchant))}
+        )
 
     def post(self, request: Request) -> Response:
         asked = self.body(serializers.SubscriptionIn)
@@ -52,10 +55,9 @@ class OneSubscription(ApiView):
             registered = _registered(request, asked["url"], asked["event_types"])
         except TargetRefused as refused:
             raise drf.ValidationError({"url": [str(refused)]}) from None
-        shown = _shown(registered.subscription)
         if registered.signing_secret is None:
-            return Response({"data": shown})
-        return Response({"data": shown | {"signing_secret": registered.signing_secret}}, status=201)
+            return Response({"data": responses.SubscriptionOut.write(registered.subscription)})
+        return Response({"data": responses.NewSubscriptionOut.write(registered)}, status=201)
 
     def delete(self, request: Request) -> Response:
         with transaction.atomic():
@@ -75,14 +77,7 @@ class RotateSecret(ApiView):
         with transaction.atomic():
             rotated = subscriptions.rotate(caller_of(request).merchant, revoke_previous=revoke_previous)
             _record(request, "secret_rotated", revoke_previous=revoke_previous)
-        return Response(
-            {
-                "data": {
-                    "signing_secret": rotated.signing_secret,
-                    "previous_secret_expires_at": clock.iso(rotated.previous_secret_expires_at),
-                }
-            }
-        )
+        return Response({"data": responses.RotatedSecretOut.write(rotated)})
 
 
 def _registered(request: Request, url: str, event_types: list[str]) -> subscriptions.Registered:
@@ -132,7 +127,8 @@ class Deliveries(ApiView):
             key="started_at",
             in_steps=asked.get("status") == "delivered",
         )
-        return Response({"data": {"deliveries": _entries(rows), "next_cursor": next_cursor}})
+        page = responses.DeliveryLogOut.write({"deliveries": _logged(rows), "next_cursor": next_cursor})
+        return Response({"data": page})
 
 
 def _attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
@@ -153,8 +149,8 @@ def _uuid(text: str) -> UUID:
         raise drf.ValidationError({"event_id": ["Must be the id of an event."]}) from None
 
 
-def _entries(attempts: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return attempts as the log shows them, with the data of their deliveries and events.
+def _logged(attempts: Sequence[Any]) -> list[LoggedAttempt]:
+    """Return attempts with the data of their deliveries and events (rules log.*).
 
     A day can be dropped during this read, so an attempt whose delivery or event has just been dropped is left
     out.
@@ -165,34 +161,8 @@ def _entries(attempts: Sequence[Any]) -> list[dict[str, Any]]:
     events = Event.objects.filter(pk__in={row.event_id for row in deliveries.values()})
     about = dict(events.values_list("pk", "checkout_uuid"))
     found = ((attempt, deliveries.get(attempt.delivery_id)) for attempt in attempts)
-    return [_entry(attempt, sent, about) for attempt, sent in found if sent and sent.event_id in about]
-
-
-def _entry(attempt: Any, sent: Any, about: Mapping[UUID, UUID | None]) -> dict[str, Any]:
-    """Return an attempt as the log shows it (rules log.*).
-
-    The latest attempt of a delivery also has the time of the next one.
-    """
-    checkout_uuid = about[sent.event_id]
-    is_latest = attempt.number == sent.attempt_count
-    return {
-        "event_id": str(sent.event_id),
-        "event_type": attempt.event_type,
-        "attempt_number": attempt.number,
-        "http_status": attempt.http_status,
-        "error_message": delivery.in_words(attempt.error_message),
-        "duration_ms": attempt.duration_ms,
-        "attempted_at": clock.iso(attempt.started_at),
-        "status": "delivered" if attempt.is_delivered else "failed",
-        "next_attempt_at": clock.iso(sent.next_attempt_at) if is_latest else None,
-        "checkout_uuid": str(checkout_uuid) if checkout_uuid else None,
-    }
-
-
-def _shown(subscription: Subscription) -> dict[str, Any]:
-    return {
-        "url": subscription.url,
-        "event_types": subscription.event_types,
-        "created_at": clock.iso(subscription.created_at),
-        "updated_at": clock.iso(subscription.updated_at),
-    }
+    return [
+        LoggedAttempt(attempt, sent, about[sent.event_id])
+        for attempt, sent in found
+        if sent and sent.event_id in about
+    ]

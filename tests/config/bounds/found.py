@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.urls import URLPattern, get_resolver
 from rest_framework import serializers
 
-from config.lib.fields import List
+from config.lib.api.fields import List
 from payments import admin as merchants_admin
 from portal.accounts import login_forms, passkey_forms
 from tests.config import addresses

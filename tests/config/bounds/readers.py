@@ -306,7 +306,7 @@ READERS = {
 PARSED = {
     "config/lib/web/address.py": "X-Forwarded-For",
     "config/lib/cursor.py": "a cursor",
-    "config/lib/fields.py": "a ticket's day",
+    "config/lib/api/fields.py": "a ticket's day",
     "config/lib/web/origins.py": "an origin",
     "config/lib/strict_json.py": "JSON",
     "config/merchant_api.py": "JSON",
@@ -339,6 +339,7 @@ PARSED = {
 # These modules parse only our own data: rows, our pages, and numbers and addresses that were checked.
 WRITTEN_BY_US = {
     "checkout/api/presentation.py",
+    "config/lib/api/responses.py",
     "portal/backoffice/lists.py",
     "hosted_page/page_security/daily_check.py",
     "hosted_page/privacy/erasing.py",

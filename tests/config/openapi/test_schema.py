@@ -13,7 +13,7 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
 from jsonschema_rs import meta as metaschema
 
-from checkout.api.schema import shapes
+from checkout.api.responses import CheckoutOut
 from checkout.models import Checkout
 from checkout.states import Status
 from config import errors
@@ -238,8 +238,8 @@ class TestAnswers:
         answer = api.get(f"checkouts/{checkout.pk}")
         found = self.fits(document, answer, "read_checkout")["data"]
         status = Status(found["status"])
-        due = {name for name, states in shapes.ALWAYS.items() if status in states}
-        may = {name for name, states in shapes.SOMETIMES.items() if status in states}
-        limited = found.keys() & {*shapes.ALWAYS, *shapes.SOMETIMES}
+        due = {name for name, states in CheckoutOut.ALWAYS.items() if status in states}
+        may = {name for name, states in CheckoutOut.SOMETIMES.items() if status in states}
+        limited = found.keys() & {*CheckoutOut.ALWAYS, *CheckoutOut.SOMETIMES}
         assert due <= limited <= due | may
         return status.value

@@ -1,8 +1,8 @@
-"""Descriptions of endpoints for the API's document, in addition to what their serializers say."""
+"""Descriptions of fields and endpoints for the API's document."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
@@ -10,11 +10,19 @@ from rest_framework.views import APIView
 Body = type[Serializer[Any]]
 
 
+@runtime_checkable
+class DescribedField(Protocol):
+    """A serializer field that describes itself. If it has an `object_name`, its schema gets this name."""
+
+    def schema(self) -> dict[str, Any]:
+        """Return the schema of the field, without its sentence, its default and null."""
+
+
 class DescribedResponse(NamedTuple):
-    """A 2xx response: a sentence, and the name of the shape under `data`, or None for an empty body."""
+    """A 2xx response: a sentence, and what writes the object under `data`, or None for an empty body."""
 
     sentence: str
-    shape: str | None = None
+    body: Body | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rest_framework.serializers import Serializer, ValidationError
 
-from config.lib import fields, view
+from config.lib.api import fields, view
 
 SECONDS = 10
 

@@ -10,7 +10,7 @@ from rest_framework.serializers import Serializer, ValidationError
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from config.lib.fields import Query
+from config.lib.api.fields import Query
 from config.lib.web import methods
 
 

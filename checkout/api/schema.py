@@ -1,7 +1,7 @@
 """Endpoints of the checkout API, as the OpenAPI document describes them (rule api.document)."""
 
-from checkout.api import serializers, views
-from config.lib.described import DescribedOperation, DescribedOperations, DescribedResponse
+from checkout.api import responses, serializers, views
+from config.lib.api.described import DescribedOperation, DescribedOperations, DescribedResponse
 
 ENDPOINTS: DescribedOperations = {
     (views.Checkouts, "POST"): DescribedOperation(
@@ -12,7 +12,7 @@ ENDPOINTS: DescribedOperations = {
         "`total_amount`. Lines of category `fee`, `shipping` and `tax` add to the total. Lines of category "
         "`discount`, and only they, have a negative `unit_price`. A `merchant_order_id` can repeat: each "
         "call makes a new checkout, unless it has the same `Idempotency-Key`.",
-        {201: DescribedResponse("The checkout is made and waits for payment.", "CreatedCheckout")},
+        {201: DescribedResponse("The checkout is made and waits for payment.", responses.CreatedCheckoutOut)},
         takes=serializers.CheckoutIn,
         codes=("merchant_suspended", "invalid_amount_arithmetic"),
     ),
@@ -21,7 +21,7 @@ ENDPOINTS: DescribedOperations = {
         "Read a checkout",
         "The response is true at the moment of the call: a hold whose two minutes have passed is released "
         "first. Read a checkout to reconcile missed events, and to see when a refund has settled.",
-        {200: DescribedResponse("The whole checkout, with the fields of its status.", "Checkout")},
+        {200: DescribedResponse("The whole checkout, with the fields of its status.", responses.CheckoutOut)},
         codes=("operation_in_progress",),
     ),
     (views.Capture, "POST"): DescribedOperation(
@@ -32,7 +32,7 @@ ENDPOINTS: DescribedOperations = {
         "200 with the same `captured_at`. If another capture is still open, the call joins it. From "
         "`capture_before` on, the service refuses the capture, even if the release is not recorded yet. An "
         "empty body is the same as `{}`.",
-        {200: DescribedResponse("The money has moved; `status` is `captured`.", "Checkout")},
+        {200: DescribedResponse("The money has moved; `status` is `captured`.", responses.CheckoutOut)},
         takes=serializers.CaptureIn,
         codes=(
             "merchant_suspended",
@@ -50,7 +50,7 @@ ENDPOINTS: DescribedOperations = {
         "checkout instead. For a checkout that is already `voided`, the call returns 200 and sends no second "
         "event. Cancelling an unpaid checkout sends no event, because no authorization was released. An "
         "empty body is the same as `{}`.",
-        {200: DescribedResponse("No money is held any more; `status` is `voided`.", "Checkout")},
+        {200: DescribedResponse("No money is held any more; `status` is `voided`.", responses.CheckoutOut)},
         takes=serializers.CancelIn,
         codes=("not_cancellable", "operation_in_progress"),
     ),
@@ -64,7 +64,9 @@ ENDPOINTS: DescribedOperations = {
         "settles, the checkout is `captured` again, and you can try again with a new reference.",
         {
             204: DescribedResponse("The refund is accepted; the checkout is `refunding`."),
-            200: DescribedResponse("You have used this reference before: the existing refund.", "Refund"),
+            200: DescribedResponse(
+                "You have used this reference before: the existing refund.", responses.RefundOut
+            ),
         },
         takes=serializers.RefundIn,
         codes=(
@@ -82,7 +84,7 @@ ENDPOINTS: DescribedOperations = {
         "last change, oldest first. Begin with `updated_after` and continue with `cursor`, which keeps that "
         "start. `next_cursor` is then always present, also on an empty page. Keep it, and you miss no "
         "change.",
-        {200: DescribedResponse("One page.", "CheckoutList")},
+        {200: DescribedResponse("One page.", responses.CheckoutListOut)},
         query=serializers.CheckoutListQuery,
         codes=("operation_in_progress",),
     ),

@@ -20,6 +20,9 @@ _MISREAD = re.compile(r"[\s\\]")  # characters that only some parsers take for t
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
+# In the API's document: not blank, without control characters.
+_PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
+Schema = dict[str, Any]  # of a field in the API's document
 # Error texts of every field, in place of the library's.
 SAID: Any = {"required": "Must be sent.", "null": "Must not be null."}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -63,6 +66,11 @@ class Text(Field[str, Any, str, Any]):
     def to_representation(self, value: Any) -> str:
         return str(value)
 
+    def schema(self) -> Schema:
+        limits = {"minLength": self.minimum, "maxLength": self.maximum}
+        form = {"format": self.format} if self.format else {}
+        return {"type": "string", **limits, "pattern": _PRINTABLE, **form}
+
 
 class Integer(Field[int, Any, int, Any]):
     """A JSON integer from `minimum` to `maximum`. Refuses `10.0`, `"10"` and `true` (rule api.integers)."""
@@ -87,9 +95,15 @@ class Integer(Field[int, Any, int, Any]):
     def to_representation(self, value: Any) -> int:
         return int(value)
 
+    def schema(self) -> Schema:
+        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
+
 
 class Currency(Text):
     """A currency code. The serializer checks that it is in use."""
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": "^[A-Z]{3}$"}
 
 
 class Boolean(Field[bool, Any, bool, Any]):
@@ -101,6 +115,9 @@ class Boolean(Field[bool, Any, bool, Any]):
         if not isinstance(data, bool):
             raise ValidationError("Must be true or false.")
         return data
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
 
 
 class QueryBoolean(Boolean):
@@ -123,6 +140,9 @@ class Uuid(Field[UUID, Any, str, Any]):
     def to_representation(self, value: Any) -> str:
         return str(value)
 
+    def schema(self) -> Schema:
+        return {"type": "string", "format": "uuid"}
+
 
 class Timestamp(Field[datetime, Any, str, Any]):
     """An ISO 8601 timestamp with an offset. It becomes an aware datetime in UTC (rule api.timestamps)."""
@@ -144,6 +164,9 @@ class Timestamp(Field[datetime, Any, str, Any]):
             return at.astimezone(UTC)
         except (ValueError, OverflowError):
             raise ValidationError(example) from None
+
+    def schema(self) -> Schema:
+        return {"type": "string", "format": "date-time"}
 
 
 class List(ListField):
@@ -186,6 +209,11 @@ class ReturnUrl(Text):
         if parts.scheme != "https" or not _is_public(origins.host_of(url)):
             raise ValidationError("Must be an absolute https address that customers can reach.")
         return url
+
+    def schema(self) -> Schema:
+        schemes = "https?" if settings.LOCAL else "https"
+        limits = {"minLength": self.minimum, "maxLength": self.maximum}
+        return {"type": "string", "format": "uri", **limits, "pattern": rf"^{schemes}://[^\s\\]+$"}
 
 
 def _is_public(host: str) -> bool:
@@ -256,3 +284,6 @@ class OneOf(Text):
             several = "one of " if len(self.choices) > 1 else ""
             raise ValidationError(f"Must be {several}{', '.join(self.choices)}.")
         return data
+
+    def schema(self) -> Schema:
+        return {"type": "string", "enum": list(self.choices)}

@@ -1,1 +1,0 @@
-"""The part of the OpenAPI document about the merchant API of checkouts."""

@@ -1,0 +1,79 @@
+"""Parts of the API's document that several calls share: headers, parameters, and references to objects."""
+
+import re
+from typing import Any, Literal
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ComponentRegistry, build_mocked_view
+from drf_spectacular.utils import extend_schema
+from rest_framework.serializers import Serializer
+
+Schema = dict[str, Any]
+WRAPPED = "Response"  # ends the names of the envelopes of responses
+HEADERS: Schema = {
+    "X-Request-Id": {
+        "description": "Your own id for the call, or one that the service made. Our logs have it too.",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    },
+    "Idempotent-Replay": {
+        "description": "`true` if this is the stored response to the same `Idempotency-Key`.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+    "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "integer"}},
+    "WWW-Authenticate": {
+        "description": "The authentication scheme to use.",
+        "schema": {"type": "string", "enum": ["Bearer"]},
+    },
+}
+PARAMETERS: Schema = {
+    "RequestId": {
+        "name": "X-Request-Id",
+        "in": "header",
+        "description": "Your own id for the call. If it does not match the pattern, the service makes one.",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    },
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "Makes the call safe to repeat for 24 hours. The same key with the same bytes returns "
+        "the stored response, and the call takes effect only once.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x20-\\x7E]+$"},
+    },
+}
+
+
+def name_of(serializer: type[Serializer[Any]]) -> str:
+    """Return the name of a serializer's object in the document."""
+    return re.sub("Out$", "", re.sub("In$", "Request", serializer.__name__))
+
+
+def register(
+    registry: ComponentRegistry,
+    *serializers: type[Serializer[Any]],
+    direction: Literal["request", "response"] = "response",
+) -> None:
+    """Add the objects of serializers that no view of the merchant API uses."""
+    view = build_mocked_view("POST", "/", extend_schema(), registry)
+    described: AutoSchema = view.schema
+    for serializer in serializers:
+        described.resolve_serializer(serializer, direction)
+
+
+def refer(thing: str) -> Schema:
+    """Return a reference to an object of the document."""
+    return {"$ref": f"#/components/schemas/{thing}"}
+
+
+def json(media: Schema) -> Schema:
+    """Return the content of a body that is JSON."""
+    return {"application/json": media}
+
+
+def example(value: Any) -> Schema:
+    """Return the member `example` of a body, or an empty dict if the example is None."""
+    return {} if value is None else {"example": value}
+
+
+def request_id() -> Schema:
+    """Return the headers of a response that has only the request's id."""
+    return {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}

@@ -1,0 +1,162 @@
+"""The events that we send, in the API's document (rules event.types, event.envelope)."""
+
+import re
+from typing import Any
+
+from drf_spectacular.plumbing import ComponentRegistry
+from rest_framework.serializers import Serializer
+
+from checkout.events import AuthorizedDataOut, VoidedDataOut
+from config.lib.api.responses import Known, Time
+from config.openapi import components, examples
+from config.openapi.components import refer
+from hosted_page.opt_in.event import OptedInDataOut
+from webhooks.models import EventType
+from webhooks.outbox import API_VERSION
+
+Schema = dict[str, Any]
+# What writes each event's `data` (rules event.*). None means an object that a receiver can ignore.
+DATA: dict[EventType, type[Serializer[Any]] | None] = {
+    EventType.AUTHORIZED: AuthorizedDataOut,
+    EventType.VOIDED: VoidedDataOut,
+    EventType.OPTED_IN: OptedInDataOut,
+    EventType.TEST: None,
+}
+SENTENCES = {
+    EventType.AUTHORIZED: (
+        "The customer has paid; the funds are held",
+        "Verify the signature, and ignore an event whose `id` you have already processed. Capture, or cancel "
+        "an order that you cannot fulfil. Then answer 2xx. All of this must end within 15 seconds. The hold "
+        "ends two minutes after `created_at`.",
+    ),
+    EventType.VOIDED: (
+        "An authorization was released",
+        "You cancelled it, or it was not captured within two minutes. No money was taken.",
+    ),
+    EventType.OPTED_IN: (
+        "A customer ticked your marketing opt-in box",
+        "Sent for every tick, including repeats on the same order. The newest one is current. It is the only "
+        "event with personal data. It does not say whether the order was paid.",
+    ),
+    EventType.TEST: (
+        "A test, sent from the portal",
+        "Sent regardless of the types that you subscribe to. It is not about a checkout. Check the signature "
+        "and answer 2xx.",
+    ),
+}
+SIGNATURE_HEADERS = {
+    "X-Service-Signature": "`t=<unix seconds>,v1=<hex>`, and one more `,v1=<hex>` for each previous secret "
+    "that still signs.",
+    "X-Service-Timestamp": "The same Unix seconds.",
+    "X-Service-Event-Id": "The same as `id` in the body.",
+    "X-Service-Event-Type": "The same as `type` in the body.",
+    "X-Service-Delivery-Attempt": "1 for the first attempt.",
+    "webhook-id": "The same as `id`, for the libraries of Standard Webhooks.",
+    "webhook-timestamp": "The Unix seconds, for the same libraries.",
+    "webhook-signature": "`v1,<base64>`, for the same libraries.",
+}
+
+
+_NOTHING: Schema = {"type": "object", "description": "Not about a checkout."}
+UUIDS = ("X-Service-Event-Id", "webhook-id")
+
+# Today's clients use it for events of types that are added later.
+OTHER_DATA: Schema = {
+    "type": "object",
+    "additionalProperties": True,
+    "description": "The data of an event whose type was added later.",
+}
+
+
+def webhooks() -> Schema:
+    """Return the events that we send (rule event.types), each with its envelope."""
+    return {kind.value: {"post": _event(kind)} for kind in DATA}
+
+
+def event_name(kind: EventType) -> str:
+    """Return the name of an event's envelope in the document: `CheckoutAuthorizedEvent`."""
+    return "".join(word.title() for word in re.split("[._]", kind.value)) + "Event"
+
+
+def listed() -> Schema:
+    """Return the schema of an event in the feed."""
+    names = [*(event_name(kind) for kind in DATA if kind != EventType.TEST), "WithheldEvent", "OtherEvent"]
+    return {"type": "object", "anyOf": list(map(refer, names))}
+
+
+def schemas(registry: ComponentRegistry) -> Schema:
+    """Return the schema of each envelope, and one of any envelope, with `type` as the discriminator.
+
+    Register the schemas of their data.
+    """
+    components.register(registry, *filter(None, DATA.values()))
+    names = {kind.value: event_name(kind) for kind in DATA}
+    mapping = {kind: f"#/components/schemas/{name}" for kind, name in names.items()}
+    any_of_them = {
+        "description": "Any event. More types can be added: answer 2xx to a type that you do not know.",
+        "oneOf": [refer(name) for name in names.values()],
+        "discriminator": {"propertyName": "type", "mapping": mapping},
+    }
+    named = {event_name(kind): _envelope(kind) for kind in DATA}
+    return named | {"WithheldEvent": _withheld(), "OtherEvent": _other(), "Event": any_of_them}
+
+
+def _withheld() -> Schema:
+    """Return the schema of a listed event whose personal data is withheld (rule events.personal)."""
+    envelope = _envelope(EventType.OPTED_IN)
+    why = "Null without the scope `customers:read`, and once it is deleted, a week after its delivery ended."
+    envelope["properties"]["data"] = {"type": "null", "description": why}
+    return envelope
+
+
+def _other() -> Schema:
+    """Return the schema that today's clients use for events of types that are added later."""
+    known = [kind.value for kind in DATA]
+    envelope = _envelope(EventType.TEST) | {"description": "An event of a type that was added later."}
+    kind = {"type": "string", "not": {"enum": known}, "description": "The type: none of those above."}
+    inside = {"oneOf": [refer("OtherData"), {"type": "null"}], "description": "The event's data."}
+    envelope["properties"] |= {"type": kind, "data": inside}
+    return envelope
+
+
+def _event(kind: EventType) -> Schema:
+    summary, description = SENTENCES[kind]
+    body = {"schema": refer(event_name(kind))} | components.example(examples.event(kind.value))
+    return {
+        "operationId": kind.value.replace(".", "_"),
+        "summary": summary,
+        "description": description,
+        "tags": ["Events"],
+        "security": [],
+        "parameters": [_header(name, text) for name, text in SIGNATURE_HEADERS.items()],
+        "requestBody": {"required": True, "content": components.json(body)},
+        "responses": {
+            "2XX": {"description": "Delivered."},
+            "default": {"description": "A failure, listed in the delivery log. The event can be sent again."},
+        },
+    }
+
+
+def _header(name: str, text: str) -> Schema:
+    kind = {"type": "string", "format": "uuid"} if name in UUIDS else {"type": "string"}
+    shape = {"schema": kind}
+    return {"name": name, "in": "header", "required": True, "description": text} | shape
+
+
+def _envelope(kind: EventType) -> Schema:
+    """Return the schema of the body that is posted for an event of this type."""
+    data = DATA[kind]
+    envelope: Schema = {
+        "id": {
+            "type": "string",
+            "format": "uuid",
+            "description": "The id of the event, the same in every attempt. Deduplicate on it.",
+        },
+        "type": {"type": "string", "enum": [kind.value], "description": "The type of the event."},
+        "api_version": Known([API_VERSION]).schema() | {"description": "The envelope's version."},
+        "created_at": Time().schema() | {"description": "When the event occurred."},
+        "data": _NOTHING
+        if data is None
+        else refer(components.name_of(data)) | {"description": "The event's data."},
+    }
+    return {"type": "object", "required": list(envelope), "properties": envelope}

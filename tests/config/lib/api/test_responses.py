@@ -1,0 +1,58 @@
+"""A serializer writes a row as the API sends it, with the fields of its state."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rest_framework import serializers as drf
+
+from config.lib.api.responses import Computed, Constant, Known, Out, Time
+
+AT = datetime(2026, 6, 1, 18, 30, 0, 123_456, UTC)
+
+
+class DoorOut(Out):
+    """A door, which has a key while it is closed, and a guest while somebody is in."""
+
+    status = Known(("open", "closed"))
+    key = drf.CharField(required=False)
+    guest = drf.CharField(required=False)
+    opens_at = Time(allow_null=True)
+    room = Computed(lambda door: door.number, drf.IntegerField())
+
+    ALWAYS = {"key": ("closed",)}
+    SOMETIMES = {"guest": ("open", "closed")}
+
+
+def door(**facts: Any) -> SimpleNamespace:
+    return SimpleNamespace(
+        **{"status": "open", "key": "k", "guest": None, "opens_at": AT, "number": 7} | facts
+    )
+
+
+def test_leaves_out_what_the_state_does_not_have() -> None:
+    assert DoorOut.write(door()) == {"status": "open", "opens_at": "2026-06-01T18:30:00.123Z", "room": 7}
+
+
+def test_sends_what_a_state_always_has_even_if_it_is_empty() -> None:
+    assert DoorOut.write(door(status="closed", key=None))["key"] is None
+
+
+def test_sends_what_a_state_can_have_if_there_is_a_value() -> None:
+    assert DoorOut.write(door(guest="Lea"))["guest"] == "Lea"
+    assert "guest" not in DoorOut.write(door(guest=""))
+
+
+def test_writes_one_row_after_the_other() -> None:
+    assert [DoorOut.write(door(number=number))["room"] for number in (1, None)] == [1, None]
+
+
+@pytest.mark.parametrize("value", [AT, "2026-06-01T18:30:00.123456+00:00", "2026-06-01 18:30:00.123456+00"])
+def test_writes_a_time_of_a_row_and_of_postgresqls_json_alike(value: Any) -> None:
+    assert Time().to_representation(value) == "2026-06-01T18:30:00.123Z"
+
+
+def test_closes_the_list_of_a_constant_alone() -> None:
+    assert "enum" not in Known(("a", "b")).schema()
+    assert Constant("a").schema()["enum"] == ["a"]
