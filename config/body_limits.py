@@ -1,4 +1,4 @@
-"""Middlewares that refuse bodies that are too large, and file uploads, before any code parses them."""
+"""The middleware that refuses bodies that are too large, and file uploads, before any code parses them."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -6,7 +6,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from config import errors
 from config.lib.web import bodies, error_pages
-from config.lib.web.page_middleware import CALLS, PAYERS
+from config.lib.web.paths import CALLS, PAYERS
 from portal.oauth import client_requests
 
 TOO_LARGE = "This is more than we take here. Go back and send less."
@@ -23,29 +23,15 @@ WITH_LARGE_BODIES = ("/api/merchant/", "/api/sandbox/", "/provider/notifications
 class BodyMiddleware(MiddlewareMixin):
     """Middleware that answers 413 to a body that is too large, and 415 to files that are sent to a page.
 
-    With a 413, it also closes the connection. Rule api.body_size.
+    With a 413, it also closes the connection. No middleware before this one reads a body. Rule api.body_size.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        return None if request.path_info.startswith(PAYERS) else _refusal(request)
-
-
-class PayersBodyMiddleware(MiddlewareMixin):
-    """The same middleware for payers' pages. It runs after the middleware that sets the language.
-
-    No middleware before this one reads a body.
-    """
-
-    def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        return _refusal(request) if request.path_info.startswith(PAYERS) else None
-
-
-def _refusal(request: HttpRequest) -> HttpResponse | None:
-    if bodies.length(request.META) > _largest(request.path_info):
-        response = _too_large(request)
-        response["Connection"] = "close"
-        return response
-    return _no_files(request) if _is_upload(request) else None
+        if bodies.length(request.META) > _largest(request.path_info):
+            response = _too_large(request)
+            response["Connection"] = "close"
+            return response
+        return _no_files(request) if _is_upload(request) else None
 
 
 def _is_upload(request: HttpRequest) -> bool:

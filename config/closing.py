@@ -15,24 +15,17 @@ RETRY_SECONDS = 30
 
 
 class ClosedMiddleware(MiddlewareMixin):
-    """Middleware that answers 503 to API calls while the database is closed.
+    """Middleware that answers 503 to API calls and payers while the database is closed.
 
     A restored database can be wrong about an order whose money was taken: the order is unpaid there, or
-    missing.
+    missing. This runs after the middlewares that set the payer's language and the headers.
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if not request.path_info.startswith(CLOSED_CALLS) or not _is_closed():
+        if not request.path_info.startswith(CLOSED_CALLS + CLOSED_PAGES) or not _is_closed():
             return None
-        return _later(errors.json_answer("service_unavailable"))
-
-
-class ClosedPageMiddleware(MiddlewareMixin):
-    """The same for pages. It runs after the middlewares that set the payer's language and the headers."""
-
-    def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if not request.path_info.startswith(CLOSED_PAGES) or not _is_closed():
-            return None
+        if request.path_info.startswith(CLOSED_CALLS):
+            return _later(errors.json_answer("service_unavailable"))
         return _later(error_pages.broken(request))
 
 

@@ -18,7 +18,7 @@ from config.monitoring import metrics
 
 
 class HealthMiddleware(MiddlewareMixin):
-    """Middleware that answers probes before host and https are checked, because probes use the IP address."""
+    """Middleware that answers probes before the host is checked, because probes use the IP address."""
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if request.path_info not in PATHS:

@@ -199,23 +199,19 @@ APPEND_SLASH = False
 MIDDLEWARE = [
     "config.lib.web.request_id.RequestIdMiddleware",
     "config.headers.HeadersMiddleware",
-    "config.body_limits.BodyMiddleware",
     "config.lib.web.cookies.CookieMiddleware",
-    "config.health.HealthMiddleware",
-    "config.closing.ClosedMiddleware",
     "config.errors.ApiErrorMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "config.lib.web.page_middleware.CallMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.lib.web.csp.PolicyMiddleware",
     "hosted_page.language.LanguageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "config.body_limits.BodyMiddleware",
+    "config.health.HealthMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
     "config.headers.NullOriginMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "config.body_limits.PayersBodyMiddleware",
-    "config.closing.ClosedPageMiddleware",
-    "config.lib.web.page_middleware.PayerMiddleware",
+    "config.closing.ClosedMiddleware",
     "portal.accounts.session_store.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -223,7 +219,6 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.sessions.SessionMiddleware",
     "portal.accounts.password_slots.PasswordSlotMiddleware",
-    "config.lib.web.page_middleware.views",
 ]
 _EVERY_PAGE = "config.lib.web.error_pages.environment"
 TEMPLATES: list[dict[str, Any]] = [
@@ -261,6 +256,7 @@ CONTENT_SECURITY_POLICY = {  # rule secret.csp
     }
 }
 SECURE_SSL_REDIRECT = not LOCAL
+SECURE_REDIRECT_EXEMPT = [r"^(livez|readyz|metrics)$"]  # probes use http and the IP address
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000

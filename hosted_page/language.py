@@ -12,7 +12,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST
 
-from config.lib.web.page_middleware import PAYERS
+from config.lib.web.paths import PAYERS
 
 A_YEAR = 365 * 86_400
 

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from config.lib.web import request_id
-from config.lib.web.page_middleware import PAYERS
+from config.lib.web.paths import PAYERS
 
 RETRY_SECONDS = 5
 PORTAL = "/portal"
