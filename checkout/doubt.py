@@ -65,7 +65,7 @@ def finish_all_of(checkout_uuid: UUID) -> None:
 
 def _finish_one(operation_uuid: UUID) -> None:
     deadline = Deadline.after(operations.PATIENCE)
-    for operation in due.claim(operation_uuid=operation_uuid):
+    for operation in due.claim(limit=1, operation_uuid=operation_uuid):
         finish(operation, deadline)
 
 

@@ -89,7 +89,7 @@ def on(checkout_uuid: UUID) -> list[UUID]:
 
 
 def claim(
-    limit: int = 20, *, operation_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
+    *, limit: int, operation_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
 ) -> Sequence[Operation]:
     """Lease up to `limit` due operations in a separate short transaction, and return them.
 

@@ -41,7 +41,7 @@ def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
 
 def finish(operation: Operation) -> None:
     """Let the pump take only this operation, if it is due."""
-    for claimed in due.claim(operation_uuid=operation.pk):
+    for claimed in due.claim(limit=1, operation_uuid=operation.pk):
         doubt.finish(claimed)
 
 

@@ -29,7 +29,7 @@ def look_up_now(operation_uuid: UUID) -> Operation:
         raise NotAllowed(owed.UNDER_WAY)
     due.make_due(asked)
     deadline = Deadline.after(operations.PATIENCE)
-    claimed = due.claim(operation_uuid=operation_uuid)
+    claimed = due.claim(limit=1, operation_uuid=operation_uuid)
     if not claimed:
         raise NotAllowed(owed.UNDER_WAY)
     doubt.finish(claimed[0], deadline)

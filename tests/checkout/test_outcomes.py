@@ -10,7 +10,7 @@ from checkout import cancellations, captures, refunds, states, tasks
 from checkout.models import Checkout
 from checkout.proof import proving
 from config.lib import clock
-from payments import planning
+from payments import due, planning
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
@@ -51,6 +51,15 @@ def test_a_hold_that_arrives_after_its_authorization_has_failed_is_released(in_d
     factories.record(operation, Outcome(Verdict.SUCCEEDED, reference="late"))
     factories.record(operation, Outcome(Verdict.SUCCEEDED, reference="late"))
     assert Operation.objects.get(kind="void").payment_id == operation.payment_id
+
+
+def test_an_answer_that_changes_only_the_operation_marks_the_order_as_changed(captured: Checkout) -> None:
+    refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    (refund,) = due.claim(limit=1)
+    before = Checkout.objects.get().updated_at
+    factories.record(refund, Outcome(Verdict.PENDING, reference="r"))
+    order = Checkout.objects.get()
+    assert (order.status, order.updated_at > before) == ("refunding", True)
 
 
 @pytest.mark.rule("money.discrepancy")

@@ -194,8 +194,9 @@ class TestARecord:
         lines = Posting.objects.filter(transaction=moved.pk).values_list("account", "amount")
         assert set(lines) == {("provider", -4000), ("merchant", 4000)}
 
-    def test_that_is_repeated_changes_nothing(self, captured: Checkout) -> None:
-        record(captured.payment, said := told())
+    @pytest.mark.parametrize("currency", ["GBP", "EUR"])
+    def test_that_is_repeated_changes_nothing(self, captured: Checkout, currency: str) -> None:
+        record(captured.payment, said := told(currency=currency))
         with nothing_moves():
             again = record(captured.payment, said)
         assert again is not None and (again.before, again.has_changed) == ("open", False)

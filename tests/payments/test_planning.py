@@ -90,7 +90,7 @@ class TestAKey:
     def test_is_kept_after_a_call_whose_end_nobody_recorded(self, refund: Operation) -> None:
         """One error, then a process that dies after it has sent its call, which can still arrive."""
         Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
-        assert due.claim(operation_uuid=refund.pk)
+        assert due.claim(limit=1, operation_uuid=refund.pk)
         break_down("refund", "error", times=99)
         for _ in range(3):
             pump()

@@ -229,7 +229,7 @@ class TestTheTimeOfTheLastChange:
         api.post(f"checkouts/{order.pk}/{verb}", {"merchant_refund_ref": "r"})
         planned = api.get(f"checkouts/{order.pk}").json()["data"]
         assert planned["pending_operation"] == kind
-        (claimed,) = due.claim()
+        (claimed,) = due.claim(limit=20)
         sent = api.get(f"checkouts/{order.pk}").json()["data"]
         assert claimed.kind == kind and sent == planned
         pump()

@@ -95,7 +95,7 @@ class TestACrash:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
 
         def pump() -> None:
-            for operation in due.claim():
+            for operation in due.claim(limit=20):
                 factories.record(operation, operations.perform(operation, deadline=Deadline.after(8)))
 
         dying(pump, after_call=after_call)

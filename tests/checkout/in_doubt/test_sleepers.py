@@ -47,7 +47,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
 def claimed(operation: Operation) -> Operation:
     """Return the operation as a pump has claimed it."""
     Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2020-01-01T00:00Z")
-    (asleep,) = due.claim(operation_uuid=operation.pk)
+    (asleep,) = due.claim(limit=1, operation_uuid=operation.pk)
     return asleep
 
 

@@ -39,7 +39,7 @@ class TestLookingItUpNow:
 
     def test_overtakes_nobody(self, unclear: Operation) -> None:
         due.make_due(unclear)
-        (leased,) = due.claim(operation_uuid=unclear.pk)
+        (leased,) = due.claim(limit=1, operation_uuid=unclear.pk)
         with nothing_moves(), pytest.raises(NotAllowed, match="under way"):
             looking.look_up_now(leased.pk)
 
@@ -51,7 +51,7 @@ class TestLookingItUpNow:
         with nothing_moves(), pytest.raises(opening.Closed):
             looking.look_up_now(unclear.pk)
         due.make_due(unclear)
-        assert due.claim(operation_uuid=unclear.pk) == []
+        assert due.claim(limit=1, operation_uuid=unclear.pk) == []
 
     @pytest.mark.rule("operator.once")
     def test_refuses_what_has_ended(self, unclear: Operation) -> None:

@@ -13,6 +13,7 @@ from django.db.models import F
 from checkout import captures, refunds, sharing
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending, settling_outside
+from checkout.settling import cards
 from config.lib import clock
 from payments.models import Booking, Discrepancy, Movement, Operation, Payment
 from payments.providers.sandbox import client, fault_injection
@@ -210,6 +211,8 @@ class TestADispute:
         outside.decide(outside.dispute(shared.payment), is_won=False)
         shared.refresh_from_db()
         assert (shared.status, planned()) == ("refunded", [])
+        unpaid.refresh_from_db()
+        assert cards.read(unpaid, is_locked=False).leads_target == 9000
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")
