@@ -288,7 +288,8 @@ _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPAR
 DATABASES = {
     "default": {
         **_DATABASE,
-        "ENGINE": "config.lib.database.pooled",  # a connection that died in the pool does not fail a request
+        "ENGINE": "django.db.backends.postgresql",
+        "CONN_HEALTH_CHECKS": True,  # a connection that died in the pool does not fail a request
         "DISABLE_SERVER_SIDE_CURSORS": True,  # PgBouncer can give each statement another server connection
         "OPTIONS": {**_DATABASE["OPTIONS"], "pool": _POOL, **_PREPARING},
     }
