@@ -29,7 +29,7 @@ LIGHTHOUSE_INSTALLED := $(LIGHTHOUSE)/node_modules/.installed
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header pyproject.toml
 
-.PHONY: help run install static env sbom test test-full nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook schema rules check lock tools packages
+.PHONY: help run install static env sbom test test-full test-newest nightly chaos model mutants drill bench bench-webhooks screenshots messages runbook schema rules check lock tools packages
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -38,7 +38,7 @@ run: $(INSTALLED) ## Start the whole service on http://localhost:8000 (PORT, SHO
 	@$(TIED) $(BIN)/python -m config.local.run
 
 # Many processes load the same modules, so these are compiled once, even if the shell's variable says otherwise.
-test test-full nightly chaos: export PYTHONDONTWRITEBYTECODE :=
+test test-full test-newest nightly chaos: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(INSTALLED) tools ## Run the tests on real engines (ARGS="-k capture" for some of them)
 	@$(BIN)/python -m pytest -m "not long" -n 3 $(ARGS)
@@ -47,6 +47,14 @@ test-full nightly: TOOLS += $${CHROMIUM:-chromium}:chromium nginx:nginx-light pg
 test-full: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run all tests, including the long ones
 	@$(BIN)/python -m pytest -n 3 $(ARGS)
 	@[ -n "$(ARGS)" ] || THROUGH_PGBOUNCER=1 $(BIN)/python -m pytest -m "not long or journey" -n 3 $(POOLED)
+
+test-newest: tools ## Run the tests of `make test` on the newest Django; needs an interpreter that can have it (PYTHON=python3.13)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { \
+	  echo "The newest Django needs Python 3.12 or newer: make test-newest PYTHON=python3.13" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv-newest
+	@.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade django
+	@.venv-newest/bin/python -m pytest -m "not long" -n 3 $(ARGS)
 
 nightly: $(INSTALLED) tools $(LIGHTHOUSE_INSTALLED) $(GENERATED_INSTALLED) ## Run the long tests; continue a run of this commit that was stopped
 	@$(BIN)/python -m pytest -n 3 -m long -p tests.nightly $(ARGS) || [ $$? = 5 ] # 5: all have passed before
