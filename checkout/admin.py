@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from checkout import cancellations, reading, settling, states
+from checkout import cancellations, current_checkouts, settling, states
 from checkout.models import (
     ApiCall,
     Bill,
@@ -30,12 +30,12 @@ from checkout.models import (
 from checkout.remedies import admin as remedies_admin
 from checkout.states import Status, VoidReason
 from config.lib import locks
-from config.lib.admin import columns, confirming, lists
+from config.lib.admin import columns, confirmation, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
-from payments import money, opening
+from payments import money, restore_guard
 from payments.cause import Cause, cause_of_operator
-from payments.columns import MoneyAdmin
 from payments.models import Booking, Discrepancy, Dispute, Operation
+from payments.money_columns import MoneyAdmin
 
 TOLD = "{} is told. This cannot be undone."
 UNPAID = "It ends unpaid, and nothing is held."
@@ -63,7 +63,7 @@ def _end_of(checkout: Checkout) -> str:
     return f" Left alone, the hold ends by itself: {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
 
 
-CANCEL = confirming.Question(
+CANCEL = confirmation.Question(
     title="Cancel checkouts",
     text="A hold is released, and the merchant is told. An unpaid order ends. One that is paid stays as it is: its"
     " merchant refunds it.",
@@ -156,7 +156,7 @@ class CheckoutAdmin(MoneyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the rows with the time at which they were read, so that a page can show its age."""
-        return reading.with_read_at(settling.with_untold(super().get_queryset(request)))
+        return current_checkouts.with_read_at(settling.with_untold(super().get_queryset(request)))
 
     def get_fields(self, request: HttpRequest, obj: Checkout | None = None) -> Any:
         """Return the fields of the page, without those that are empty."""
@@ -186,7 +186,7 @@ class CheckoutAdmin(MoneyAdmin):
         return "cancel" in states.actions(row.status)
 
     @admin.action(description="Cancel", permissions=["cancel"])
-    @confirming.confirmed(CANCEL)
+    @confirmation.confirmed(CANCEL)
     def cancel(self, request: HttpRequest, rows: QuerySet[Checkout], reason: str) -> None:
         for checkout in rows:
             refusal = _cancel(checkout, cause_of_operator(request))
@@ -209,7 +209,7 @@ def _cancel(checkout: Checkout, cause: Cause) -> str:
         return REFUSALS[Status(refusal.status)]
     except states.OperationInProgress:
         return BUSY
-    except opening.Closed:
+    except restore_guard.Closed:
         return remedies_admin.RESTORED
     except OperationalError as error:
         if locks.is_locked(error):

@@ -16,7 +16,7 @@ from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import OperationInProgress, StateConflict, Status
 from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
-from payments import bulkheads, open_operations, operations, switches
+from payments import bulkheads, open_operations, operations, operator_stops
 from payments.cause import Cause
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Verdict
@@ -119,7 +119,7 @@ def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, n
         return False
     if checkout.is_led_by_another(lead.pk if lead else None):
         raise NotTheLead
-    switches.check(checkout.merchant)
+    operator_stops.check(checkout.merchant)
     found = open_operations.open_operation(checkout.pk)
     if found is not None and (
         found.payment.card_token == card_token or not given_up_cards.make_way(checkout, found, now)

@@ -12,10 +12,10 @@ from django.db import transaction
 from checkout import expiry, outcomes
 from checkout.models import Checkout
 from checkout.states import OperationInProgress, StateConflict, Status
-from config.lib import idle
+from config.lib import connection_release
 from config.lib.bulkhead import Slot
 from config.lib.deadline import Deadline
-from payments import bulkheads, open_operations, operations, switches
+from payments import bulkheads, open_operations, operations, operator_stops
 from payments.cause import Cause
 from payments.models import Merchant, Operation
 from payments.provider import Outcome, Verdict
@@ -149,7 +149,7 @@ def _begin_capture(
         if live is not None and live.open_kind and checkout.status in (Status.CREATED, Status.AUTHORIZED):
             raise OperationInProgress
         if checkout.status == Status.AUTHORIZED and live is not None:
-            switches.check(merchant)
+            operator_stops.check(merchant)
             slot.take()
             return checkout, operations.begin(live.payment, Kind.CAPTURE, now=now, cause=cause)
     raise NotCapturable(checkout.status)
@@ -163,7 +163,7 @@ def _wait_for(operation_uuid: UUID, patience: Deadline) -> None:
     """
     with bulkheads.JOINING.place(operation_uuid) as is_ours:
         while is_ours and patience.left():
-            idle.begin()
+            connection_release.begin()
             time.sleep(0.1)
             if not Operation.objects.filter(pk=operation_uuid, ended_at=None).exists():
                 return

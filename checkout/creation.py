@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from checkout.customers import prefills
 from checkout.models import Checkout, Item
-from payments import switches
+from payments import operator_stops
 from payments.cause import Cause
 from payments.models import Merchant
 
@@ -47,7 +47,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     Raises switches.MerchantSuspended, switches.AllStopped, InvalidAmountArithmetic. Rules create.answer,
     create.arithmetic, create.order_repeats, expiry.hour.
     """
-    switches.check(merchant)
+    operator_stops.check(merchant)
     check_total(order.items, order.total_amount)
     checkout = _unsaved(merchant, order)
     with transaction.atomic(savepoint=False):  # an error in this block also ends the caller's transaction

@@ -15,7 +15,7 @@ from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
 from config.lib.prepared import Prepared
-from payments import due, open_operations, opening, planning
+from payments import open_operations, operation_queue, planning, restore_guard
 from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
 
@@ -42,7 +42,7 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
 
 def expire_one_if_due(checkout_uuid: UUID) -> None:
     """Lock a checkout and call `expire_if_due` on it. In a closed database, leave it as it is."""
-    if opening.is_closed():
+    if restore_guard.is_closed():
         return
     with transaction.atomic(durable=True):
         expire_if_due(Checkout.objects.locked(checkout_uuid), clock.now())
@@ -73,7 +73,7 @@ def not_held_up(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
 
     An authorization whose bank has not answered for a minute does not count, because it can be given up.
     """
-    silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - due.PATIENT_FOR)
+    silent = Q(kind=Kind.AUTHORIZE, created_at__lte=Now() - operation_queue.PATIENT_FOR)
     return rows.exclude(Exists(open_operations.open_on(OuterRef("pk")).exclude(silent)))
 
 

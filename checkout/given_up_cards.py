@@ -11,7 +11,7 @@ from django.db import transaction
 from checkout import share_outcomes
 from checkout.models import Checkout
 from config.lib import clock
-from payments import due, open_operations, operations
+from payments import open_operations, operation_queue, operations
 from payments.models import Operation, Payment
 from payments.provider import Outcome, Verdict
 
@@ -22,7 +22,7 @@ Kind, State = Operation.Kind, Operation.State
 
 def may_use_another_card(operation: Operation, now: datetime) -> bool:
     """Return whether the payer may use another card instead of waiting for this authorization."""
-    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= due.PATIENT_FOR
+    return operation.state == State.NEEDS_ACTION or now - operation.created_at >= operation_queue.PATIENT_FOR
 
 
 def use_another_card(checkout_uuid: UUID, subject: UUID | None = None, *, lead: UUID | None = None) -> None:
@@ -62,7 +62,7 @@ def abandon_if_silent(checkout: Checkout, operation: Operation, now: datetime) -
     if operation.kind != Kind.AUTHORIZE or operation.ended_at is not None:
         return False
     age = now - operation.created_at
-    if age < (CHALLENGE if operation.state == State.NEEDS_ACTION else due.PATIENT_FOR):
+    if age < (CHALLENGE if operation.state == State.NEEDS_ACTION else operation_queue.PATIENT_FOR):
         return False
     open_operations.abandon(operation.payment, now)
     if operation.payment.kind == Payment.Kind.SHARE:
@@ -82,7 +82,7 @@ def give_up_if_due(
         _challenge_expired(checkout_uuid, operation_uuid)
         return True
     is_silent = said in (Verdict.UNKNOWN, Verdict.PENDING) and age >= GIVEN_UP_AFTER
-    if is_waited_for and (is_silent or (said == Verdict.NOT_FOUND and age >= due.PATIENT_FOR)):
+    if is_waited_for and (is_silent or (said == Verdict.NOT_FOUND and age >= operation_queue.PATIENT_FOR)):
         _stop_waiting(checkout_uuid, operation_uuid)
     return False
 

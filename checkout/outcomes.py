@@ -11,7 +11,7 @@ from checkout import events, settling, share_outcomes, states
 from checkout.models import Checkout
 from checkout.states import Status, VoidReason
 from config.lib import failpoint
-from payments import due, operations, planning
+from payments import operation_queue, operations, planning
 from payments.cause import PUMP, Cause
 from payments.discrepancies import kinds, reporting
 from payments.models import Operation, Payment
@@ -156,7 +156,9 @@ def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> 
 def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
-        due.no_later_than(operation, deadline)  # at the deadline, find out whether the hold was taken
+        operation_queue.no_later_than(
+            operation, deadline
+        )  # at the deadline, find out whether the hold was taken
     if operation.state != State.SUCCEEDED or checkout.status in states.PAID:
         return
     if checkout.status != Status.AUTHORIZED:

@@ -16,20 +16,20 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
-from checkout import doubt, expiry, settling, sharing, states
+from checkout import expiry, mate_shares, operation_recovery, settling, states
 from checkout.api.idempotency import KEPT
 from checkout.customers import prefills
 from checkout.models import CALLS, Checkout, IdempotencyKey, PaymentRequest
-from checkout.proof import proving, running
+from checkout.proof import ledger_proof, proof_runs
 from checkout.states import ShareStatus, Status
 from checkout.syncing import sync
-from config.lib import batches, clock, idle, wakeup
+from config.lib import batches, clock, connection_release, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.database import partitions
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from config.lib.process import liveness, tracing
-from payments import bulkheads, disputes, due, open_operations, operations
+from payments import bulkheads, disputes, open_operations, operation_queue, operations
 from payments.inquiring import inquiries
 from payments.models import Operation
 
@@ -57,7 +57,7 @@ def expire_due() -> None:
         pause = max(left, MIN_PAUSE)
         if time.monotonic() + pause > end:
             return
-        idle.begin()
+        connection_release.begin()
         time.sleep(pause)
         if not _try_on(_expire_all, Status.AUTHORIZED, end):
             return
@@ -90,7 +90,7 @@ def end_links() -> None:
     late = late.exclude(Exists(disputes.open_on(OuterRef("checkout"))))
     found = late.order_by("expires_at").values_list("pk", "checkout__merchant", "checkout")
     for share_uuid, *of in found[:BATCH]:
-        _try_on(sharing.expire, share_uuid, of=of)
+        _try_on(mate_shares.expire, share_uuid, of=of)
 
 
 @shared_task
@@ -112,13 +112,13 @@ def _finish_one(kind: Operation.Kind, bulkhead: Bulkhead) -> bool:
     """
     with bulkhead.slot() as slot:
         deadline = Deadline.after(operations.PATIENCE)
-        claimed = due.claim(limit=1, kinds=[kind]) if slot.is_taken() else []
+        claimed = operation_queue.claim(limit=1, kinds=[kind]) if slot.is_taken() else []
         if claimed:
             wakeup.after_commit(settling.FINISH_OPERATIONS)
             payment = claimed[0].payment
             with tracing.span("finish", parent=claimed[0].traceparent, checkout=payment.checkout_uuid):
                 of = (payment.merchant_id, payment.checkout_uuid)
-                _try_on(doubt.finish, claimed[0], deadline, of=of)
+                _try_on(operation_recovery.finish, claimed[0], deadline, of=of)
     return bool(claimed)
 
 
@@ -157,14 +157,14 @@ def delete_old_calls() -> None:
 @shared_task
 def prove_changed() -> None:
     """Prove the ledger of everything that has changed in the last two hours; report each breach."""
-    proving.report(clock.now() - timedelta(hours=2))
+    ledger_proof.report(clock.now() - timedelta(hours=2))
 
 
 @shared_task
 def prove_all() -> None:
     """Begin a proof of all checkouts, or continue one that was stopped. `prove_on` does the rest."""
-    with contextlib.suppress(running.Busy):
-        running.begin(is_scheduled=True)
+    with contextlib.suppress(proof_runs.Busy):
+        proof_runs.begin(is_scheduled=True)
     prove_on()
 
 
@@ -175,9 +175,9 @@ def prove_on() -> None:
     It proves one piece each minute. If a worker ends, little work is lost, and any other worker continues.
     """
     end = time.monotonic() + PROVING_SECONDS
-    run = running.scheduled()
-    with contextlib.suppress(running.Busy):
-        for _ in running.steps(run) if run else ():
+    run = proof_runs.scheduled()
+    with contextlib.suppress(proof_runs.Busy):
+        for _ in proof_runs.steps(run) if run else ():
             if time.monotonic() > end:
                 return
 

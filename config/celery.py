@@ -19,11 +19,11 @@ from django.db import close_old_connections
 from kombu.transport.redis import Channel
 from prometheus_client import Counter, Gauge
 
-from config import fitness, version
+from config import startup_checks, version
 from config.lib.process import liveness, sampling
 from config.schedule import CALENDAR, DELIVER_DUE, FINISH_OPERATIONS, HOURLY, PUMPS
 from hosted_page.sms import senders
-from payments import opening
+from payments import restore_guard
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 log = structlog.get_logger("config.celery")
@@ -33,7 +33,7 @@ class OpenTask(Task):
     """A task that returns at once while the database is closed, for every caller (rule restore.closed)."""
 
     def __call__(self, *arguments: Any, **more: Any) -> Any:
-        if opening.is_closed():
+        if restore_guard.is_closed():
             return None
         return super().__call__(*arguments, **more)
 
@@ -124,7 +124,7 @@ def _look_at_the_database(signal: Any = None, **_: Any) -> None:
     """
     version.announce("worker" if signal is signals.worker_init else "beat")
     try:
-        fitness.require()
+        startup_checks.require()
     except ImproperlyConfigured as refused:
         raise SystemExit(str(refused)) from None
 

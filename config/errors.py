@@ -11,8 +11,8 @@ from django.utils.deprecation import MiddlewareMixin
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
-from checkout import authorizations, cancellations, captures, creation, refunds, sharing, states
-from checkout.api import calls, idempotency, presentation, responses
+from checkout import authorizations, cancellations, captures, creation, mate_shares, refunds, states
+from checkout.api import call_log, detailed_reads, idempotency, responses
 from checkout.models import Checkout
 from config import merchant_api
 from config.lib import clock, cursor, locks, strict_json
@@ -20,12 +20,12 @@ from config.lib.bulkhead import Busy
 from config.lib.web import bodies, request_id
 from hosted_page.opt_in import consent
 from hosted_page.sandbox.paying import CardDeclined
-from payments import switches
+from payments import operator_stops
 from payments.cause import caller_of
 from payments.provider import ProviderUnreachable
 from portal.oauth import metadata
 from webhooks import subscriptions
-from webhooks.checks import TooManyChecks
+from webhooks.url_check import TooManyChecks
 
 
 class Error(NamedTuple):
@@ -99,8 +99,8 @@ CODES: dict[str, tuple[type[Exception], ...]] = {
     "partial_refund_not_supported": (refunds.PartialRefundNotSupported,),
     "partial_capture_not_supported": (captures.PartialCaptureNotSupported,),
     "operation_in_progress": (states.OperationInProgress,),
-    "merchant_suspended": (switches.MerchantSuspended,),
-    "service_unavailable": (switches.AllStopped, Busy, ProviderUnreachable, InterfaceError),
+    "merchant_suspended": (operator_stops.MerchantSuspended,),
+    "service_unavailable": (operator_stops.AllStopped, Busy, ProviderUnreachable, InterfaceError),
     "provider_error": (captures.ProviderRefused,),
     "outcome_unknown": (captures.OutcomeUnknown,),
     "invalid_amount_arithmetic": (creation.InvalidAmountArithmetic,),
@@ -110,7 +110,7 @@ CODES: dict[str, tuple[type[Exception], ...]] = {
     "subscription_not_found": (subscriptions.SubscriptionNotFound,),
     "rotation_in_progress": (subscriptions.RotationInProgress,),
     "card_declined": (CardDeclined,),
-    "share_not_open": (sharing.ShareNotOpen,),
+    "share_not_open": (mate_shares.ShareNotOpen,),
     "too_many_ticks": (consent.TooManyTicks,),
     "rate_limited": (TooManyChecks, drf.Throttled),
     "invalid_cursor": (cursor.InvalidCursor,),
@@ -149,7 +149,7 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
     later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
     response = Response(body, status=row.status, headers=headers(code) | later)
     if not getattr(context["view"], "is_recorded", False):
-        calls.note_refusal(context["request"], response, context["kwargs"].get("checkout_uuid"))
+        call_log.note_refusal(context["request"], response, context["kwargs"].get("checkout_uuid"))
     return response
 
 
@@ -236,7 +236,7 @@ def _standing(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[s
         return []
     merchant, checkout_uuid = caller_of(context["request"]).merchant, context["kwargs"]["checkout_uuid"]
     try:
-        checkout = presentation.read_as_it_stands(merchant, checkout_uuid)
+        checkout = detailed_reads.read_as_it_stands(merchant, checkout_uuid)
         return [responses.StandingOut.write(checkout) | _disputed(exc)]
     except (Checkout.DoesNotExist, DatabaseError):
         return []

@@ -12,7 +12,7 @@ from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
-from config import fitness
+from config import startup_checks
 from config.lib.process import liveness
 from config.monitoring import metrics
 
@@ -56,6 +56,6 @@ def _reason_not_ready() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        return (not settings.LOCAL and fitness.reason()) or fitness.reason_closed()
+        return (not settings.LOCAL and startup_checks.reason()) or startup_checks.reason_closed()
     except Error:
         return "the database does not answer"

@@ -11,7 +11,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env, logs, openapi
-from config.lib.database import bounded, partitions
+from config.lib.database import bounded_connection, partitions
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -211,7 +211,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "config.headers.NullOriginMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "config.closing.ClosedMiddleware",
+    "config.closed_database.ClosedMiddleware",
     "portal.accounts.session_store.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -306,9 +306,9 @@ if _REPLICA:  # rules replica.*: only code that uses config.lib.database.replica
             "pool": {
                 "min_size": 1,
                 "max_size": _POOL_SIZE or 1,
-                "timeout": bounded.ANSWER_SECONDS,
+                "timeout": bounded_connection.ANSWER_SECONDS,
                 "reconnect_timeout": 5,  # after that, the next request for a connection tries again
-                "connection_class": bounded.BoundedConnection,
+                "connection_class": bounded_connection.BoundedConnection,
             },
         },
     }

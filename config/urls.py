@@ -13,9 +13,9 @@ from django.views.generic import RedirectView
 from checkout.syncing import notifications
 from config import errors
 from config.lib.web import security_txt
-from config.openapi import downloads, front, page, schema
+from config.openapi import downloads, front_page, page, schema
 from payments import provider
-from portal.backoffice import acts
+from portal.backoffice import operator_actions
 from portal.backoffice import views as operators
 from portal.oauth import metadata, revocation, token
 
@@ -52,7 +52,7 @@ merchant_api = [
 ]
 
 urlpatterns = [
-    path("", front.front, name="front"),
+    path("", front_page.front, name="front"),
     # Browsers ask for this address when they show JSON.
     path("favicon.ico", RedirectView.as_view(url="/static/img/favicon.svg", permanent=True)),
     path(".well-known/security.txt", security_txt.security_txt, name="security_txt"),
@@ -72,8 +72,12 @@ urlpatterns = [
     path("admin/find", admin.site.admin_view(operators.find), name="admin_find"),
     path("admin/now", admin.site.admin_view(operators.now), name="admin_now"),
     path("admin/operations/", admin.site.admin_view(operators.operations), name="admin_operations"),
-    path("admin/operations/run", admin.site.admin_view(acts.run_pump), name="admin_run_pump"),
-    path("admin/operations/<uuid:key>/look-up", admin.site.admin_view(acts.look_up), name="admin_look_up"),
+    path("admin/operations/run", admin.site.admin_view(operator_actions.run_pump), name="admin_run_pump"),
+    path(
+        "admin/operations/<uuid:key>/look-up",
+        admin.site.admin_view(operator_actions.look_up),
+        name="admin_look_up",
+    ),
     path(
         "admin/operations/ask/<str:action>/<uuid:key>", admin.site.admin_view(operators.ask), name="admin_ask"
     ),

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
-from config import fitness, version
+from config import startup_checks, version
 from config.lib.web.bodies import CountedBodies
 from hosted_page.sms import senders
 
@@ -18,7 +18,7 @@ application = CountedBodies(
     larger={settings.LOGO_PATH: settings.LARGEST_UPLOAD},
 )
 version.announce("web")
-fitness.require()
+startup_checks.require()
 senders.require()
 list(get_resolver().url_patterns)  # imports the views now: a process's first payer must not wait for it
 gc.collect()

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from checkout import reading, settling
+from checkout import current_checkouts, settling
 from checkout.customers import prefills
 from checkout.models import Checkout, CheckoutQuerySet, Customer, PaymentRequest
 from checkout.states import PAID, SHARE_PAID, ShareStatus, Status
@@ -235,7 +235,7 @@ def _order_of(request: HttpRequest, rows: Prepared[Checkout]) -> PaymentTarget:
     except ValueError:
         raise Http404 from None
     try:
-        return PaymentTarget(reading.one(rows, checkout_uuid))
+        return PaymentTarget(current_checkouts.one(rows, checkout_uuid))
     except Checkout.DoesNotExist:
         raise Http404 from None
 
@@ -246,7 +246,7 @@ _PERSON = Prepared(lambda pk: Customer.objects.filter(pk=pk), UUID)
 def _whole_order(rows: CheckoutQuerySet) -> QuerySet[Checkout]:
     rows = rows.select_related("merchant", "payment", "lead", "group_link")
     rows = rows.defer("lead__phone")  # no page shows it, and reading it would decrypt it
-    return reading.with_read_at(prefills.with_locale(rows))
+    return current_checkouts.with_read_at(prefills.with_locale(rows))
 
 
 _READ = Prepared(lambda pk: _whole_order(Checkout.objects.filter(pk=pk)), UUID)

@@ -10,7 +10,7 @@ from django.utils import translation
 
 from config.lib.web import csp
 from hosted_page import brand
-from hosted_page.logo import keeping
+from hosted_page.logo import storage
 from hosted_page.steps import sign_in
 from hosted_page.summary import Line, Summary
 from payments import money
@@ -60,7 +60,7 @@ def _order(merchant: Merchant, name: str, colour: str) -> Summary:
         merchant_name=name,
         merchant_initial=name[:1].upper(),
         brand_css=f"{reverse('colour_css', args=[colour.removeprefix('#')])}?{brand.TOKENS_VERSION}",
-        logo=keeping.shown(merchant),
+        logo=storage.shown(merchant),
         order_id="A-20417",
         order_label="Order",
         due=total,

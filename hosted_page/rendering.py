@@ -10,7 +10,7 @@ from django.shortcuts import render
 from config.lib.web import csp
 from hosted_page import language, payer, summary
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.status.of_order import PageStatus
+from hosted_page.status.order_status import PageStatus
 from payments import money, provider
 from payments.provider import CardPage
 

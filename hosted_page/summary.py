@@ -17,7 +17,7 @@ from checkout.models import Checkout, Item
 from checkout.states import Status
 from config.lib import clock
 from hosted_page import brand
-from hosted_page.logo import keeping
+from hosted_page.logo import storage
 from hosted_page.payment_target import PaymentTarget, lead_name
 from payments import money
 from payments.models import Payment
@@ -47,7 +47,7 @@ class Summary:
     merchant_name: str
     merchant_initial: str
     brand_css: str
-    logo: keeping.Shown | None
+    logo: storage.Shown | None
     order_id: str
     order_label: str
     due: str
@@ -71,7 +71,7 @@ def of(target: PaymentTarget) -> Summary:
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
         brand_css=_sheet(merchant.pk, merchant.brand_version),
-        logo=keeping.shown(merchant),
+        logo=storage.shown(merchant),
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
         due=money.for_payer(target.amount, checkout.currency),

@@ -4,26 +4,28 @@ from typing import Any
 
 from celery import shared_task, signals
 
-from hosted_page import known, payer
-from hosted_page.group import takes
+from hosted_page import payer, remembered_browsers
+from hosted_page.group import share_claim_limits
 from hosted_page.page_security import daily_check, reports
 from hosted_page.privacy import retention
-from hosted_page.sms import budgets, outbox, sending, told
+from hosted_page.sms import budgets, lead_notifications, outbox, sending
 from hosted_page.steps import declines
 
 STOP_SECONDS = 3.0  # to wait for the messages in progress when the worker ends
 
 # Tasks that only call one function of another module.
 send_sms_messages = shared_task(sending.wake, name="hosted_page.tasks.send_sms_messages")
-tell_leads = shared_task(told.tell, name="hosted_page.tasks.tell_leads")
+tell_leads = shared_task(lead_notifications.tell, name="hosted_page.tasks.tell_leads")
 delete_old_sms_messages = shared_task(outbox.delete_old, name="hosted_page.tasks.delete_old_sms_messages")
-delete_old_browsers = shared_task(known.delete_old, name="hosted_page.tasks.delete_old_browsers")
+delete_old_browsers = shared_task(
+    remembered_browsers.delete_old, name="hosted_page.tasks.delete_old_browsers"
+)
 erase_old_people = shared_task(retention.erase_old, name="hosted_page.tasks.erase_old_people")
 delete_old_card_tries = shared_task(declines.delete_old, name="hosted_page.tasks.delete_old_card_tries")
 
 delete_old_sign_ins = shared_task(payer.delete_old, name="hosted_page.tasks.delete_old_sign_ins")
 delete_old_csp_reports = shared_task(reports.delete_old, name="hosted_page.tasks.delete_old_csp_reports")
-delete_old_takes = shared_task(takes.delete_old, name="hosted_page.tasks.delete_old_takes")
+delete_old_takes = shared_task(share_claim_limits.delete_old, name="hosted_page.tasks.delete_old_takes")
 
 
 @shared_task

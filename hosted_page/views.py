@@ -15,16 +15,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
-from checkout import reading
+from checkout import current_checkouts
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib.web import address
 from hosted_page import brand, payer, rendering
-from hosted_page.group import bill, lines, one_link
+from hosted_page.group import bill, bill_lines, group_link
 from hosted_page.opt_in import box
 from hosted_page.payment_target import PaymentTarget, for_form, for_page
-from hosted_page.status import of_order, receipt_sms
-from hosted_page.steps import sign_in, stay, typed_split
+from hosted_page.status import order_status, receipt_sms
+from hosted_page.steps import sign_in, sign_in_extension, typed_split
 from payments.models import Merchant
 
 
@@ -39,7 +39,7 @@ class Refused:
     """
 
     tick: dict[str, str] = field(default_factory=dict)
-    number: lines.Wrong | None = None
+    number: bill_lines.Wrong | None = None
     act: str = ""
     receipt: str = ""
 
@@ -64,18 +64,20 @@ def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
     """Show the next step or the current state of the order, with the error of a `refused` form."""
     signed_in = is_lead(request, target)
-    found = of_order.tell(target.checkout, now=reading.read_at(target.checkout), is_lead=signed_in)
+    found = order_status.tell(
+        target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=signed_in
+    )
     if found is None:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else _step(request, target)
     if not signed_in and sign_in.is_asked(request, target):
         return sign_in.show(request, target)
     response = _shown(request, target, found, refused) if signed_in else _to_others(request, target, found)
-    stay.prolong(request, response, target)
+    sign_in_extension.prolong(request, response, target)
     return response
 
 
 def _shown(
-    request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> HttpResponse:
     """Show the lead the bill of a split order once it is paid, otherwise the status page.
 
@@ -90,22 +92,22 @@ def _shown(
     return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
 
 
-def _to_others(request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus) -> HttpResponse:
+def _to_others(request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus) -> HttpResponse:
     own = sign_in.way_back(request, target) | _around(request, target, found)
     return rendering.show_status(request, target, found, own, is_refused=False)
 
 
-def _around(request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus) -> dict[str, Any]:
+def _around(request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus) -> dict[str, Any]:
     """Return the link back to the shop and the notice of the sign-in's end."""
     return {
         "return_url_path": _way_out(target.checkout, found),
         "cancel_url_path": "",
-        "stay": stay.beside(request, target),
+        "stay": sign_in_extension.beside(request, target),
     }
 
 
 def _bill(
-    request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> HttpResponse:
     """Show the bill. A page that still shows the order as held reloads, because the bill is another page."""
     shown = bill.of(target.checkout, wrong=refused.number)
@@ -123,7 +125,7 @@ def _bill(
 
 
 def of_receipt(
-    request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> dict[str, Any]:
     """Return the receipt, and the offer to text its link. A page that polls each second offers no text."""
     is_offered = found.receipt is not None and not found.live
@@ -134,7 +136,7 @@ def of_receipt(
 def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
     """Return the context of the live part of the bill's page."""
     is_shared = shown.is_asking and not shown.disputed
-    shared = one_link.of(target.checkout, shown.shares) if is_shared else None
+    shared = group_link.of(target.checkout, shown.shares) if is_shared else None
     return {"bill": shown, "one_link": shared, **{f"{step}_action": target.address(step) for step in ACTS}}
 
 
@@ -152,7 +154,7 @@ def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
 
 def _of_lead(
-    request: HttpRequest, target: PaymentTarget, found: of_order.PageStatus, refused: Refused
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> dict[str, Any]:
     """Return the lead's own part of the page: the receipt, and the opt-in box once the order is paid."""
     return {
@@ -162,7 +164,7 @@ def _of_lead(
     }
 
 
-def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
+def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
     """Return the order's address back to the shop, "" while the payment's outcome is open.
 
     Rule pay.return.
@@ -175,7 +177,7 @@ def _way_out(checkout: Checkout, found: of_order.PageStatus) -> str:
 
 def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that another person has signed in since, because an order has only one lead at a time."""
-    after, nothing = _("They signed in on this order after you."), of_order.nothing_paid(target.checkout)
+    after, nothing = _("They signed in on this order after you."), order_status.nothing_paid(target.checkout)
     words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
         "further": _("If it is a mate, leave it to them. If you take over, you pay, and their split ends."),

@@ -10,10 +10,9 @@ from django.http import HttpRequest
 from django.utils.module_loading import import_string
 from django.utils.text import capfirst
 
-from config.lib.admin import columns, confirming, lists
+from config.lib.admin import columns, confirmation, lists
 from config.lib.admin.readonly import ChangesForm, OperatorAdmin, ReadOnlyAdmin
-from payments import money, switches
-from payments.columns import MoneyAdmin
+from payments import money, operator_stops
 from payments.models import (
     BalanceEntry,
     DatabaseMark,
@@ -31,9 +30,10 @@ from payments.models import (
     Reconciled,
     Switch,
 )
+from payments.money_columns import MoneyAdmin
 from payments.settings_form import SettingsForm
 
-SUSPEND = confirming.Question(
+SUSPEND = confirmation.Question(
     title="Suspend merchants",
     text="Within five seconds nothing new is created, paid or captured for them. Holds run out and are released."
     " Reads, cancels and refunds go on, and what is in doubt is brought to its end.",
@@ -46,7 +46,7 @@ SUSPEND = confirming.Question(
         "button": "Yes, suspend it",
     },
 )
-RESUME = confirming.Question(
+RESUME = confirmation.Question(
     title="Resume merchants",
     text="Within five seconds they can create, be paid and capture again, unless all merchants are stopped.",
     label="Reason",
@@ -135,17 +135,17 @@ class MerchantAdmin(OperatorAdmin):
         return request.user.has_perm("payments.change_switch")
 
     @admin.action(description="Suspend", permissions=["suspend"])
-    @confirming.confirmed(SUSPEND)
+    @confirmation.confirmed(SUSPEND)
     def suspend(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
-            switch = switches.suspend(merchant, reason=reason)
+            switch = operator_stops.suspend(merchant, reason=reason)
             self._show_result(request, merchant, switch, f"Suspended: {reason}", "was suspended already.")
 
     @admin.action(description="Resume", permissions=["suspend"])
-    @confirming.confirmed(RESUME)
+    @confirmation.confirmed(RESUME)
     def resume(self, request: HttpRequest, rows: QuerySet[Merchant], reason: str) -> None:
         for merchant in rows:
-            switch = switches.resume(merchant, reason=reason)
+            switch = operator_stops.resume(merchant, reason=reason)
             self._show_result(request, merchant, switch, f"Resumed: {reason}", "was not suspended.")
 
     def _show_result(

@@ -14,11 +14,11 @@ import structlog
 from django.db import connection
 from prometheus_client import Histogram
 
-from config.lib import failpoint, idle
+from config.lib import connection_release, failpoint
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from config.lib.process import tracing
-from payments import due, ledger, planning, provider, safe_answers
+from payments import ledger, operation_queue, planning, provider, safe_answers
 from payments.cause import Cause
 from payments.discrepancies import kinds, reporting
 from payments.models import Operation, Payment
@@ -74,8 +74,8 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
         state=State.IN_FLIGHT,
         attempts=1,
         first_sent_at=now,
-        last_sent_at=now + due.LEASE,
-        next_attempt_at=now + due.LEASE,
+        last_sent_at=now + operation_queue.LEASE,
+        next_attempt_at=now + operation_queue.LEASE,
         lease_token=uuid4(),
         actor=cause.actor,
         request_id=cause.request_id,
@@ -121,7 +121,11 @@ def _record_sending(operation: Operation) -> bool:
     lease_end, last = operation.next_attempt_at, operation.last_sent_at
     if operation.lease_token is not None and lease_end is not None and last is not None and last >= lease_end:
         return True
-    facts: dict[str, Any] = {"id": operation.pk, "held_lease": operation.lease_token, "lease": due.LEASE}
+    facts: dict[str, Any] = {
+        "id": operation.pk,
+        "held_lease": operation.lease_token,
+        "lease": operation_queue.LEASE,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_RECORD_SENDING, facts | {"usable_for": planning.longest_key_use()})
         row = cursor.fetchone()
@@ -201,7 +205,7 @@ def _call(operation: Operation, wait: float, ask: Callable[[], Outcome], what: s
 
 def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outcome:
     failpoint.reach(f"before_{what}", operation.kind, operation.payment.checkout_uuid)
-    idle.begin()
+    connection_release.begin()
     started = time.monotonic()
     try:
         outcome = safe_answers.outcome(operation, ask())
@@ -287,9 +291,13 @@ def _report_if_too_long(operation: Operation, now: datetime) -> None:
     """Report an operation that has had no clear answer for too long (rules doubt.day, doubt.pending)."""
     first = planning.keys_before(operation).order_by("created_at").first() or operation
     age = now - first.created_at
-    if operation.state == State.PENDING and operation.kind == Kind.CAPTURE and age > due.PENDING_TOO_LONG:
+    if (
+        operation.state == State.PENDING
+        and operation.kind == Kind.CAPTURE
+        and age > operation_queue.PENDING_TOO_LONG
+    ):
         reporting.report_operation(operation, kinds.CAPTURE_PENDING_TOO_LONG, subject=first.pk)
-    if age > due.IN_DOUBT_TOO_LONG:
+    if age > operation_queue.IN_DOUBT_TOO_LONG:
         reporting.report_operation(operation, kinds.IN_DOUBT_FOR_A_DAY, subject=first.pk)
 
 
@@ -342,7 +350,9 @@ def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[
         "action_url": outcome.action_url or operation.action_url,
         "lease_token": None,
         "ended_at": now if ended else None,
-        "next_attempt_at": None if ended or is_of_others else now + due.gap(operation, state, now),
+        "next_attempt_at": None
+        if ended or is_of_others
+        else now + operation_queue.gap(operation, state, now),
     }
 
 

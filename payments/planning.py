@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, Greatest
 from uuid_utils.compat import uuid7
 
 from config.lib.process import tracing
-from payments import due, provider
+from payments import operation_queue, provider
 from payments.cause import PUMP, Cause
 from payments.models import Operation
 
@@ -21,7 +21,7 @@ State: TypeAlias = Operation.State
 # `last_sent_at` is the end of the lease that began at the last sending. After a single sending, it differs
 # from `first_sent_at` by the lease and a few microseconds. A second sending follows an answer of the provider
 # at the earliest.
-ONE_SENDING = due.LEASE + timedelta(milliseconds=10)
+ONE_SENDING = operation_queue.LEASE + timedelta(milliseconds=10)
 KEY_MARGIN = timedelta(hours=1)  # for a difference from the provider's clock, and for slow calls
 
 

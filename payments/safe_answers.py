@@ -13,7 +13,7 @@ from uuid import UUID
 
 import structlog
 
-from payments import money, provider, readable
+from payments import money, provider, provider_fields
 from payments.discrepancies import kinds, reporting
 from payments.models import Operation
 from payments.provider import (
@@ -39,84 +39,84 @@ MAX_IN_LOG = 24_000  # characters; `ascii` can turn one into ten
 T = TypeVar("T")
 Readers = Mapping[str, Callable[[Any], Any]]
 OUTCOME: Readers = {
-    "verdict": readable.verdict,
-    "reference": readable.reference,
-    "reason": readable.reason,
-    "action_url": readable.address,
-    "card": readable.card,
-    "amount": readable.amount,
-    "is_vouched": readable.is_true,
+    "verdict": provider_fields.verdict,
+    "reference": provider_fields.reference,
+    "reason": provider_fields.reason,
+    "action_url": provider_fields.address,
+    "card": provider_fields.card,
+    "amount": provider_fields.amount,
+    "is_vouched": provider_fields.is_true,
 }
 NOTIFICATION: Readers = {
-    "id": readable.message_id,
-    "payment": readable.uuid,
-    "kind": readable.kind,
-    "verdict": readable.verdict_of_record,
-    "operation": readable.uuid_or_none,
+    "id": provider_fields.message_id,
+    "payment": provider_fields.uuid,
+    "kind": provider_fields.kind,
+    "verdict": provider_fields.verdict_of_record,
+    "operation": provider_fields.uuid_or_none,
 }
 PAYMENT: Readers = {
-    "payment": readable.uuid,
-    "account": readable.uuid,
-    "subject": readable.uuid_or_none,
-    "amount": readable.amount_of_record,
-    "currency": readable.currency,
-    "is_moved": readable.is_moved,
-    "reference": readable.reference,
-    "place": readable.account,
-    "card": readable.card,
+    "payment": provider_fields.uuid,
+    "account": provider_fields.uuid,
+    "subject": provider_fields.uuid_or_none,
+    "amount": provider_fields.amount_of_record,
+    "currency": provider_fields.currency,
+    "is_moved": provider_fields.is_moved,
+    "reference": provider_fields.reference,
+    "place": provider_fields.account,
+    "card": provider_fields.card,
 }
 DISPUTE: Readers = {
-    "reference": readable.distinct_reference,
-    "amount": readable.amount_of_record,
-    "currency": readable.currency,
-    "reason": readable.reason,
-    "status": readable.dispute_status,
-    "opened_at": readable.moment,
-    "respond_by": readable.moment,
-    "lines": readable.sequence,
-    "unknown_status": readable.reason,
+    "reference": provider_fields.distinct_reference,
+    "amount": provider_fields.amount_of_record,
+    "currency": provider_fields.currency,
+    "reason": provider_fields.reason,
+    "status": provider_fields.dispute_status,
+    "opened_at": provider_fields.moment,
+    "respond_by": provider_fields.moment,
+    "lines": provider_fields.sequence,
+    "unknown_status": provider_fields.reason,
 }
 LINE: Readers = {
-    "reference": readable.distinct_reference,
-    "is_back": readable.is_true,
-    "at": readable.moment,
+    "reference": provider_fields.distinct_reference,
+    "is_back": provider_fields.is_true,
+    "at": provider_fields.moment,
 }
 CAPTURE: Readers = {
-    "reference": readable.distinct_reference,
-    "amount": readable.amount_of_record,
-    "currency": readable.currency,
-    "at": readable.moment,
+    "reference": provider_fields.distinct_reference,
+    "amount": provider_fields.amount_of_record,
+    "currency": provider_fields.currency,
+    "at": provider_fields.moment,
 }
 REFUND: Readers = {
-    "reference": readable.distinct_reference,
-    "amount": readable.amount_of_record,
-    "currency": readable.currency,
-    "verdict": readable.verdict_of_record,
-    "at": readable.moment,
-    "reason": readable.reason,
-    "has_returned": readable.is_true,
-    "operation": readable.uuid_or_none,
-    "refund": readable.uuid_or_none,
-    "share": readable.uuid_or_none,
+    "reference": provider_fields.distinct_reference,
+    "amount": provider_fields.amount_of_record,
+    "currency": provider_fields.currency,
+    "verdict": provider_fields.verdict_of_record,
+    "at": provider_fields.moment,
+    "reason": provider_fields.reason,
+    "has_returned": provider_fields.is_true,
+    "operation": provider_fields.uuid_or_none,
+    "refund": provider_fields.uuid_or_none,
+    "share": provider_fields.uuid_or_none,
 }
 BOOKS: Readers = {
-    "is_held": readable.is_true,
-    "capture": readable.unchanged,
-    "refunds": readable.sequence,
-    "disputes": readable.sequence,
+    "is_held": provider_fields.is_true,
+    "capture": provider_fields.unchanged,
+    "refunds": provider_fields.sequence,
+    "disputes": provider_fields.sequence,
 }
 ENTRY: Readers = {
-    "reference": readable.distinct_reference,
-    "account": readable.account,
-    "kind": readable.entry_kind,
-    "amount": readable.amount_of_record,
-    "fee": readable.amount_of_record,
-    "currency": readable.currency,
-    "at": readable.moment,
-    "available_at": readable.moment,
-    "payment": readable.uuid_or_none,
-    "operation": readable.uuid_or_none,
-    "payout": readable.reference,
+    "reference": provider_fields.distinct_reference,
+    "account": provider_fields.account,
+    "kind": provider_fields.entry_kind,
+    "amount": provider_fields.amount_of_record,
+    "fee": provider_fields.amount_of_record,
+    "currency": provider_fields.currency,
+    "at": provider_fields.moment,
+    "available_at": provider_fields.moment,
+    "payment": provider_fields.uuid_or_none,
+    "operation": provider_fields.uuid_or_none,
+    "payout": provider_fields.reference,
 }
 MAX_DISPUTES = 100  # of one payment
 MAX_REFUNDS = 500  # of one payment
@@ -183,7 +183,7 @@ def payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
 
 def payments(said: Iterable[object]) -> Iterator[UUID]:
     """Yield the ids of our payments that the provider names, with the nil UUID for an invalid id."""
-    return map(readable.uuid, said)
+    return map(provider_fields.uuid, said)
 
 
 def amount_rule(currency: str) -> AmountRule:
@@ -211,7 +211,7 @@ def card_page(form: CardForm) -> str | CardPage:
         raise ProviderUnreachable from error
     if isinstance(said, CardPage):
         return said
-    address = readable.address(said)
+    address = provider_fields.address(said)
     if not address:
         _log_strange("card_page", said)
         raise ProviderUnreachable
@@ -246,5 +246,5 @@ def _log_strange(field: str, said: object, **of: str) -> None:
         text = ascii(said)
     except Exception:
         text = type(said).__name__
-    shown = readable.without_card_numbers(text)[:MAX_IN_LOG]
+    shown = provider_fields.without_card_numbers(text)[:MAX_IN_LOG]
     log.warning("provider said something strange", field=field, said=shown, **of)

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from config.lib import clock
 from payments import balance
-from payments.closing import sums
+from payments.closed_days import sums
 from payments.inquiring import reconciliation
 from payments.models import Discrepancy
 

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from oauth2_provider.models import AccessToken
 
 from config.lib.admin.readonly import OperatorAdmin, ReadOnlyAdmin
-from payments.columns import MoneyAdmin
+from payments.money_columns import MoneyAdmin
 from portal import operator_changes
 from portal.accounts import sessions
 from portal.models import (

@@ -14,7 +14,7 @@ from django_htmx.middleware import HtmxDetails
 from config.lib import crypto
 from config.lib.web import request_id
 from portal import access
-from portal.dashboard.needs import Waiting
+from portal.dashboard.merchant_tasks import Waiting
 from portal.models import Membership
 
 # The menu, in two groups: URL name, words, the action that the page requires.

@@ -9,16 +9,16 @@ from oauth2_provider.models import AccessToken
 from checkout.models import Checkout
 from config.lib import batches, clock
 from portal.accounts import login_limits, sessions, unused_accounts
-from portal.dashboard import counting
-from portal.mail import outbox, watching
+from portal.dashboard import hourly_counts
+from portal.mail import outbox, trouble_mails
 from portal.models import CheckoutNote, Invitation, OutboundEmail
-from portal.trials import running
+from portal.trials import trial_runs
 
 EMAILS_KEPT = timedelta(days=90)
 
 # Tasks that are a function of another module, unchanged.
 send_emails = shared_task(outbox.send_due, name="portal.tasks.send_emails")
-run_trials = shared_task(running.run_due, name=running.RUN_TRIALS)
+run_trials = shared_task(trial_runs.run_due, name=trial_runs.RUN_TRIALS)
 delete_login_attempts = shared_task(login_limits.delete_old, name="portal.tasks.delete_login_attempts")
 disable_unused_accounts = shared_task(unused_accounts.handle_due, name="portal.tasks.disable_unused_accounts")
 delete_ended_sessions = shared_task(sessions.delete_ended, name="portal.tasks.delete_ended_sessions")
@@ -33,13 +33,13 @@ def delete_expired_tokens() -> None:
 @shared_task
 def count_hours() -> None:
     """Count the home page's figures by hour, up to now."""
-    counting.catch_up(clock.now())
+    hourly_counts.catch_up(clock.now())
 
 
 @shared_task
 def write_emails() -> None:
     """Queue the mails about trouble that owners should know of."""
-    watching.look(clock.now())
+    trouble_mails.look(clock.now())
 
 
 @shared_task

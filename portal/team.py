@@ -8,7 +8,7 @@ from django.db import transaction
 from django.urls import reverse
 
 from config.lib import clock, crypto, quota
-from hosted_page import moments
+from hosted_page import waiting_times
 from payments.models import Merchant
 from portal import access, lost_rights
 from portal.mail import outbox
@@ -67,10 +67,10 @@ def _check_sent(merchant: Merchant, email: str) -> None:
     now, sent = clock.now(), Invitation.objects.filter(merchant=merchant)
     if free_at := quota.locked_until(sent.filter(email__iexact=email), TO_ONE, now):
         words = "Too many invitations to this address in a day. Invite this person again"
-        raise TeamRefused(f"{words} {moments.until(free_at, now)}.")
+        raise TeamRefused(f"{words} {waiting_times.until(free_at, now)}.")
     if free_at := quota.locked_until(sent, A_DAY, now):
         raise TeamRefused(
-            f"Too many invitations in a day. Invite the next one {moments.until(free_at, now)}."
+            f"Too many invitations in a day. Invite the next one {waiting_times.until(free_at, now)}."
         )
 
 

@@ -18,10 +18,10 @@ from xdist.scheduler import LoadScopeScheduling
 
 from checkout import authorizations, cancellations, captures, expiry, refunds, tasks
 from checkout.models import Checkout, PaymentRequest
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from config.lib.web import http
-from payments import opening, operations, switches
+from payments import operations, operator_stops, restore_guard
 from payments.models import Merchant, Operation
 from payments.provider import CardUse
 from payments.providers.sandbox import bank, notifications
@@ -152,13 +152,13 @@ def _open_as_far_as_anybody_asks() -> None:
 
     The tests of the mark read it again.
     """
-    opening._is_open._value, opening._is_open._read_at = True, float("inf")
+    restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
 
 @pytest.fixture(autouse=True)
 def _switches_read_anew() -> None:
     """Read the switches again, so that a switch that another test has stopped is open."""
-    switches.read_anew()
+    operator_stops.read_anew()
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def rival_api(rival: Merchant) -> Api:
 def proven(db: None) -> Iterator[None]:
     """Check after the test that the ledger agrees with the statuses."""
     yield
-    assert proving.breaches() == []
+    assert ledger_proof.breaches() == []
 
 
 @pytest.fixture

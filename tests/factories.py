@@ -16,11 +16,11 @@ from checkout.creation import Order
 from checkout.models import Checkout, Customer, Item, PaymentRequest, Refund
 from checkout.outcomes import Recorded
 from config.lib import clock
-from payments import switches
+from payments import operator_stops
 from payments.cause import Cause
 from payments.models import Merchant, Operation, Posting, Switch
 from payments.provider import Outcome
-from webhooks import checks, subscriptions
+from webhooks import subscriptions, url_check
 from webhooks.models import Event
 from webhooks.subscriptions import Registered
 
@@ -115,7 +115,7 @@ def bare_share(checkout_uuid: UUID, position: int = 2, amount: int = 3000) -> UU
 def stop(merchant: Merchant | None, *, is_stopped: bool = True) -> None:
     """Set an operator's switch, effective at once in this process."""
     Switch.objects.update_or_create(merchant=merchant, defaults={"is_stopped": is_stopped, "reason": "Test"})
-    switches.read_anew()
+    operator_stops.read_anew()
 
 
 def record(operation: Operation, outcome: Outcome) -> Recorded:
@@ -137,7 +137,7 @@ def make_late(checkout: Checkout) -> None:
 
 def subscribe(merchant: Merchant, *, url: str, event_types: abc.Sequence[str] = ("*",)) -> Registered:
     """Check a URL and subscribe the merchant's events to it, as the API and the portal do."""
-    checked = checks.checked(merchant, url)
+    checked = url_check.checked(merchant, url)
     return subscriptions.keep(merchant, url=checked, event_types=event_types, is_approved=True)
 
 

@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from checkout import authorizations, doubt, refunds, sharing
+from checkout import authorizations, mate_shares, operation_recovery, refunds
 from checkout.models import Checkout, Customer, PaymentRequest, Refund
-from payments import due
+from payments import operation_queue
 from payments.models import Operation, Payment
 from payments.provider import CardUse
 from payments.providers.sandbox import bank
@@ -21,14 +21,14 @@ ACCOUNT_CLOSED = "4000000000005126"  # the refund fails later
 def split(checkout: Checkout, *amounts: int) -> list[PaymentRequest]:
     """Ask one mate for each amount."""
     lead = Checkout.objects.values_list("lead", flat=True).get(pk=checkout.pk)
-    sharing.split(checkout.pk, [sharing.Share(amount) for amount in amounts], lead=lead)
+    mate_shares.split(checkout.pk, [mate_shares.Share(amount) for amount in amounts], lead=lead)
     return list(checkout.payment_requests.order_by("position"))
 
 
 def pay(share: PaymentRequest, card: str = FINNS, mate: Customer | None = None) -> authorizations.Paid:
     """Hold a mate's card for a share; the pump has not run yet."""
     token = bank.tokenise(subject=share.pk, number=card)
-    return sharing.pay(share.pk, card=CardUse(token), mate=mate or CustomerFactory.create(), cause=CAUSE)
+    return mate_shares.pay(share.pk, card=CardUse(token), mate=mate or CustomerFactory.create(), cause=CAUSE)
 
 
 def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
@@ -36,13 +36,13 @@ def pump(checkout_uuid: UUID, rounds: int = 1) -> None:
     for _ in range(rounds):
         of_checkout = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, ended_at=None)
         of_checkout.exclude(purpose=Operation.Purpose.OUTSIDE).update(next_attempt_at=LONG_AGO)
-        doubt.finish_all_of(checkout_uuid)
+        operation_recovery.finish_all_of(checkout_uuid)
 
 
 def finish(operation: Operation) -> None:
     """Let the pump take only this operation, if it is due."""
-    for claimed in due.claim(limit=1, operation_uuid=operation.pk):
-        doubt.finish(claimed)
+    for claimed in operation_queue.claim(limit=1, operation_uuid=operation.pk):
+        operation_recovery.finish(claimed)
 
 
 def settled(share: PaymentRequest) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from checkout import captures, tasks
 from checkout.models import Checkout, PaymentRequest, Refund
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from checkout.syncing import sync
 from config.lib import clock
 from payments.models import Dispute, Movement, Operation, Payment
@@ -101,5 +101,5 @@ def ask_about(payment: Payment | None) -> None:
 def end_of(refund: Operation) -> tuple[str, str, str]:
     refund.refresh_from_db()
     checkout = Checkout.objects.get(pk=refund.payment.checkout_uuid)
-    assert proving.breaches() == []
+    assert ledger_proof.breaches() == []
     return checkout.status, refund.state, Refund.objects.latest("created_at").status

@@ -5,12 +5,12 @@ from datetime import datetime
 from django.db import connection
 
 from checkout.models import Checkout
-from checkout.proof import proving
-from checkout.restore import repairing
-from checkout.restore.repairing import Repair
+from checkout.proof import ledger_proof
+from checkout.restore import repair
+from checkout.restore.repair import Repair
 from checkout.syncing import sync
 from config.lib import clock
-from payments import opening
+from payments import restore_guard
 from payments.models import Payment
 from payments.providers.sandbox.models import Charge
 from tests import mates
@@ -48,7 +48,7 @@ class Backup:
                 cursor.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM restored_{table}")
             cursor.execute("SET LOCAL session_replication_role = origin")
             cursor.execute("UPDATE payments_databasemark SET server = 'another'")
-        opening._is_open.read_anew()
+        restore_guard._is_open.read_anew()
 
     def discard(self) -> None:
         with connection.cursor() as cursor:
@@ -73,10 +73,10 @@ def borne() -> dict[str, int]:
 def repaired(began: datetime) -> Repair:
     """Repair, and check that the books agree with the provider and that no card moves then or later."""
     before = borne()
-    done = repairing.repair(began)
-    assert not opening.is_closed()
+    done = repair.repair(began)
+    assert not restore_guard.is_closed()
     assert borne() == before
-    found = proving.breaches()
+    found = ledger_proof.breaches()
     assert found == [], found
     for payment_uuid in Payment.objects.values_list("pk", flat=True):
         assert not sync.sync(payment_uuid), "the two books agree"
@@ -88,4 +88,4 @@ def nothing_moves_later(order: Checkout) -> None:
     for _ in range(PUMPED):
         mates.pump(order.pk)
     assert borne() == before
-    assert proving.breaches() == []
+    assert ledger_proof.breaches() == []

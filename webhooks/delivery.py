@@ -19,7 +19,7 @@ from psycopg.types.string import TextLoader
 
 from config.lib import failpoint
 from config.lib.database import partitions
-from payments import opening
+from payments import restore_guard
 from webhooks import health, retries, statements, subscriptions
 from webhooks.models import PERSONAL, URGENT, Delivery
 
@@ -136,7 +136,7 @@ def claim(*, slots: int, general_slots: int) -> Claims:
     the database was restored and is not repaired, no delivery is claimed.
     """
     claims = Claims()
-    if opening.is_closed():
+    if restore_guard.is_closed():
         return claims
     room = _BOUNDS | {"slots": slots, "general_slots": general_slots}
     with transaction.atomic(), _cursor() as cursor:
@@ -242,7 +242,7 @@ def end_pointless() -> int:
     Their event is superseded, their window is over, or their subscription has ended. Like `claim`, this does
     not change a database that was restored and is not repaired.
     """
-    if opening.is_closed():
+    if restore_guard.is_closed():
         return 0
     with connection.cursor() as cursor:
         cursor.execute(statements.END_POINTLESS, {"rows": SWEEP_ROWS})

@@ -11,8 +11,8 @@ from config.lib import clock, wakeup
 from payments.models import Merchant
 from webhooks import signing as signatures
 from webhooks import statements
-from webhooks.checks import CheckedUrl
 from webhooks.models import Endpoint, EventType, SigningSecret, Subscription
+from webhooks.url_check import CheckedUrl
 
 DELIVER_DUE = "webhooks.tasks.deliver_due"
 GRACE = timedelta(hours=2)  # rule rotation.grace

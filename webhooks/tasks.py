@@ -5,7 +5,7 @@ from typing import Any
 from celery import shared_task, signals
 from django.conf import settings
 
-from webhooks import loop, retention
+from webhooks import delivery_sender, retention
 
 # Longer than an attempt can take; shorter on a developer's machine, where Ctrl-C must not wait.
 DRAIN_SECONDS = 5.0 if settings.LOCAL else 16.0
@@ -17,7 +17,7 @@ make_partitions = shared_task(retention.make_ahead, name="webhooks.tasks.make_pa
 @shared_task(name="webhooks.tasks.deliver_due")
 def deliver_due() -> None:
     """Wake this worker's sender, because deliveries might be due."""
-    loop.wake()
+    delivery_sender.wake()
 
 
 @shared_task
@@ -37,4 +37,4 @@ def delete_old_events() -> None:
 
 @signals.worker_shutdown.connect
 def _drain(**_: Any) -> None:
-    loop.stop(DRAIN_SECONDS)
+    delivery_sender.stop(DRAIN_SECONDS)

@@ -19,7 +19,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkout.api import calls
+from checkout.api import call_log
 from checkout.models import ApiCall, IdempotencyKey
 from config.lib import crypto, failpoint, locks
 from config.lib.api.view import ApiView
@@ -76,7 +76,7 @@ class RecordedView(ApiView, ABC):
         return self._post(request, checkout_uuid)
 
     def _post(self, request: Request, checkout_uuid: UUID | None) -> HttpResponse | Response:
-        call = calls.begun(request, checkout_uuid)
+        call = call_log.begun(request, checkout_uuid)
         self.is_recorded = True
         try:
             claimed = _claim(request, checkout_uuid)
@@ -210,12 +210,12 @@ def _finish(call: ApiCall, response: Response, key: IdempotencyKey | None) -> Re
     The key is freed if the answer can still change.
     """
     content: Any = response.data
-    calls.answered(call, response)
+    call_log.answered(call, response)
     if call.checkout_uuid is None and not call.error_code and isinstance(content, dict):
         call.checkout_uuid = UUID(content["data"]["checkout_uuid"])
         _name_checkout(call.checkout_uuid)
     if key is None:
-        calls.write(call)
+        call_log.write(call)
         return response
     failpoint.reach("answer_made")
     if _keep(key, call, orjson.dumps(content) if content is not None else b""):
@@ -230,17 +230,17 @@ def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
     stored and no key is freed.
     """
     is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS
-    calls.write(call, _CALL_AND_KEEP if is_kept else _CALL_AND_FREE, key=key.pk, body=body)
+    call_log.write(call, _CALL_AND_KEEP if is_kept else _CALL_AND_FREE, key=key.pk, body=body)
     return is_kept
 
 
 # One statement: a verb's answer costs one commit, and the timeline agrees with the stored answer.
 _CALL_AND_KEEP = f"""
-WITH called AS ({calls.INSERT})
+WITH called AS ({call_log.INSERT})
 UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s
 WHERE id = %(key)s
 """  # noqa: S608 - built from constants only
 _CALL_AND_FREE = f"""
-WITH called AS ({calls.INSERT})
+WITH called AS ({call_log.INSERT})
 DELETE FROM checkout_idempotencykey WHERE id = %(key)s
 """  # noqa: S608 - built from constants only

@@ -5,8 +5,8 @@ from typing import Any
 
 from rest_framework import serializers as drf
 
-from checkout import reading, refunds, states
-from checkout.api import presentation
+from checkout import current_checkouts, refunds, states
+from checkout.api import detailed_reads
 from checkout.api.common_fields import (
     AMOUNT,
     CHECKOUT_UUID,
@@ -130,8 +130,8 @@ class SharesOut(Out):
 def _actions(checkout: Any) -> list[str]:
     is_standing = any(part["status"] in Dispute.STANDING for part in checkout.dispute_parts)
     is_disputed = is_standing and refunds.obstacle(checkout) is not None
-    kind = presentation.open_kind(checkout)
-    return reading.actions(checkout, open_kind=kind, is_disputed=is_disputed)
+    kind = detailed_reads.open_kind(checkout)
+    return current_checkouts.actions(checkout, open_kind=kind, is_disputed=is_disputed)
 
 
 class StandingOut(Out):
@@ -152,7 +152,7 @@ class CheckoutOut(Out):
     checkout_url = CHECKOUT_URL()
     expires_at = EXPIRES_AT()
     created_at = CREATED_AT()
-    updated_at = Computed(presentation.changed_at, Time(), help_text="When it last changed.")
+    updated_at = Computed(detailed_reads.changed_at, Time(), help_text="When it last changed.")
     metadata = Computed(
         lambda checkout: checkout.metadata or {},
         Metadata(),
@@ -197,7 +197,7 @@ class CheckoutOut(Out):
         help_text="The refunds, newest first, including failed ones.",
     )
     pending_operation = Computed(
-        presentation.open_kind,
+        detailed_reads.open_kind,
         Known(Operation.Kind),
         required=False,
         help_text="The card operation that is open now or is about to be sent. While the checkout is `created` "

@@ -9,8 +9,8 @@ from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkout import cancellations, captures, creation, expiry, reading, refunds
-from checkout.api import presentation, responses, serializers, watching
+from checkout import cancellations, captures, creation, current_checkouts, expiry, refunds
+from checkout.api import detailed_reads, responses, serializers, watched_reads
 from checkout.api.idempotency import RecordedView
 from checkout.creation import Order
 from checkout.models import Checkout
@@ -37,7 +37,7 @@ class Checkouts(RecordedView):
 
     def get(self, request: Request) -> Response:
         rows, next_cursor = _page(caller_of(request).merchant, self.query)
-        watching.note(request, rows)
+        watched_reads.note(request, rows)
         page = responses.CheckoutListOut.write({"checkouts": rows, "next_cursor": next_cursor})
         return Response({"data": page})
 
@@ -63,8 +63,8 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
         filters["merchant_order_id__iexact"] = filters["merchant_order_id"]
     if query.get("status") in _BY_TIME or "updated_after" in query:
         expiry.expire_late_of(merchant)
-    rows = reading.with_read_at(
-        presentation.with_parts(Checkout.objects.filter(merchant=merchant, **filters))
+    rows = current_checkouts.with_read_at(
+        detailed_reads.with_parts(Checkout.objects.filter(merchant=merchant, **filters))
     )
     scope, limit, after = f"checkouts:{merchant.pk}", query["limit"], query.get("cursor")
     if query.get("sort"):
@@ -74,7 +74,7 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
         begun = open_operations.begun(merchant.pk, since)
         rows = rows.filter(Q(updated_at__gt=since) | Q(pk__in=begun))
     found, next_cursor = cursor.page(rows, scope=scope, limit=limit, cursor=after)
-    return reading.fresh(rows, found), next_cursor
+    return current_checkouts.fresh(rows, found), next_cursor
 
 
 def _changes(
@@ -90,9 +90,9 @@ def _changes(
         return rows.filter(pk__in=found) if found else []
 
     start, limit, after = query.get("updated_after"), query["limit"], query.get("cursor")
-    feed = cursor.Feed(rows, "updated_at", presentation.changed_at, beside=begun)
+    feed = cursor.Feed(rows, "updated_at", detailed_reads.changed_at, beside=begun)
     found, next_cursor = cursor.changes(feed, scope=scope, limit=limit, cursor=after, start=start)
-    return reading.fresh(rows, found), next_cursor
+    return current_checkouts.fresh(rows, found), next_cursor
 
 
 class OneCheckout(ApiView):
@@ -101,8 +101,8 @@ class OneCheckout(ApiView):
     scopes = {"GET": "checkouts:read"}
 
     def get(self, request: Request, checkout_uuid: UUID) -> Response:
-        checkout = presentation.read(caller_of(request).merchant, checkout_uuid)
-        watching.note(request, [checkout])
+        checkout = detailed_reads.read(caller_of(request).merchant, checkout_uuid)
+        watched_reads.note(request, [checkout])
         return Response({"data": responses.CheckoutOut.write(checkout)})
 
 
@@ -118,14 +118,14 @@ class Capture(RecordedView):
         That holds for the first capture of a hold, and for a capture shortly before its end (rule
         limit.last_capture).
         """
-        return reading.needs_its_capture(caller_of(request).merchant, checkout_uuid)
+        return current_checkouts.needs_its_capture(caller_of(request).merchant, checkout_uuid)
 
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         asked = self.body(serializers.CaptureIn)
         merchant = caller_of(request).merchant
         amount = asked.get("amount")
         checkout = captures.capture(merchant, _given(checkout_uuid), amount=amount, cause=cause_of(request))
-        return Response({"data": responses.CheckoutOut.write(presentation.read(merchant, checkout.pk))})
+        return Response({"data": responses.CheckoutOut.write(detailed_reads.read(merchant, checkout.pk))})
 
 
 class Cancel(RecordedView):
@@ -138,7 +138,7 @@ class Cancel(RecordedView):
         note = self.body(serializers.CancelIn).get("reason") or ""
         merchant = caller_of(request).merchant
         checkout = cancellations.cancel(merchant, _given(checkout_uuid), note=note, cause=cause_of(request))
-        return Response({"data": responses.CheckoutOut.write(presentation.read(merchant, checkout.pk))})
+        return Response({"data": responses.CheckoutOut.write(detailed_reads.read(merchant, checkout.pk))})
 
 
 class Refund(RecordedView):

@@ -1,12 +1,12 @@
 """The tables of the order: people, checkouts, items, history, shares, refunds, API calls."""
 
 from checkout.models.calls import CALLS, ApiCall, IdempotencyKey
+from checkout.models.customers import Customer, MerchantCustomer
+from checkout.models.lead_notifications import LeadTold
 from checkout.models.orders import Bill, Change, Checkout, CheckoutQuerySet, Item, Own
-from checkout.models.people import Customer, MerchantCustomer
 from checkout.models.prefills import Prefill
 from checkout.models.proofs import ProofRun
 from checkout.models.shares import NO_CLAIM, GroupLink, PaymentRequest, Refund
-from checkout.models.told import LeadTold
 
 __all__ = [
     "CALLS",

@@ -17,10 +17,10 @@ from django.utils.functional import cached_property
 from uuid_utils.compat import uuid7
 
 from checkout import states
-from checkout.models.people import Customer
+from checkout.models.customers import Customer
 from checkout.states import Status, VoidReason
 from config.lib.prepared import Prepared
-from payments import opening
+from payments import restore_guard
 from payments.cause import Cause
 from payments.models import Merchant, Payment
 
@@ -127,7 +127,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         After a wait, PostgreSQL reads the locked row again, but not the joined rows, which are from before
         the wait. Therefore only the merchant is joined. Payment and lead are read when they are used.
         """
-        opening.check()
+        restore_guard.check()
         if merchant is None:
             return _LOCKED.get(checkout_uuid)
         return _LOCKED_OF_MERCHANT.get(checkout_uuid, merchant.pk)

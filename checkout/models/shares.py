@@ -9,8 +9,8 @@ from django.db.models.functions import Left
 from uuid_utils.compat import uuid7
 
 from checkout import states
+from checkout.models.customers import Customer
 from checkout.models.orders import Checkout
-from checkout.models.people import Customer
 from checkout.states import ShareStatus
 from config.lib.crypto import DIGEST_LETTERS, EncryptedTextField, FindableTextField
 from payments.models import Merchant, Payment

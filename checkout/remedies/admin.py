@@ -14,12 +14,12 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from checkout.models import Checkout
-from checkout.proof import proving
-from checkout.remedies import asking, giving_up, owed, reasons, sending, settling_outside
-from checkout.remedies.asking import NotAllowed
+from checkout.proof import ledger_proof
+from checkout.remedies import giving_up, outstanding_refund, reasons, sending, settling_outside, status_check
+from checkout.remedies.status_check import NotAllowed
 from config.lib import locks
-from config.lib.admin import confirming, lists
-from payments import due, money, opening
+from config.lib.admin import confirmation, lists
+from payments import money, operation_queue, restore_guard
 from payments.admin import BookingAdmin, OperationAdmin
 from payments.cause import cause_of_operator
 from payments.discrepancies.admin import DiscrepancyAdmin
@@ -55,7 +55,7 @@ def _before_sending(operation: Operation) -> str:
     return "If the bank’s reason still holds, it is refused again."
 
 
-SETTLE = confirming.Question(
+SETTLE = confirmation.Question(
     title="Book as settled outside",
     text="Do it only when the payer has the money. What the card is owed for it is booked, and this card is not tried"
     " again. You can take the booking back on its own page.",
@@ -64,14 +64,14 @@ SETTLE = confirming.Question(
     one="Book {} as settled outside?",
     of_one=_of_settled,
 )
-TAKE_BACK = confirming.Question(
+TAKE_BACK = confirmation.Question(
     title="Take the booking back",
     text="Do it only when the payer does not have the money. The card is owed the amount again.",
     label="Why it was wrong",
     button="Take it back",
     one="Take {} back?",
 )
-SEND = confirming.Question(
+SEND = confirmation.Question(
     title="Send again",
     text="It goes to the provider at once.",
     label="Why you send it again",
@@ -79,7 +79,7 @@ SEND = confirming.Question(
     one="Send {} again?",
     of_one=_of_sent,
 )
-GIVE_UP = confirming.Question(
+GIVE_UP = confirmation.Question(
     title="Give up the operation in doubt",
     text="Only if the provider vouches that it never arrived. It counts as failed, and the order goes on; what an"
     " authorization may hold is released first.",
@@ -93,7 +93,7 @@ Remedy = Callable[..., UUID]  # called with the row's key and the cause; returns
 
 
 def _said_of_operation(operation: Operation) -> str:
-    return asking.words(asking.look_up(operation))
+    return status_check.words(status_check.look_up(operation))
 
 
 class Remedies:
@@ -110,7 +110,7 @@ class Remedies:
         except NotAllowed as refusal:
             self.message_user(request, f"Nothing is done. {refusal}", messages.WARNING)
             return
-        except opening.Closed:
+        except restore_guard.Closed:
             self.message_user(request, f"Nothing is done: {RESTORED}", messages.WARNING)
             return
         except OperationalError as error:
@@ -119,7 +119,7 @@ class Remedies:
             self.message_user(request, BUSY, messages.WARNING)
             return
         self.log_change(request, row, done)
-        found = proving.report_of(checkout_uuid)
+        found = ledger_proof.report_of(checkout_uuid)
         broken = "; ".join(breach.kind.sentence for breach in found)
         words = f"The ledger is broken: {broken}." if found else "The ledger is proven."
         self.message_user(request, f"{done} {words}", messages.ERROR if found else messages.SUCCESS)
@@ -131,31 +131,31 @@ class RemediedOperationAdmin(Remedies, OperationAdmin):
     actions = ("settle_outside", "send_again", "give_up")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return owed.with_returns(super().get_queryset(request))
+        return outstanding_refund.with_returns(super().get_queryset(request))
 
     def offers(self, action: str, row: Operation) -> bool:
-        is_refused = row.state in (State.FAILED, State.DECLINED) or owed.has_come_back(row)
+        is_refused = row.state in (State.FAILED, State.DECLINED) or outstanding_refund.has_come_back(row)
         if row.purpose == Operation.Purpose.OUTSIDE:
             return False
         if action == "settle_outside":
             return row.kind == Kind.REFUND and is_refused
         if action == "send_again":
-            return row.kind in (Kind.REFUND, Kind.VOID) and (is_refused or due.is_in_doubt(row))
-        return row.kind in (Kind.AUTHORIZE, Kind.CAPTURE) and due.is_in_doubt(row)
+            return row.kind in (Kind.REFUND, Kind.VOID) and (is_refused or operation_queue.is_in_doubt(row))
+        return row.kind in (Kind.AUTHORIZE, Kind.CAPTURE) and operation_queue.is_in_doubt(row)
 
     @admin.action(description="Book as settled outside: the card can't take it", permissions=["remedy"])
-    @confirming.confirmed(SETTLE, seen=_said_of_operation)
+    @confirmation.confirmed(SETTLE, seen=_said_of_operation)
     def settle_outside(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         act = partial(settling_outside.settle_outside, note=note)
         self.remedy(request, rows, act, done=f"Settled outside: {note}.")
 
     @admin.action(description="Send again: it failed, or never arrived", permissions=["remedy"])
-    @confirming.confirmed(SEND, seen=_said_of_operation)
+    @confirmation.confirmed(SEND, seen=_said_of_operation)
     def send_again(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         self.remedy(request, rows, sending.send_again, done=f"Sent again: {note}.")
 
     @admin.action(description="Give up the operation: it never arrived", permissions=["remedy"])
-    @confirming.confirmed(GIVE_UP, seen=_said_of_operation)
+    @confirmation.confirmed(GIVE_UP, seen=_said_of_operation)
     def give_up(self, request: HttpRequest, rows: QuerySet[Operation], note: str) -> None:
         act = partial(giving_up.give_up, note=note)
         self.remedy(request, rows, act, done=f"Given up: {note}.")
@@ -171,7 +171,7 @@ class RemediedBookingAdmin(Remedies, BookingAdmin):
         return row.kind == Booking.Kind.SETTLED_OUTSIDE and row.reverses_id is None and not is_reversed
 
     @admin.action(description="Take the booking back", permissions=["remedy"])
-    @confirming.confirmed(TAKE_BACK)
+    @confirmation.confirmed(TAKE_BACK)
     def take_back(self, request: HttpRequest, rows: QuerySet[Booking], note: str) -> None:
         self.remedy(
             request, rows, partial(settling_outside.take_back, note=note), done=f"Taken back: {note}."

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import doubt, expiry, given_up_cards, outcomes
+from checkout import expiry, given_up_cards, operation_recovery, outcomes
 from checkout.models import Checkout
-from checkout.remedies import asking, owed
-from checkout.remedies.asking import NotAllowed
+from checkout.remedies import outstanding_refund, status_check
+from checkout.remedies.status_check import NotAllowed
 from config.lib import clock
 from config.lib.deadline import Deadline
-from payments import due, operations, planning
+from payments import operation_queue, operations, planning
 from payments.cause import Cause
 from payments.discrepancies import kinds, reporting
 from payments.models import Operation
@@ -23,7 +23,7 @@ from payments.provider import Outcome, Verdict
 Kind, State = Operation.Kind, Operation.State
 GIVEN_UP = "given_up_by_operator"
 # No authorization is sent after PATIENT_FOR, and the last call lasts only seconds.
-CALLS_END_AFTER = due.PATIENT_FOR + timedelta(minutes=1)
+CALLS_END_AFTER = operation_queue.PATIENT_FOR + timedelta(minutes=1)
 
 
 def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
@@ -34,9 +34,9 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     """
     asked = operations.current(operation_uuid)
     _check(asked)
-    asking.sync(asked.payment_id)
-    outcome = asking.look_up(asked)
-    void = None if asking.vouches(outcome) else _released(asked, outcome, cause)
+    status_check.sync(asked.payment_id)
+    outcome = status_check.look_up(asked)
+    void = None if status_check.vouches(outcome) else _released(asked, outcome, cause)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
         operation, now = operations.current(operation_uuid), clock.now()
@@ -54,14 +54,14 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
 def _check(operation: Operation) -> None:
     if operation.kind not in (Kind.AUTHORIZE, Kind.CAPTURE):
         raise NotAllowed("Only an authorization or a capture is given up. A refund or a void is sent again.")
-    if not due.is_in_doubt(operation):
+    if not operation_queue.is_in_doubt(operation):
         raise NotAllowed("It is not in doubt.")
-    if due.is_leased(operation, clock.now()):
-        raise NotAllowed(owed.UNDER_WAY)
+    if operation_queue.is_leased(operation, clock.now()):
+        raise NotAllowed(outstanding_refund.UNDER_WAY)
     if operation.kind == Kind.AUTHORIZE and clock.now() - operation.created_at < CALLS_END_AFTER:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
-    if operation.kind == Kind.CAPTURE and doubt.is_wanted(checkout, operation):
+    if operation.kind == Kind.CAPTURE and operation_recovery.is_wanted(checkout, operation):
         raise NotAllowed("The money is still to be taken, and is asked for by itself.")
 
 
@@ -71,7 +71,7 @@ def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
     Raises NotAllowed.
     """
     refusal = NotAllowed(
-        f"{asking.words(outcome)} It is given up only when a void has succeeded, or the provider vouches that it"
+        f"{status_check.words(outcome)} It is given up only when a void has succeeded, or the provider vouches that it"
         " never arrived."
     )
     if asked.kind != Kind.AUTHORIZE or outcome.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND):

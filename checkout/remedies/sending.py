@@ -5,11 +5,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from checkout import doubt, outcomes, settling
+from checkout import operation_recovery, outcomes, settling
 from checkout.models import Checkout
-from checkout.remedies import asking, owed
-from checkout.remedies.asking import NotAllowed
-from checkout.remedies.owed import Due
+from checkout.remedies import outstanding_refund, status_check
+from checkout.remedies.outstanding_refund import Due
+from checkout.remedies.status_check import NotAllowed
 from config.lib import clock, wakeup
 from payments import operations, planning
 from payments.cause import Cause
@@ -40,7 +40,7 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
         elif operation.kind == Kind.REFUND:
             if not is_refused:
                 _check_new_key(operation)
-            _give(owed.check(checkout, operation, now), cause, now)
+            _give(outstanding_refund.check(checkout, operation, now), cause, now)
             checkout.touch()
         else:
             _release(checkout, operation, cause, now)
@@ -55,12 +55,12 @@ def _is_refused_there(asked: Operation) -> bool:
     A refusal of an operation that has not ended is recorded. Returns False if the provider vouches that the
     operation does not exist. Raises NotAllowed for any other answer.
     """
-    asking.sync(asked.payment_id)
-    outcome = asking.look_up(asked)
-    is_refused = outcome.verdict in asking.REFUSED
-    if not is_refused and not asking.vouches(outcome):
+    status_check.sync(asked.payment_id)
+    outcome = status_check.look_up(asked)
+    is_refused = outcome.verdict in status_check.REFUSED
+    if not is_refused and not status_check.vouches(outcome):
         raise NotAllowed(
-            f"{asking.words(outcome)} It is sent again only when it failed, or does not exist there."
+            f"{status_check.words(outcome)} It is sent again only when it failed, or does not exist there."
         )
     if is_refused and asked.ended_at is None:
         outcomes.record_outcome(asked.payment.checkout_uuid, asked.pk, outcome, lease=asked.lease_token)
@@ -70,7 +70,7 @@ def _is_refused_there(asked: Operation) -> bool:
 def _check(operation: Operation) -> None:
     if operation.kind not in (Kind.REFUND, Kind.VOID):
         raise NotAllowed("Only a refund or a void is sent again.")
-    if operation.state == State.SUCCEEDED and not owed.has_come_back(operation):
+    if operation.state == State.SUCCEEDED and not outstanding_refund.has_come_back(operation):
         raise NotAllowed("It has succeeded.")
     if operation.state == State.PLANNED:
         raise NotAllowed("It has not been sent yet, and will be by itself.")
@@ -97,7 +97,7 @@ def _release(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -
         raise NotAllowed("The order still waits for what is held.")
     open_rows = void.payment.operations.filter(kind=Kind.VOID, ended_at=None)
     if open_rows.exclude(state=State.PLANNED).exists():
-        raise NotAllowed(owed.UNDER_WAY)
+        raise NotAllowed(outstanding_refund.UNDER_WAY)
     if not open_rows.update(next_attempt_at=now, created_at=now):
         planning.plan_void_again(void, at=now, cause=cause)
 
@@ -108,18 +108,18 @@ def _advance(checkout: Checkout, operation: Operation, asked: Operation, now: da
     It keeps its key if that key may still be sent. Otherwise it gets a new key.
     """
     if operation.lease_token != asked.lease_token or operation.attempts != asked.attempts:
-        raise NotAllowed(owed.UNDER_WAY)
-    if doubt.may_be_sent(operation):
+        raise NotAllowed(outstanding_refund.UNDER_WAY)
+    if operation_recovery.may_be_sent(operation):
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at=now)
     else:
         _check_new_key(operation)
-        doubt.renew(checkout, operation, now)
+        operation_recovery.renew(checkout, operation, now)
 
 
 def _check_new_key(operation: Operation) -> None:
     """Raise NotAllowed if calls under both the current key and a new key could be carried out."""
     ended_at = planning.calls_end_at(operation)
-    if ended_at is not None and not doubt.may_be_renewed(operation):
+    if ended_at is not None and not operation_recovery.may_be_renewed(operation):
         at = ended_at.astimezone(UTC) + timedelta(minutes=1)
         raise NotAllowed(
             "A call that was sent before could still be carried out, and the money would go back twice. Send it again"

@@ -9,8 +9,8 @@ from django.db import transaction
 
 from checkout import settling
 from checkout.models import Checkout
-from checkout.remedies import asking, owed
-from checkout.remedies.asking import NotAllowed
+from checkout.remedies import outstanding_refund, status_check
+from checkout.remedies.status_check import NotAllowed
 from config.lib import clock
 from payments import bookings, operations
 from payments.cause import Cause
@@ -25,17 +25,18 @@ def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     refund. Returns the checkout's uuid. Raises NotAllowed.
     """
     asked = operations.current(operation_uuid)
-    owed.check_refused(asked)
-    asking.sync(asked.payment_id)
-    outcome = asking.look_up(asked)
-    if outcome.verdict not in asking.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
+    outstanding_refund.check_refused(asked)
+    status_check.sync(asked.payment_id)
+    outcome = status_check.look_up(asked)
+    if outcome.verdict not in status_check.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
+        said = status_check.words(outcome)
         raise NotAllowed(
-            f"{asking.words(outcome)} It is settled outside only when the provider says that the card can't take it."
+            f"{said} It is settled outside only when the provider says that the card can't take it."
         )
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(asked.payment.checkout_uuid), clock.now()
         refund = operations.current(operation_uuid)
-        due = owed.check(checkout, refund, now)
+        due = outstanding_refund.check(checkout, refund, now)
         bookings.settle_outside(refund, due.amount, note=note, now=now, cause=cause)
         due.withdraw_planned(now)
         settling.settle(checkout, now, cause)
@@ -49,7 +50,7 @@ def take_back(booking_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     Returns the checkout's uuid. Raises NotAllowed, Booking.DoesNotExist.
     """
     found = Booking.objects.get(pk=booking_uuid)
-    asking.sync(found.payment_id)
+    status_check.sync(found.payment_id)
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(found.checkout_uuid), clock.now()
         booking = Booking.objects.select_related("payment", "operation__resends").get(pk=booking_uuid)

@@ -4,8 +4,8 @@ from datetime import datetime
 from uuid import UUID
 
 from checkout.models import PaymentRequest, Refund
+from checkout.settling.amounts_owed import Want, rest_of
 from checkout.settling.cards import Accounts, Card, Part
-from checkout.settling.wants import Want, rest_of
 from checkout.states import ShareStatus
 from payments import bookings
 from payments.cause import PUMP

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from checkout import pauses
 from checkout.models import NO_CLAIM, Refund
-from checkout.settling import wants
+from checkout.settling import amounts_owed
+from checkout.settling.amounts_owed import Want
 from checkout.settling.cards import Accounts
-from checkout.settling.wants import Want
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from payments import bookings
 from payments.cause import PUMP
@@ -25,11 +25,11 @@ def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetim
 
     It waits while a mate's card is being asked, and while a part is under way or still to be sent.
     """
-    if wants.is_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
+    if amounts_owed.is_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
         return
     if not wanted:
         _succeed(accounts, refund, now)
-    elif not wants.has_begun(accounts, refund) and all(want.has_failed for want in wanted):
+    elif not amounts_owed.has_begun(accounts, refund) and all(want.has_failed for want in wanted):
         _fail(accounts, refund, wanted[0], now)
 
 
@@ -70,7 +70,7 @@ def _end_shares(accounts: Accounts, now: datetime) -> None:
 def close_shares(accounts: Accounts, now: datetime) -> None:
     """Close what a refunded order still owes the lead for shares, because the mates have it back."""
     for share in accounts.shares:
-        owed = wants.rest_of(accounts, share, [])
+        owed = amounts_owed.rest_of(accounts, share, [])
         card = accounts.cards[share.payment_id] if share.payment_id else None
         if owed > 0 and card is not None:
             closed = bookings.close_owed(card.payment, share.pk, owed, note=REFUNDED, now=now, cause=PUMP)

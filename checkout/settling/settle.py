@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from checkout.models import Checkout, Refund
-from checkout.settling import cards, closings, refund_end, wants
+from checkout.settling import amounts_owed, cards, closings, refund_end
+from checkout.settling.amounts_owed import Want
 from checkout.settling.cards import Accounts
-from checkout.settling.wants import Want
 from checkout.states import PAID, Status
 from config.lib import wakeup
 from payments import disputes, planning
@@ -36,7 +36,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
         _plan(accounts, [], now, cause)
         closings.follow_returns(accounts, now, is_disputed=True)
         return
-    refund = wants.current_refund(accounts)
+    refund = amounts_owed.current_refund(accounts)
     if refund is not None:
         _settle_refund(accounts, refund, now, cause)
     if checkout.status == Status.CAPTURED:  # also if its refund has just failed
@@ -60,14 +60,14 @@ def settled_later(checkout: Checkout) -> Iterator[None]:
 
 def _settle_captured(accounts: Accounts, now: datetime, cause: Cause) -> None:
     closings.follow_decisions(accounts, now)
-    wanted = wants.reimbursements(accounts, now)
+    wanted = amounts_owed.reimbursements(accounts, now)
     _plan(accounts, wanted, now, cause)
     closings.close_against_disputes(accounts, wanted, now)
     closings.end_reimbursed(accounts, now)
 
 
 def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cause) -> None:
-    wanted = wants.refund_parts(accounts, refund, now)
+    wanted = amounts_owed.refund_parts(accounts, refund, now)
     _plan(accounts, wanted, now, cause)
     is_pending = refund.status == Refund.Status.PENDING
     if is_pending and not any(want.is_open for want in wanted):

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from checkout.settling import FINISH_OPERATIONS
 from config.lib import wakeup
-from payments import due, provider, safe_answers
+from payments import operation_queue, provider, safe_answers
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.inquiring import inquiries
@@ -68,7 +68,7 @@ def hear_message(told: Notification) -> None:
         return
     with transaction.atomic():
         if operation is not None and operation.state in (*Operation.OPEN, State.PENDING):
-            due.make_due(operation)
+            operation_queue.make_due(operation)
             wakeup.after_commit(FINISH_OPERATIONS)
         else:
             inquiries.open_about([payment.pk])

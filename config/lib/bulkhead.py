@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from prometheus_client import Counter, Gauge
 
-from config.lib import idle
+from config.lib import connection_release
 from config.lib.deadline import Deadline
 from config.lib.process import sampling
 
@@ -73,7 +73,7 @@ class Bulkhead:
             if len(self._waiting) >= self._queue:
                 return False
             self._waiting.append(turn)
-        idle.begin()
+        connection_release.begin()
         if turn.wait(patience):
             return True
         with self._lock:

@@ -10,7 +10,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThanOrEqual, TupleLessThan
 
 from config.lib import clock
-from config.lib.database import feed
+from config.lib.database import feed_horizon
 
 Row = TypeVar("Row")
 Place: TypeAlias = tuple[datetime, UUID]  # a row's place in a list: its time, then its id
@@ -113,7 +113,7 @@ def changes(
     if cursor is not None:
         at, last = read(cursor, scope, *_PLACE)
         place = at, last
-    until = feed.horizon()
+    until = feed_horizon.horizon()
     found: list[Row] = []
     end: Place | None = place
     while end and len(found) < limit:  # readers rely on full pages while there are more rows

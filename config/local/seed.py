@@ -23,9 +23,9 @@ def main(path: Path) -> None:
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
-    from config.local import migrated
+    from config.local import migration_check
 
-    migrated.migrate()
+    migration_check.migrate()
     if not _holds(path):
         path.write_text(json.dumps(_seed()))
         path.chmod(0o600)

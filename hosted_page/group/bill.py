@@ -8,16 +8,16 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from checkout import reading, settling, sharing
+from checkout import current_checkouts, mate_shares, settling
+from checkout.current_checkouts import Borne
 from checkout.models import Checkout, PaymentRequest
-from checkout.reading import Borne
 from checkout.states import SHARE_ASKED, SHARE_PAID, ShareStatus, Status
 from hosted_page import share_bar, summary
-from hosted_page.group import folds, given_back, last_day, lines, people
-from hosted_page.group.folds import Fold
-from hosted_page.group.given_back import GivenBack
+from hosted_page.group import bill_lines, collapsed_lines, dispute_returns, group_members, last_day
+from hosted_page.group.bill_lines import Line, OfBank, Wrong
+from hosted_page.group.collapsed_lines import Fold
+from hosted_page.group.dispute_returns import GivenBack
 from hosted_page.group.last_day import LastDay
-from hosted_page.group.lines import Line, OfBank, Wrong
 from payments import disputes, money
 from payments.models import Dispute
 
@@ -138,12 +138,12 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
     is given if the page is already open: it is the id of the declined share that the page asks about, or "".
     A newer decline is then shown as a note under the badge, so that the lines of the open page do not move.
     """
-    now = reading.read_at(checkout)
+    now = current_checkouts.read_at(checkout)
     if not (shares := _shares(checkout, now)):
         return None
     of_bank = _of_bank(checkout, shares)
     disputed, borne = of_bank.disputed, _borne(checkout, shares, of_bank.outside)
-    all_lines = lines.of(checkout, shares, now, wrong, of_bank)
+    all_lines = bill_lines.of(checkout, shares, now, wrong, of_bank)
     said_no = next(_noes(all_lines), None) if known_no is None and not disputed else None
     return Bill(
         bears=money.for_payer(borne.bears, checkout.currency),
@@ -152,7 +152,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         parts=_parts(checkout, shares, all_lines),
         sums=_sums(borne, of_bank.outside, checkout.currency),
         lines=all_lines,
-        folds=folds.of(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
+        folds=collapsed_lines.of(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
         total=money.for_payer(checkout.amount, checkout.currency),
         until="" if disputed else _until(checkout, shares),
         seen=seen(checkout, shares, now, disputed),
@@ -165,8 +165,8 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
 
 
 def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
-    shares = reading.shares(checkout)
-    return reading.shares(checkout) if sharing.end_all_late(checkout, shares, now) else shares
+    shares = current_checkouts.shares(checkout)
+    return current_checkouts.shares(checkout) if mate_shares.end_all_late(checkout, shares, now) else shares
 
 
 def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
@@ -176,19 +176,19 @@ def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
     if found is None:
         return OfBank(accounts=accounts)
     is_lost = found.status == Dispute.Status.LOST
-    back = given_back.of(checkout, shares, found, accounts) if is_lost else None
+    back = dispute_returns.of(checkout, shares, found, accounts) if is_lost else None
     return OfBank(found.status, back, accounts)
 
 
 def _borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Borne:
     """Return what each side bears, without the money that others refunded to the lead's card."""
-    borne = reading.borne(checkout, shares)
+    borne = current_checkouts.borne(checkout, shares)
     return borne._replace(yours=max(0, borne.yours - outside))
 
 
 def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
     """Return a digest of everything that can change on the bill. A page compares it with its own."""
-    facts: list[Any] = [checkout.updated_at, disputed, sorted(lines.waiting(checkout, shares, now))]
+    facts: list[Any] = [checkout.updated_at, disputed, sorted(bill_lines.waiting(checkout, shares, now))]
     for share in shares:
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
         facts += (share.shown_name, share.claimed_until if share.is_kept(now) else None)
@@ -278,7 +278,7 @@ def _parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequ
 
 def _part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
     letters = _("You") if line.is_lead else line.initial
-    has_room = not is_large and width >= (ROOM_FOR_YOU if line.is_lead else people.ROOM)
+    has_room = not is_large and width >= (ROOM_FOR_YOU if line.is_lead else group_members.ROOM)
     return Part(
         line=line,
         x=f"{x:.3f}",
@@ -289,4 +289,4 @@ def _part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
 
 
 def _icon(line: Line) -> str:
-    return "ring" if line.look == "taken" else lines.ICON_ON_BAR.get(line.status, "")
+    return "ring" if line.look == "taken" else bill_lines.ICON_ON_BAR.get(line.status, "")

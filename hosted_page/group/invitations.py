@@ -9,17 +9,17 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from checkout import sharing
+from checkout import mate_shares
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import clock
-from hosted_page.group.lines import TO_MATES
+from hosted_page.group.bill_lines import TO_MATES
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import limits, naming, outbox, stops
+from hosted_page.sms import limits, outbox, safe_names, stopped_numbers
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
-from payments import disputes, money, switches
+from payments import disputes, money, operator_stops
 
 BETWEEN = timedelta(days=1)
 LIFE = timedelta(hours=1)  # a message that is still unsent after this time is not sent
@@ -36,7 +36,7 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
     switches.MerchantSuspended, switches.AllStopped.
     """
     with transaction.atomic(durable=True):
-        share, checkout = sharing.locked(share_uuid)
+        share, checkout = mate_shares.locked(share_uuid)
         now = clock.now()
         to = phone or share.phone
         if not to or not _is_open(share) or (share.next_reminder_at and now < share.next_reminder_at):
@@ -45,7 +45,7 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         kind = SmsMessage.Kind.REMINDER if to == share.phone else SmsMessage.Kind.INVITATION
         if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= limits.INVITATIONS:
             raise TooManySmsMessages(_("There are no more texts for this order. Send the link yourself."))
-        switches.check(checkout.merchant)
+        operator_stops.check(checkout.merchant)
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         outbox.put(Asked(kind, to, target, f"{words(share)} {_way_to_stop(to)}", ends_at, address))
         # A new number replaces an earlier one only once its text is sent: until then, only the earlier number
@@ -56,7 +56,7 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
 
 def _way_to_stop(phone: str) -> str:
     """Return the end of each message, with the link that stops further messages (rule sms.stop)."""
-    return _("No more texts: {link}").format(link=stops.link(outbox.digest(phone)))
+    return _("No more texts: {link}").format(link=stopped_numbers.link(outbox.digest(phone)))
 
 
 def _is_open(share: PaymentRequest) -> bool:
@@ -109,8 +109,8 @@ def words(share: PaymentRequest) -> str:
     """Return the message to a mate: the lead's name, the amount, the shop, and the link."""
     checkout = share.checkout
     return _("{name} asks you for {amount}, your share at {shop}: {link}").format(
-        name=naming.lead(checkout),
+        name=safe_names.lead(checkout),
         amount=money.for_payer(share.amount, checkout.currency),
-        shop=naming.shop(checkout.merchant),
+        shop=safe_names.shop(checkout.merchant),
         link=PaymentTarget(checkout, share).absolute(),
     )

@@ -12,7 +12,7 @@ from django.utils.translation import get_language, to_locale
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
 from hosted_page import summary
-from hosted_page.group.lines import Line
+from hosted_page.group.bill_lines import Line
 from payments import money
 
 ID = "last-day"  # anchor on the page, to which a text links

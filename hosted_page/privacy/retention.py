@@ -18,8 +18,8 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from checkout.models import Checkout, Customer, MerchantCustomer, PaymentRequest
 from config.lib import batches, clock
 from hosted_page.models import OptIn
-from hosted_page.privacy import erasing, people
-from hosted_page.privacy.people import Person
+from hosted_page.privacy import data_subjects, erasure
+from hosted_page.privacy.data_subjects import Person
 from payments.models import Payment
 
 log = structlog.get_logger("hosted_page.privacy")
@@ -38,7 +38,9 @@ def erase_old() -> int:
     """
     now = clock.now()
     before = now - settings.PERSON_RETENTION
-    erased = sum(_erase(people.of_customer(row.pk), before) for row in _for_a_while(_old_customers(before)))
+    erased = sum(
+        _erase(data_subjects.of_customer(row.pk), before) for row in _for_a_while(_old_customers(before))
+    )
     erased += sum(_erase(Person(None, [row]), before) for row in _for_a_while(_old_addresses(before)))
     first = clock.first_id(before)
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(name=""), name="")
@@ -85,8 +87,8 @@ def _erase(person: Person, before: datetime) -> bool:
     try:
         # Not recorded in the erasures file: in a restored database, this person is old enough to be erased
         # too.
-        erasing.erase(person, writes_down=False, unless_since=before)
-    except erasing.StillNeeded as needed:
+        erasure.erase(person, writes_down=False, unless_since=before)
+    except erasure.StillNeeded as needed:
         log.warning("person not erased", reasons=needed.reasons)
         return False
     return True

@@ -12,12 +12,12 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import F, Model, QuerySet
 
-from checkout import doubt, expiry, sharing
+from checkout import expiry, mate_shares, operation_recovery
 from checkout.models import ApiCall, Checkout, GroupLink, LeadTold, PaymentRequest, Refund
 from checkout.states import OperationInProgress, ShareStatus
 from checkout.syncing import notifications, sync
 from hosted_page.models import CardTry, SignInCode, SmsMessage
-from payments import due, open_operations
+from payments import open_operations, operation_queue
 from payments.models import Dispute, Inquiry, Merchant, Operation, Payment
 from payments.provider import ProviderUnreachable
 from payments.providers.sandbox import client
@@ -55,13 +55,15 @@ MOVED: tuple[tuple[type[Model], str, tuple[str, ...]], ...] = (
 def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Let `seconds` pass for a checkout. Raises Checkout.DoesNotExist, OperationInProgress."""
     Checkout.objects.only("pk").get(pk=checkout_uuid, merchant=merchant)
-    doubt.finish_all_of(checkout_uuid)  # first, so that the times that these operations write move too
+    operation_recovery.finish_all_of(
+        checkout_uuid
+    )  # first, so that the times that these operations write move too
     _let_pass(merchant, checkout_uuid, seconds)
     _hear_the_bank(checkout_uuid)
     expiry.expire_one_if_due(checkout_uuid)
     for share in PaymentRequest.objects.filter(checkout=checkout_uuid, status=ShareStatus.OPEN):
-        sharing.expire(share.pk)
-    doubt.finish_all_of(checkout_uuid)
+        mate_shares.expire(share.pk)
+    operation_recovery.finish_all_of(checkout_uuid)
 
 
 def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
@@ -104,7 +106,7 @@ def _check_open(checkout: Checkout) -> None:
     if found is None:
         return
     is_in_doubt = found.kind == Operation.Kind.CAPTURE and found.state == Operation.State.UNKNOWN
-    if not is_in_doubt or due.is_leased(found, checkout.locked_at):
+    if not is_in_doubt or operation_queue.is_leased(found, checkout.locked_at):
         raise OperationInProgress
 
 

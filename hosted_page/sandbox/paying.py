@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rest_framework import serializers as drf
 
-from checkout import authorizations, doubt, sharing, split_amounts
+from checkout import authorizations, mate_shares, operation_recovery, split_amounts
 from checkout.authorizations import NotPayable, Paid
 from checkout.models import Checkout, Customer, PaymentRequest
 from checkout.states import SHARE_PAID, OperationInProgress, ShareStatus
@@ -59,7 +59,7 @@ def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> Pa
     """
     share = _open_share(checkout, wanted.get("payment_request_uuid"))
     card = CardUse(_token(share.pk, wanted.get("card") or _not_the_leads(checkout)))
-    paid = sharing.pay(share.pk, card=card, mate=_mate(checkout), cause=cause)
+    paid = mate_shares.pay(share.pk, card=card, mate=_mate(checkout), cause=cause)
     if paid.verdict == Verdict.NEEDS_ACTION:
         paid = _answer_challenge(share.pk, is_confirmed=True)
     if paid.verdict != Verdict.DECLINED:
@@ -99,7 +99,7 @@ def _sign_in(checkout: Checkout, lead: Customer) -> None:
     """
     if checkout.lead_id != lead.pk:
         with suppress(NotPayable, OperationInProgress):
-            sharing.join(checkout.pk, lead)
+            mate_shares.join(checkout.pk, lead)
 
 
 def _call(lead: Customer, name: str) -> None:
@@ -111,7 +111,7 @@ def _call(lead: Customer, name: str) -> None:
 def _split(checkout: Checkout, shares: list[dict[str, Any]], lead: Customer) -> None:
     try:
         split_amounts.left_for_lead(checkout.amount, [share["amount"] for share in shares])
-        sharing.split(checkout.pk, [sharing.Share(**share) for share in shares], lead=lead.pk)
+        mate_shares.split(checkout.pk, [mate_shares.Share(**share) for share in shares], lead=lead.pk)
     except split_amounts.DoesNotAddUp as wrong:
         words = f"The shares come to {wrong.excess} more than the amount. Lower one."
         raise drf.ValidationError({"shares": [words]}) from None
@@ -122,7 +122,7 @@ def _open_share(checkout: Checkout, share_uuid: UUID | None) -> PaymentRequest:
     wanted = open_ones.filter(pk=share_uuid) if share_uuid else open_ones.order_by("position")
     share = wanted.first()
     if share is None:
-        raise sharing.ShareNotOpen("")
+        raise mate_shares.ShareNotOpen("")
     return share
 
 
@@ -143,7 +143,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
     client.ask("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        doubt.finish_now(subject)  # has no effect while the pump has leased the operation
+        operation_recovery.finish_now(subject)  # has no effect while the pump has leased the operation
         found.refresh_from_db()
         if found.ended_at is not None:
             is_confirmed = found.state == Operation.State.SUCCEEDED
@@ -155,7 +155,9 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
 def _await_end(share: PaymentRequest) -> None:
     patience = Deadline.after(PATIENCE)
     while patience.left():
-        doubt.finish_all_of(share.checkout_id)  # has no effect while the pump has leased the operation
+        operation_recovery.finish_all_of(
+            share.checkout_id
+        )  # has no effect while the pump has leased the operation
         share.refresh_from_db()
         if share.status != ShareStatus.PAYING:
             return

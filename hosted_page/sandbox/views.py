@@ -7,7 +7,7 @@ from rest_framework import serializers as drf
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkout.api import presentation
+from checkout.api import detailed_reads
 from checkout.api.responses import CheckoutOut
 from checkout.models import Checkout, PaymentRequest
 from checkout.split_amounts import MAX_PEOPLE
@@ -103,7 +103,7 @@ class Pay(ApiView):
         merchant = caller_of(request).merchant
         checkout = _of(merchant, checkout_uuid)
         paying.pay(checkout, asked, cause=cause_of(request))
-        paid = presentation.read(merchant, checkout_uuid)
+        paid = detailed_reads.read(merchant, checkout_uuid)
         return Response({"data": responses.SplitCheckoutOut.write(paid)})
 
 
@@ -168,4 +168,4 @@ class Advance(ApiView):
         asked = self.body(AdvanceIn)
         merchant = caller_of(request).merchant
         advancing.advance(merchant, checkout_uuid, asked["seconds"])
-        return Response({"data": CheckoutOut.write(presentation.read(merchant, checkout_uuid))})
+        return Response({"data": CheckoutOut.write(detailed_reads.read(merchant, checkout_uuid))})

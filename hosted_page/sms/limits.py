@@ -17,9 +17,9 @@ from django.utils.translation import gettext as _
 
 from config.lib import quota
 from config.lib.quota import Limit
-from hosted_page import moments
+from hosted_page import waiting_times
 from hosted_page.models import SmsMessage
-from hosted_page.sms import budgets, countries, stops
+from hosted_page.sms import budgets, countries, stopped_numbers
 
 log = structlog.get_logger("hosted_page.sms.limits")
 
@@ -55,7 +55,7 @@ def check_country(phone: str) -> None:
 
 def check_stopped(row: SmsMessage) -> None:
     """Raise TooManySmsMessages if the number stopped texts and this one is not a code (rule sms.stop)."""
-    if row.kind not in CODES and stops.has_stopped(row.alike["phone_digest"]):
+    if row.kind not in CODES and stopped_numbers.has_stopped(row.alike["phone_digest"]):
         if row.kind == Kind.RECEIPT:
             raise TooManySmsMessages(_("This number wants no texts from us but codes. Print the receipt."))
         raise TooManySmsMessages(_("This number wants no texts from us. Send the link yourself."))
@@ -135,7 +135,7 @@ def check_number(row: SmsMessage, found: Found) -> None:
         words = _("This number gets no more texts for now. Try again {when}, or use another number.")
         if row.kind == Kind.RECEIPT:  # only the number that paid can get it: suggest no other number
             words = _("This number gets no more texts for now. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
 
 
 def number_free_at(found: Found) -> datetime | None:
@@ -149,7 +149,7 @@ def check_address(row: SmsMessage, found: Found) -> None:
     free_at = free_at or (found.site and _free_at("site_digest", row, PER_ADDRESS.of_site(), found.now))
     if free_at is not None:
         words = _("Too many texts were asked for from your network. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
 
 
 def check_range(row: SmsMessage, found: Found) -> None:
@@ -161,7 +161,7 @@ def check_range(row: SmsMessage, found: Found) -> None:
         words = _("We cannot text this number now. Use another number, or try again {when}.")
         if row.kind == Kind.RECEIPT:
             words = _("We cannot text this number now. Try again {when}.")
-        raise TooManySmsMessages(words.format(when=moments.until(free_at, found.now)))
+        raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
 
 
 def _free_at(counted: str, row: SmsMessage, limit: Limit, now: datetime) -> datetime | None:
@@ -188,4 +188,4 @@ def spend_budgets(row: SmsMessage, now: datetime) -> None:
     words = _("This shop may send no more texts today. Try again {when}.")
     if used_up == budgets.OF_ALL:
         words = _("We may send no more texts today. Try again {when}.")
-    raise TooManySmsMessages(words.format(when=moments.until(budgets.tomorrow(now), now)))
+    raise TooManySmsMessages(words.format(when=waiting_times.until(budgets.tomorrow(now), now)))

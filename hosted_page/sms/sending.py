@@ -21,10 +21,10 @@ from config.lib.leases import Queue
 from config.lib.prepared import Prepared
 from hosted_page.group import invitations
 from hosted_page.models import SignInCode, SmsMessage
-from hosted_page.sms import limits, outbox, senders, stops, told
+from hosted_page.sms import lead_notifications, limits, outbox, senders, stopped_numbers
 from hosted_page.sms.senders import NotSent, NotTaken, Refused
-from payments import switches
-from payments.switches import AllStopped, MerchantSuspended
+from payments import operator_stops
+from payments.operator_stops import AllStopped, MerchantSuspended
 
 log = structlog.get_logger("hosted_page.sms.sending")
 LATE_AT_ONCE = 100
@@ -125,7 +125,9 @@ def _drop(message: SmsMessage) -> None:
     A message without a claim does not count as one of the lead's texts.
     """
     if message.kind == SmsMessage.Kind.LEAD:
-        told.take_back(message)  # first: if the process dies after it, the message ends later and is not sent
+        lead_notifications.take_back(
+            message
+        )  # first: if the process dies after it, the message ends later and is not sent
     end(message, is_sent=False, is_taken=False)
 
 
@@ -164,15 +166,15 @@ def _is_wanted(message: SmsMessage) -> bool:
     if now is None or message.ends_at <= now:
         return False
     try:
-        switches.check(message.merchant)
+        operator_stops.check(message.merchant)
     except (MerchantSuspended, AllStopped):
         return False
     if message.kind in limits.CODES:
         return _OPEN_CODE.first(message.pk, now) is not None
-    if stops.has_stopped(outbox.digests(message.phone or "")):
+    if stopped_numbers.has_stopped(outbox.digests(message.phone or "")):
         return False
     if message.kind == SmsMessage.Kind.LEAD:
-        return told.is_wanted(message)
+        return lead_notifications.is_wanted(message)
     return message.kind == SmsMessage.Kind.RECEIPT or invitations.is_wanted(message)
 
 

@@ -15,10 +15,10 @@ from config.lib.prepared import Prepared
 from hosted_page import payer
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget, absolute
-from hosted_page.sms import naming, outbox
+from hosted_page.sms import outbox, safe_names
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
-from payments import money, switches
+from payments import money, operator_stops
 
 LIFE = timedelta(hours=1)  # a text that is still unsent after this time is not sent
 NOT_ASKED, WAITING, SENT = "", "waiting", "sent"
@@ -84,7 +84,7 @@ def ask(target: PaymentTarget, address: str) -> str:
             _put(target.checkout.pk, target.share.pk if target.share else None, address)
     except TooManySmsMessages as refused:
         return str(refused)
-    except (switches.MerchantSuspended, switches.AllStopped):
+    except (operator_stops.MerchantSuspended, operator_stops.AllStopped):
         return _("No texts go out for this shop now. Print the receipt, or ask again later.")
     return ""
 
@@ -98,7 +98,7 @@ def _put(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
     asked = _texts(checkout_uuid, target.subject).filter(Q(ended_at=None) | Q(sent_at__isnull=False))
     if target.paid_by_uuid is None or asked.exists():
         return
-    switches.check(checkout.merchant)
+    operator_stops.check(checkout.merchant)
     person = target.person(target.paid_by_uuid)
     if person.phone:
         ends_at = checkout.locked_at + LIFE
@@ -107,7 +107,7 @@ def _put(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
 
 def _words(target: PaymentTarget) -> str:
     return _("Your receipt from {shop}, {amount}: {link}").format(
-        shop=naming.shop(target.checkout.merchant),
+        shop=safe_names.shop(target.checkout.merchant),
         amount=money.for_payer(target.amount, target.checkout.currency),
         link=_link(target),
     )

@@ -12,24 +12,24 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from checkout import authorizations, doubt, given_up_cards, sharing
+from checkout import authorizations, given_up_cards, mate_shares, operation_recovery
 from checkout.authorizations import NotPayable, NotTheLead, Paid
+from checkout.mate_shares import OwnShare, ShareNotOpen
 from checkout.models import Customer
-from checkout.sharing import OwnShare, ShareNotOpen
 from checkout.states import OperationInProgress
-from config.lib import idle
+from config.lib import connection_release
 from config.lib.bulkhead import Busy
 from config.lib.prepared import Prepared
 from config.lib.web import address, request_id
-from hosted_page import moments, payer, rendering
+from hosted_page import payer, rendering, waiting_times
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_return
-from hosted_page.steps import card_page, declines, stay
+from hosted_page.steps import card_page, declines, sign_in_extension
 from hosted_page.steps.declines import TooManyDeclines, TooManyOfOrder
 from payments import bulkheads, safe_answers
 from payments.cause import Cause
 from payments.models import Payment
+from payments.operator_stops import AllStopped, MerchantSuspended
 from payments.provider import CardForm, CardUse, ProviderUnreachable, Verdict
-from payments.switches import AllStopped, MerchantSuspended
 
 NOT_TRIED = (
     NotPayable,
@@ -73,12 +73,12 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
     bound = signing.dumps([target.subject.hex, str(person.pk)], salt="card")
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
-    signed_in = {"stay": stay.on(request, target), "leave": rendering.leave(request, target)}
+    signed_in = {"stay": sign_in_extension.on(request, target), "leave": rendering.leave(request, target)}
     merchant, around = target.checkout.merchant, card_page.around(target, person) | signed_in
     of_money = (target.amount, target.checkout.currency, merchant.provider_account)
     with bulkheads.PAYERS.slot() as slot:
         slot.wait()
-        idle.begin()
+        connection_release.begin()
         page = safe_answers.card_page(CardForm(target.subject, return_url, *of_money, page=around))
     if isinstance(page, str):
         return HttpResponseRedirect(page)
@@ -148,7 +148,7 @@ def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) 
 
 
 def _enough(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclines) -> HttpResponse:
-    when = moments.until(too_many.until, too_many.now)
+    when = waiting_times.until(too_many.until, too_many.now)
     words = _("No money was taken. Ask your bank what is wrong, or come back {when}.")
     if target.share is None and target.checkout.payable_until <= too_many.until:
         words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
@@ -170,7 +170,7 @@ def _pay(target: PaymentTarget, use: CardUse, person: Customer, address: str, cl
             language=get_language() or "",
             admit=admit,
         )
-    return sharing.pay(target.share.pk, card=use, mate=person, cause=cause, claim=claim, admit=admit)
+    return mate_shares.pay(target.share.pk, card=use, mate=person, cause=cause, claim=claim, admit=admit)
 
 
 def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
@@ -187,7 +187,7 @@ def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def confirmed(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Take the payer back from the bank's challenge, and ask the bank at once for the outcome."""
     if target.payer_of(request):
-        doubt.finish_now(target.subject)
+        operation_recovery.finish_now(target.subject)
     return target.go()
 
 

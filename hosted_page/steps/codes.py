@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Left, Now
 from django.utils.translation import gettext as _
 
-from checkout import expiry, sharing
+from checkout import expiry, mate_shares
 from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import crypto, quota
 from config.lib.crypto import DIGEST_LETTERS, FindableTextField
@@ -20,10 +20,10 @@ from config.lib.prepared import Prepared
 from hosted_page import payer
 from hosted_page.models import PayerSignIn, SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import limits, naming, outbox, senders
+from hosted_page.sms import limits, outbox, safe_names, senders
 from hosted_page.sms.limits import CodeJustAsked, TooManySmsMessages
 from hosted_page.sms.outbox import Asked
-from payments import switches
+from payments import operator_stops
 
 _HOST = urlsplit(
     settings.CHECKOUT_PAGE_URL
@@ -67,7 +67,7 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic():
         target, now = _locked(target)
-        switches.check(target.checkout.merchant)
+        operator_stops.check(target.checkout.merchant)
         _check_subject(target, phone, now)
         _end_earlier(target, browser, now)
         code = SignInCode.objects.create(
@@ -90,7 +90,7 @@ def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
     expiry.expire_if_due(checkout, now)
     if share is not None:
         share.checkout = checkout
-        sharing.end_late(share, now)
+        mate_shares.end_late(share, now)
     found = PaymentTarget(checkout, share)
     if not found.may_sign_in:
         raise NothingToSignInFor
@@ -113,7 +113,7 @@ WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
     """Queue the code's SMS message. Return whether it is sent to this number."""
     words = _("{code} is your code for {shop}. Tell it to nobody.")
-    told = words.format(code=plain, shop=naming.shop(target.checkout.merchant))
+    told = words.format(code=plain, shop=safe_names.shop(target.checkout.merchant))
     body = f"{told}\n\n@{_HOST} #{plain}"
     kind = SmsMessage.Kind.RETURN if target.is_of_payer_alone else SmsMessage.Kind.CODE
     asked = Asked(kind, code.phone, target, body, code.expires_at, address)

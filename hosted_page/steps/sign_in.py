@@ -12,15 +12,15 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import get_language, ngettext, to_locale
 from django.utils.translation import gettext as _
 
-from checkout import sharing
+from checkout import mate_shares
 from checkout.authorizations import NotPayable
-from checkout.group import claims
+from checkout.group import share_claims
+from checkout.mate_shares import ShareNotOpen
 from checkout.models import Customer, PaymentRequest
-from checkout.sharing import ShareNotOpen
 from checkout.states import OperationInProgress, Status
 from config.lib.web import address
-from hosted_page import known, payer, prefill, rendering, summary
-from hosted_page.group import people
+from hosted_page import payer, prefill, remembered_browsers, rendering, summary
+from hosted_page.group import group_members
 from hosted_page.models import KnownBrowser, PayerSignIn, SignInCode
 from hosted_page.opt_in import box
 from hosted_page.payment_target import SIGN_IN, PaymentTarget, for_form, lead_name
@@ -30,7 +30,7 @@ from hosted_page.steps import codes, typed_split
 from hosted_page.steps.phone import InvalidPhone, example_phone, parse_phone
 from payments import money
 from payments.models import Merchant
-from payments.switches import AllStopped, MerchantSuspended
+from payments.operator_stops import AllStopped, MerchantSuspended
 
 
 def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
@@ -43,7 +43,7 @@ def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | No
         return show_phone(request, target, wrong=wrong)
     if waiting is not None and codes.can_be_tried(waiting):
         return _show_code(request, target, waiting)
-    browser, number = known.of(request) if target.is_payable else None, prefill.number(target)
+    browser, number = remembered_browsers.of(request) if target.is_payable else None, prefill.number(target)
     if browser and number in ("", browser.phone):
         return _show_known(request, target, browser)
     return _ask(request, target, number)
@@ -167,7 +167,7 @@ def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
     """Return the context about this browser: the box to remember it, and the notice of an ended sign-in."""
     return {
         "may_remember": target.is_payable,
-        "is_ticked": known.REMEMBER in request.POST,
+        "is_ticked": remembered_browsers.REMEMBER in request.POST,
         "signed_out": _signed_out(request, target),
     }
 
@@ -206,10 +206,10 @@ def _of_claim(target: PaymentTarget, share: PaymentRequest) -> dict[str, Any] | 
     if not target.group:
         return None
     return {
-        "name": share.shown_name or people.called(share),
+        "name": share.shown_name or group_members.called(share),
         "initial": share.shown_name[:1].upper() or str(share.position),
-        "tint": people.tint(share),
-        "until": people.kept_until(share, target.checkout),
+        "tint": group_members.tint(share),
+        "until": group_members.kept_until(share, target.checkout),
         "release_action": target.address("release"),
     }
 
@@ -267,7 +267,7 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         words = wrong_number(target.checkout.merchant)
         return show_phone(request, target, value=typed[:40], error=words)
     response = send_code(request, target, number, partial(show_phone, request, target, value=typed[:40]))
-    known.note_tick(request, response, target.subject)
+    remembered_browsers.note_tick(request, response, target.subject)
     return response
 
 
@@ -332,7 +332,7 @@ def code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if isinstance(entered, HttpResponse):
         return entered
     response = enter(request, target, *entered)
-    known.remember(request, response, target.subject, entered.person)
+    remembered_browsers.remember(request, response, target.subject, entered.person)
     return response
 
 
@@ -346,13 +346,13 @@ def enter(
     """
     if target.group:
         with contextlib.suppress(ShareNotOpen):  # the page then redirects to the group page
-            claims.hold_longer(target.subject, claim=payer.claim_of(request))
+            share_claims.hold_longer(target.subject, claim=payer.claim_of(request))
     response = target.go(_step_after(request, target, customer))
     if target.is_of_payer_alone and not target.is_paid_by(customer.pk):
         return response
     with contextlib.suppress(NotPayable, OperationInProgress):  # the page shows the current state
         if target.share is None and customer.pk != target.checkout.lead_id:
-            sharing.join(target.checkout.pk, customer)
+            mate_shares.join(target.checkout.pk, customer)
         payer.give(request, response, sign_in)
     return response
 

@@ -6,13 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from checkout import sharing, split_amounts
+from checkout import mate_shares, split_amounts
 from checkout.authorizations import NotPayable, NotTheLead
 from checkout.models import Checkout
 from checkout.states import OperationInProgress
 from hosted_page import payer, prefill, rendering, share_bar
 from hosted_page.payment_target import PaymentTarget, for_target
-from hosted_page.steps import stay, typed_split
+from hosted_page.steps import sign_in_extension, typed_split
 from hosted_page.steps.split_form import REDRAWS, ROWS, Row, SplitForm, clean_call
 from payments import money
 
@@ -71,11 +71,11 @@ def _unchanged(target: PaymentTarget) -> SplitForm:
 def _context(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
     checkout = target.checkout
     return {
-        "stay": stay.on(request, target),
+        "stay": sign_in_extension.on(request, target),
         "action": target.address("split"),
         "form": form,
         "lines": _lines(form),
-        "max_people": max(2, sharing.max_people(checkout)),
+        "max_people": max(2, mate_shares.max_people(checkout)),
         "equal": _equal_share(checkout, form.people),
         "own": _own_shares(form),
         "bar": share_bar.parts(form.bears or _too_much(form)),
@@ -91,7 +91,7 @@ def _too_much(form: SplitForm) -> list[tuple[str, int]]:
 
 def _minor(checkout: Checkout) -> dict[str, Any]:
     """Return the values for the script's calculation, in minor units."""
-    rule = sharing.amount_rule(checkout)
+    rule = mate_shares.amount_rule(checkout)
     return {
         "total": checkout.amount,
         "digits": money.minor_digits(checkout.currency),
@@ -115,7 +115,7 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
 
     The script recalculates it for another number.
     """
-    shown, step = min(people, sharing.max_people(checkout)), sharing.amount_rule(checkout).step
+    shown, step = min(people, mate_shares.max_people(checkout)), mate_shares.amount_rule(checkout).step
     yours, each = split_amounts.equally(checkout.amount, shown, step=step)
     return {
         "mates": ngettext("{count} mate", "{count} mates", people - 1).format(count=people - 1),

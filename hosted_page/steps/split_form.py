@@ -10,9 +10,9 @@ from django.http import QueryDict
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from checkout import reading, sharing, split_amounts
+from checkout import current_checkouts, mate_shares, split_amounts
+from checkout.mate_shares import Share
 from checkout.models import Checkout, Customer
-from checkout.sharing import Share
 from payments import money
 
 ALL, EQUAL, OWN = "all", "equal", "own"
@@ -76,7 +76,7 @@ class SplitForm:
     def of(cls, checkout: Checkout) -> SplitForm:
         """Return the form for the saved split of a checkout."""
         form = cls(QueryDict(), checkout)
-        shares = reading.shares(checkout)
+        shares = current_checkouts.shares(checkout)
         form.choice = ALL if not shares else EQUAL
         form.typed_people = str(max(2, checkout.people or 2))
         form.your_name = clean_call(checkout.lead.name) if checkout.lead else ""
@@ -121,11 +121,11 @@ class SplitForm:
         """
         lead = self.checkout.lead_id
         if self.choice == OWN:
-            sharing.split(self.checkout.pk, self._shares(), lead=lead)
+            mate_shares.split(self.checkout.pk, self._shares(), lead=lead)
         else:
             people = self.people if self.choice == EQUAL else 1
             names = [row.name for row in self.rows]
-            sharing.split_equally(self.checkout.pk, people, names=names, lead=lead)
+            mate_shares.split_equally(self.checkout.pk, people, names=names, lead=lead)
         if self.your_name and self.choice != ALL and lead is not None:
             Customer.objects.filter(pk=lead).update(name=self.your_name)
 
@@ -140,8 +140,8 @@ class SplitForm:
             asked = [(row.initial, self.asked.get(row.position, 0)) for row in self.rows]
             left = self.checkout.amount - sum(amount for _initial, amount in asked)
             return [(you, left), *asked] if left >= 0 else []
-        people = min(self.people, sharing.max_people(self.checkout))
-        step = sharing.amount_rule(self.checkout).step
+        people = min(self.people, mate_shares.max_people(self.checkout))
+        step = mate_shares.amount_rule(self.checkout).step
         yours, each = split_amounts.equally(self.checkout.amount, people, step=step)
         known = {row.position: row.initial for row in self.rows}
         return [(you, yours)] + [(known.get(at, str(at)), each) for at in range(2, people + 1)]
@@ -152,7 +152,7 @@ class SplitForm:
         return {position: amount for position, amount in self._amounts() if amount}
 
     def _check_people(self) -> None:
-        maximum = sharing.max_people(self.checkout)
+        maximum = mate_shares.max_people(self.checkout)
         if maximum < 2:
             self.errors["people"] = _("This order is too small to share equally.")
         elif not 2 <= (self._typed_people() or 0) <= maximum:
@@ -190,7 +190,7 @@ class SplitForm:
         if not amount:
             example = number_format(money.plain(EXAMPLE, currency))
             return _("Enter an amount, such as {example}.").format(example=example)
-        rule = sharing.amount_rule(self.checkout)
+        rule = mate_shares.amount_rule(self.checkout)
         if amount < rule.minimum:
             return _("Enter at least {minimum}.").format(minimum=money.for_payer(rule.minimum, currency))
         if amount % rule.step:
@@ -224,6 +224,6 @@ def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[R
 
 
 def _equal(checkout: Checkout) -> list[int]:
-    step = sharing.amount_rule(checkout).step
+    step = mate_shares.amount_rule(checkout).step
     each = split_amounts.equally(checkout.amount, checkout.people or 1, step=step)[1]
     return [each] * ((checkout.people or 1) - 1)

@@ -6,12 +6,12 @@ from django.contrib import admin, messages
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 
-from config.lib.admin import confirming, lists
+from config.lib.admin import confirmation, lists
 from config.lib.admin.readonly import ReadOnlyAdmin
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy
 
-CLOSE = confirming.Question(
+CLOSE = confirmation.Question(
     title="Close discrepancies",
     text="Close the discrepancies that you have resolved. If one occurs again, it is reported again.",
     label="What came of it",
@@ -82,7 +82,7 @@ class DiscrepancyAdmin(ReadOnlyAdmin):
         return row.kind_entry.runbook_page
 
     @admin.action(description="Close with a note", permissions=["change"])
-    @confirming.confirmed(CLOSE)
+    @confirmation.confirmed(CLOSE)
     def close(self, request: HttpRequest, rows: QuerySet[Discrepancy], note: str) -> None:
         for discrepancy in rows:
             try:

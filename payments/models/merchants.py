@@ -126,7 +126,7 @@ class Switch(models.Model):
 
 
 class DatabaseMark(models.Model):
-    """The only row that says on which server the database was last opened (payments/opening.py)."""
+    """The only row that says on which server the database was last opened (payments/restore_guard.py)."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     server = models.CharField(max_length=100)

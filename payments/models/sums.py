@@ -13,7 +13,7 @@ from payments.models.merchants import Merchant
 class LedgerSum(models.Model):
     """The sum of the postings of a merchant's account in a past month, or in a day of the current month.
 
-    Days and months are those of the postings' UTC times. Only payments/closing/sums.py writes the sums, from
+    Days and months are those of the postings' UTC times. Only payments/closed_days/sums.py writes the sums, from
     the postings.
     """
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from checkout.models import Checkout
-from checkout.remedies import owed
+from checkout.remedies import outstanding_refund
 from checkout.states import ShareStatus, VoidReason
-from payments import due
+from payments import operation_queue
 from payments.models import Discrepancy, Operation, Payment
 from portal import badges
 from portal.badges import Badge
@@ -59,7 +59,7 @@ def of_checkout(checkout: Checkout) -> Badge:
 
 def of_operation(operation: Operation) -> Badge:
     """Return the badge of an operation's result. A settled refund that was returned has its own badge."""
-    return CAME_BACK if owed.has_come_back(operation) else OPERATION[operation.state]
+    return CAME_BACK if outstanding_refund.has_come_back(operation) else OPERATION[operation.state]
 
 
 def of_merchant(merchant: Any) -> Badge:
@@ -78,4 +78,4 @@ def of_discrepancy(discrepancy: Discrepancy, age: str, *, is_old: bool) -> Badge
 
 def is_unclear(operation: Operation) -> bool:
     """Return whether the outcome of an operation is not known yet."""
-    return operation.state in Operation.OPEN or due.is_in_doubt(operation)
+    return operation.state in Operation.OPEN or operation_queue.is_in_doubt(operation)

@@ -22,7 +22,7 @@ from config.lib.admin.readonly import OperatorAdmin
 from payments import money
 from payments.discrepancies import definitions, kinds
 from payments.models import Discrepancy, Dispute, Operation, Payment
-from portal.backoffice import ages, shell
+from portal.backoffice import ages, frame
 from portal.orders import reasons
 
 LISTED = 50  # cases that are read and counted
@@ -104,7 +104,7 @@ def first(found: Sequence[Case], request: HttpRequest | None) -> Sequence[Case]:
 
     They are the oldest ones, or all if this operator cannot see the list of the others.
     """
-    return found[:SHOWN] if request is None or shell.may_see(request, "payments.discrepancy") else found
+    return found[:SHOWN] if request is None or frame.may_see(request, "payments.discrepancy") else found
 
 
 def lists_of(found: Sequence[Case], shown: Sequence[Case]) -> list[tuple[str, str]]:

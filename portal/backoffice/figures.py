@@ -14,7 +14,7 @@ from checkout.models import CALLS, Checkout
 from checkout.states import Status
 from config.lib import clock
 from config.lib.database import partitions
-from payments import opening
+from payments import restore_guard
 from payments.inquiring import reconciliation
 from payments.models import Discrepancy, Operation
 from portal.backoffice import queues
@@ -67,7 +67,7 @@ def _take(now: datetime) -> Iterator[Figure]:
     for table in (*PARTITIONED, CALLS):
         yield "checkout_partitions_ahead_days", table.table, partitions.days_ahead(table, now.date())
     yield "checkout_reconciled_age_seconds", "", reconciliation.age(now).total_seconds()
-    yield "checkout_closed", "", float(opening.is_closed())
+    yield "checkout_closed", "", float(restore_guard.is_closed())
     yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
 
 

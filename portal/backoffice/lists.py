@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models.functions import Now
 from django.http import HttpRequest
 
-from checkout import reading
+from checkout import current_checkouts
 from checkout.models import Checkout
 from checkout.states import Status
 from config.lib.admin import columns
@@ -21,7 +21,7 @@ from config.lib.admin.lists import LOOKED_THROUGH, OfMerchant
 from payments import money
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant, Payment
-from portal.backoffice import ages, badges, cases, marks, shell
+from portal.backoffice import ages, badges, cases, frame, order_badges
 from portal.backoffice.cases import Case
 from portal.badges import CHECKOUT, Badge
 
@@ -78,14 +78,14 @@ class MerchantRow:
 
 def orders(found: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
     """Return one page of orders. Each was read `with_read_at`."""
-    more = marks.of([row.pk for row in found], request)
+    more = order_badges.of([row.pk for row in found], request)
     return [order(row, more.get(row.pk)) for row in found]
 
 
 def order(row: Checkout, more: Badge | None, by: str = "", payments: Sequence[Payment] = ()) -> OrderRow:
     """Return an order of a query `with_read_at` as a row."""
     amount = money.display(row.amount, row.currency)
-    age = ages.in_words(reading.read_at(row) - row.created_at)
+    age = ages.in_words(current_checkouts.read_at(row) - row.created_at)
     return OrderRow(row, badges.of_checkout(row), amount, age, more, by, cards(payments))
 
 
@@ -106,8 +106,8 @@ def discrepancies(found: Sequence[Discrepancy], request: HttpRequest) -> list[Di
     rows = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in found]))
     named = {row.pk: row for row in rows.annotate(read_at=Now())}
     told = [cases.case(named[row.pk], named[row.pk].read_at, None) for row in found if row.pk in named]
-    shown = _on_operations() if shell.may_look(request) else None
-    may_see_orders = shell.may_see(request, "checkout.checkout")
+    shown = _on_operations() if frame.may_look(request) else None
+    may_see_orders = frame.may_see(request, "checkout.checkout")
     return [
         DiscrepancyRow(
             case,

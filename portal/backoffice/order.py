@@ -13,17 +13,17 @@ from django.db.models import Min, Model
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-from checkout import reading
+from checkout import current_checkouts
 from checkout.models import Bill, Checkout, PaymentRequest, Refund
-from checkout.remedies import owed
+from checkout.remedies import outstanding_refund
 from checkout.settling.cards import Card
 from checkout.states import SHARE_PAID, Status
 from config.lib.admin import columns
 from hosted_page import summary
 from payments import money
 from payments.models import Booking, Dispute, Operation, Payment
-from portal.backoffice import ages, badges, board, cases, marks, shell
-from portal.backoffice.acts import MAY_RUN
+from portal.backoffice import ages, badges, cases, frame, order_badges, overview_figures
+from portal.backoffice.operator_actions import MAY_RUN
 from portal.badges import DISPUTE, REFUND, REFUND_FAILED, Badge, of_delivery
 from portal.orders import reasons
 from portal.orders.disputed import ON_THE_ORDER
@@ -80,7 +80,7 @@ class Page:
     """
 
     def __init__(self, checkout: Checkout, request: HttpRequest) -> None:
-        self.checkout, self.request, self.now = checkout, request, reading.read_at(checkout)
+        self.checkout, self.request, self.now = checkout, request, current_checkouts.read_at(checkout)
         self.amount = self._money(checkout.amount)
         self.badge = badges.of_checkout(checkout)
         self.order = Order(checkout)
@@ -108,8 +108,8 @@ class Page:
     @cached_property
     def more(self) -> Sequence[Badge]:
         """Return the badges next to the order's own: in doubt, its latest dispute, a failed refund."""
-        in_doubt = any(row.state in marks.STATES for row in self._operations)
-        found = [marks.BADGES[marks.UNCLEAR]] if in_doubt else []
+        in_doubt = any(row.state in order_badges.STATES for row in self._operations)
+        found = [order_badges.BADGES[order_badges.UNCLEAR]] if in_doubt else []
         found += [ON_THE_ORDER[Dispute.Status(row.status)] for row in self.disputes[:1]]
         has_failed = self.checkout.status != Status.REFUNDED and self._refunds
         if has_failed and all(row.status == Refund.Status.FAILED for row in self._refunds):
@@ -119,22 +119,24 @@ class Page:
     @cached_property
     def cases(self) -> Sequence[cases.Case]:
         """Return the open discrepancies about this order, with their verbs."""
-        if not shell.may_look(self.request):
+        if not frame.may_look(self.request):
             return []
         return cases.read(self.now, self.request, self.checkout.pk)
 
     @cached_property
-    def unresolved(self) -> Sequence[board.UnresolvedOperation]:
+    def unresolved(self) -> Sequence[overview_figures.UnresolvedOperation]:
         """Return the operations whose outcome is not known."""
         unclear = [row for row in self._operations if badges.is_unclear(row)]
         named, ends = self.checkout.merchant_order_id, self.checkout.capture_before
-        return [board.unresolved(row, named, self.now, ends) for row in unclear]
+        return [overview_figures.unresolved(row, named, self.now, ends) for row in unclear]
 
     @cached_property
     def _operations(self) -> Sequence[Operation]:
         if not self._may_see(Operation):
             return []
-        rows = owed.with_returns(Operation.objects.filter(payment__checkout_uuid=self.checkout.pk))
+        rows = outstanding_refund.with_returns(
+            Operation.objects.filter(payment__checkout_uuid=self.checkout.pk)
+        )
         return list(rows.select_related("payment__merchant").order_by("pk")[:MAXIMUM])
 
     @cached_property

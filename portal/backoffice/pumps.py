@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from config import schedule
-from webhooks import loop
+from webhooks import delivery_sender
 from webhooks.tasks import DRAIN_SECONDS
 
 # The pumps that an operator can run. Those that run every second come first.
@@ -33,7 +33,7 @@ def run(name: str) -> float:
 
 def send_webhooks(seconds: float) -> None:
     """Send due webhooks from this process for `seconds`, then stop when all results are recorded."""
-    sender = loop.Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
+    sender = delivery_sender.Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
     sender.start()
     time.sleep(seconds)
     sender.stop(DRAIN_SECONDS)

@@ -16,7 +16,7 @@ from checkout.states import Status
 from config.lib.database import replica
 from config.schedule import DELIVER_DUE, FINISH_OPERATIONS
 from hosted_page.models import SmsMessage
-from payments import due
+from payments import operation_queue
 from payments.models import Operation
 from payments.providers.sandbox.models import BankNotification
 from portal.backoffice import ages, pumps
@@ -98,7 +98,7 @@ def _oldest_refund(now: datetime) -> datetime | None:
 
 # The rows that wait, their pump, how long they can wait, and the function that finds the oldest row.
 TABLE: tuple[tuple[str, str, timedelta, Oldest], ...] = (
-    ("Operations to finish", FINISH_OPERATIONS, SOON, due.oldest),
+    ("Operations to finish", FINISH_OPERATIONS, SOON, operation_queue.oldest),
     ("Holds to release", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.AUTHORIZED)),
     ("Unpaid checkouts to end", EXPIRE_DUE, SOON, lambda now: expiry.oldest(Status.CREATED)),
     ("Urgent webhooks to send", DELIVER_DUE, SOON, lambda now: health.oldest_due(now, is_urgent=True)),

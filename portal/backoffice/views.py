@@ -12,12 +12,12 @@ from django.views.decorators.http import require_safe
 from django_htmx.middleware import HtmxDetails
 
 from config.lib import clock
-from config.lib.admin import columns, confirming
+from config.lib.admin import columns, confirmation
 from config.lib.database import replica
 from payments.models import Discrepancy, Operation
-from portal.backoffice import acts, board, cases, finding, pumps, shell
-from portal.backoffice.acts import MAY_RUN
-from portal.backoffice.finding import Found
+from portal.backoffice import cases, frame, operator_actions, overview_figures, pumps, search
+from portal.backoffice.operator_actions import MAY_RUN
+from portal.backoffice.search import Found
 
 MAY_LOOK = "payments.view_operation"
 
@@ -37,7 +37,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @permission_required(MAY_LOOK, raise_exception=True)
 def now(request: HttpRequest) -> HttpResponse:
     """Show the current state, as a part of the overview."""
-    return TemplateResponse(request, "operators/_now.html", {"board": board.read()})
+    return TemplateResponse(request, "operators/_now.html", {"board": overview_figures.read()})
 
 
 @replica.readable
@@ -45,7 +45,7 @@ def now(request: HttpRequest) -> HttpResponse:
 @permission_required(MAY_LOOK, raise_exception=True)
 def operations(request: HttpRequest) -> HttpResponse:
     """Show the operations in doubt, the cases for a person, the queues, the stops and the pumps."""
-    shown = board.read(request)
+    shown = overview_figures.read(request)
     tasks = {queue.task for queue in shown.queues}
     more = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
     may_run = request.user.has_perm(MAY_RUN)
@@ -60,7 +60,7 @@ def operations(request: HttpRequest) -> HttpResponse:
 def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     """Show the question of an action about one row: in place below the row, or on a separate page."""
     row = _row(action, key)
-    asked = confirming.asked(cases.admin_of(row), request, action, row) if action in cases.VERBS else None
+    asked = confirmation.asked(cases.admin_of(row), request, action, row) if action in cases.VERBS else None
     if asked is None:
         raise Http404
     context = {
@@ -89,15 +89,15 @@ def is_part(request: HttpRequest) -> bool:
 
 @replica.readable
 @require_safe
-@permission_required(shell.MAY_FIND, raise_exception=True)
+@permission_required(frame.MAY_FIND, raise_exception=True)
 def find(request: HttpRequest) -> HttpResponse:
     """Show the orders and merchants that match a term. If only one order matches, redirect to it."""
     term = request.GET.get("q", "")
-    found = finding.find(term, request)
+    found = search.find(term, request)
     answer = _found(request, term, found)
     if found.is_number:
         with replica.primary():
-            acts.keep(
+            operator_actions.keep(
                 request,
                 f"Looked for it, and found {len(found.orders)} orders",
                 f"number ending {term.strip()[-4:]}",
@@ -117,14 +117,13 @@ def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateR
     if "board" in context:
         at, unresolved, waiting = context["board"].at, context["board"].unresolved, context["board"].cases
     else:
-        at = clock.now()
-        unresolved, waiting = board.waiting(at, request) if request.user.has_perm(MAY_LOOK) else ([], [])
+        at, may_look = clock.now(), request.user.has_perm(MAY_LOOK)
+        unresolved, waiting = overview_figures.waiting(at, request) if may_look else ([], [])
     counts = len(unresolved), len(waiting)
-    around = shell.around_page(request, *counts) | {"at": at}
+    around = frame.around_page(request, *counts) | {"at": at}
     if name == "overview":
         around["cases"] = cases.first(waiting, request)
         around["lists"] = cases.lists_of(waiting, around["cases"])
-        around["records"] = shell.records(
-            request, *counts, sum(case.is_decided_elsewhere for case in waiting)
-        )
+        elsewhere = sum(case.is_decided_elsewhere for case in waiting)
+        around["records"] = frame.records(request, *counts, elsewhere)
     return TemplateResponse(request, f"operators/{name}.html", around | context)

@@ -17,7 +17,7 @@ from portal import keys
 from portal.dashboard import checklist
 from portal.dashboard.checklist import Step
 from portal.models import ApiClient
-from portal.trials import shown
+from portal.trials import checklist_page
 from webhooks.models import Subscription
 
 CARDS = (
@@ -56,7 +56,7 @@ def is_over(merchant: Merchant) -> bool:
 
 def of(merchant: Merchant) -> FirstDay:
     """Return what the merchant's home shows until the first capture."""
-    progress = shown.counted(merchant)
+    progress = checklist_page.counted(merchant)
     key, upcoming = keys.newest(merchant), progress.next
     return FirstDay(
         steps=progress.steps,

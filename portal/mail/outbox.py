@@ -21,10 +21,10 @@ from checkout.states import Status
 from config.lib import clock, crypto, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.leases import Queue
-from hosted_page.sms import naming
+from hosted_page.sms import safe_names
 from payments import money
 from payments.models import Dispute, Merchant
-from portal.dashboard import needs
+from portal.dashboard import merchant_tasks
 from portal.models import AuditEntry, Invitation, Membership, OutboundEmail, Role
 
 log = structlog.get_logger("portal.mail.outbox")
@@ -45,8 +45,8 @@ SUBJECTS = {
     "dispute_decided": "{merchant}: the dispute over {amount} is {status}",
 }
 DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {  # the rows that each kind counts
-    "deliveries_parked": needs.parked,
-    "holds_lost": needs.lost_holds,
+    "deliveries_parked": merchant_tasks.parked,
+    "holds_lost": merchant_tasks.lost_holds,
 }
 # The rows that appeared after a moment. A hold's `voided_at` is its end, even if the end was recorded later.
 CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
@@ -185,7 +185,7 @@ def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
     if email.kind == "invitation":
         invitation = Invitation.objects.select_related("invited_by").get(pk=email.key)
         link = settings.PORTAL_URL + crypto.decrypt(email.facts["link"])
-        return {"invitation": invitation, "link": link, "shop": naming.shop(merchant)}
+        return {"invitation": invitation, "link": link, "shop": safe_names.shop(merchant)}
     if email.kind in DAILY:
         if count := DAILY[email.kind](merchant).count():
             return {"count": count}

@@ -1,6 +1,6 @@
 """The portal's tables: people and their access, keys, the audit log, trials, e-mails, figures by hour."""
 
-from portal.models.people import Invitation, LoginAttempt, Membership, PreviousPassword, Role, User
+from portal.models.accounts import Invitation, LoginAttempt, Membership, PreviousPassword, Role, User
 from portal.models.records import (
     ApiClient,
     AuditEntry,

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from config.lib.crypto import EncryptedTextField
 from payments.models import Merchant
-from portal.models.people import User
+from portal.models.accounts import User
 
 
 class ApiClient(AbstractApplication):

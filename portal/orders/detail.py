@@ -4,14 +4,14 @@ from typing import Any
 
 from django.conf import settings
 
-from checkout import reading, refunds
+from checkout import current_checkouts, refunds
 from checkout.models import Checkout, Refund
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from hosted_page import summary
 from payments import money
 from payments.models import Dispute
 from portal import badges
-from portal.orders import disputed, outside, reasons, telling
+from portal.orders import disputed, endpoint_advice, outside_actions, reasons
 from portal.orders.order import Order
 
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
@@ -28,7 +28,7 @@ def shown(order: Order) -> dict[str, Any]:
     return {
         "checkout": checkout,
         "amount": money.display(checkout.amount, checkout.currency),
-        "refundable": money.display(outside.refundable(order), checkout.currency),
+        "refundable": money.display(outside_actions.refundable(order), checkout.currency),
         "badge": badges.of_checkout(checkout),
         "place": "" if is_elsewhere else "hold" if contested else _place(checkout),
         "contested": contested,
@@ -49,8 +49,8 @@ def _at_the_bank(order: Order) -> dict[str, Any]:
     """Return what payers and others did with the money outside the service, and the address for support."""
     return {
         "disputes": [disputed.shown(row) for row in order.disputes],
-        "outside": outside.told(order),
-        "outside_left": outside.left(order),
+        "outside": outside_actions.told(order),
+        "outside_left": outside_actions.left(order),
         "support": settings.SUPPORT_EMAIL,
     }
 
@@ -62,7 +62,7 @@ def _is_elsewhere(order: Order, came_back: int) -> bool:
     """
     has_come_back = bool(came_back) and order.checkout.status == Status.REFUNDED
     is_settled = order.accounts is not None and any(card.settled for card in order.accounts.cards.values())
-    return has_come_back or is_settled or bool(outside.left(order))
+    return has_come_back or is_settled or bool(outside_actions.left(order))
 
 
 def _came_back(order: Order) -> int:
@@ -77,7 +77,7 @@ def _came_back(order: Order) -> int:
 def _actions(order: Order) -> dict[str, bool]:
     """Return what a person may do now, and whether the page updates itself."""
     is_disputed = bool(order.disputes) and refunds.obstacle(order.checkout) is not None
-    actions = reading.actions(order.checkout, open_kind=order.open_kind, is_disputed=is_disputed)
+    actions = current_checkouts.actions(order.checkout, open_kind=order.open_kind, is_disputed=is_disputed)
     is_asked = order.checkout.status == Status.CREATED and order.open_kind is not None
     return {
         "can_cancel": "cancel" in actions,
@@ -88,14 +88,14 @@ def _actions(order: Order) -> dict[str, bool]:
 
 def _held(order: Order) -> dict[str, Any]:
     """Return how long a held order can still be captured, and the advice if its server was not notified."""
-    return {"hold": _hold(order.checkout), "advice": telling.advice(order)}
+    return {"hold": _hold(order.checkout), "advice": endpoint_advice.advice(order)}
 
 
 def _hold(checkout: Checkout) -> dict[str, Any] | None:
     """Return how long a held order can still be captured, in seconds and as a clock; None for others."""
     if checkout.status != Status.AUTHORIZED or not (checkout.authorized_at and checkout.capture_before):
         return None
-    left = max(0, round((checkout.capture_before - reading.read_at(checkout)).total_seconds()))
+    left = max(0, round((checkout.capture_before - current_checkouts.read_at(checkout)).total_seconds()))
     span = round((checkout.capture_before - checkout.authorized_at).total_seconds())
     return {"left": left, "span": span, "clock": f"{left // 60}:{left % 60:02}"}
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Cast, JSONObject
 from django.http import Http404
 from django.utils.functional import cached_property
 
-from checkout import reading, settling
+from checkout import current_checkouts, settling
 from checkout.models import Checkout, PaymentRequest
 from checkout.settling.cards import Accounts
 from config.lib.prepared import Prepared
@@ -37,7 +37,7 @@ def _acts_on(checkout: OuterRef, merchant: OuterRef) -> ArraySubquery:
 
 
 _ONE = Prepared(
-    lambda pk, merchant: reading.with_read_at(
+    lambda pk, merchant: current_checkouts.with_read_at(
         open_operations.with_open_kind(
             settling.with_untold(
                 Checkout.objects.filter(pk=pk, merchant=merchant)
@@ -123,6 +123,6 @@ class Order:
 def read(merchant: Merchant, checkout_uuid: UUID) -> Order:
     """Return the merchant's order in its current state. Raises Http404, also for another merchant's order."""
     try:
-        return Order(reading.one(_ONE, checkout_uuid, merchant.pk))
+        return Order(current_checkouts.one(_ONE, checkout_uuid, merchant.pk))
     except Checkout.DoesNotExist:
         raise Http404 from None

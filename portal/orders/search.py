@@ -17,7 +17,7 @@ from checkout.models import ApiCall, Checkout
 from checkout.states import Status, VoidReason
 from payments import money
 from payments.models import Merchant, Payment
-from portal.dashboard import needs
+from portal.dashboard import merchant_tasks
 
 Row = TypeVar("Row", bound=Model)
 
@@ -184,7 +184,7 @@ def _of_state(merchant: Merchant, state: str) -> Q:
     if state == "cancelled":
         return Q(status=Status.VOIDED, void_reason=VoidReason.MERCHANT_CANCEL)
     if state == "refund_failed":
-        return Q(pk__in=needs.failed_refunds(merchant=merchant).values("checkout"))
+        return Q(pk__in=merchant_tasks.failed_refunds(merchant=merchant).values("checkout"))
     return Q(status=state)
 
 

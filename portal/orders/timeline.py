@@ -17,7 +17,7 @@ from config.lib import clock
 from config.lib.database import partitions
 from payments.models import Merchant
 from portal.models import ApiClient, User
-from portal.orders import bank, entries, folding, lost, outside, upcoming
+from portal.orders import bank_entries, entries, folding, lost_holds, outside_actions, upcoming_entries
 from portal.orders.entries import Entry, Window
 from portal.orders.order import Order
 from portal.orders.search import parse_uuid
@@ -60,10 +60,10 @@ def _story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequen
     cut = _cut(found)
     shown = tidied(cut)
     names = _names(checkout.merchant, {entry.actor for entry in shown})
-    to_come = upcoming.of(order) if before is None else []
+    to_come = upcoming_entries.of(order) if before is None else []
     return Story(
         entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
-        why_voided=lost.why(checkout),
+        why_voided=lost_holds.why(checkout),
         older=signing.dumps(cut[-1].at.isoformat(), salt=_salt(checkout)) if len(found) > len(cut) else "",
         is_newest=before is None,
         upcoming=[_placed(entry, checkout.authorized_at, {}) for entry in to_come],
@@ -84,8 +84,8 @@ def _found(order: Order, before: datetime | None) -> list[Entry]:
         *entries.of_states(order, changes[::-1], has_create=has_create),
         *entries.of_calls(reversed(called)),
         *entries.of_attempts(reversed(window.of(attempts, "started_at")), order.deliveries),
-        *bank.entries(order, window),
-        *outside.entries(order),
+        *bank_entries.entries(order, window),
+        *outside_actions.entries(order),
         *entries.of_split(order),
     ]
     return [entry for entry in found if before is None or entry.at < before]

@@ -8,14 +8,14 @@ from django.http import HttpRequest
 from django.template import RequestContext
 
 from config.lib.web import units
-from portal.backoffice import about, board, lists, order, shell
+from portal.backoffice import frame, lists, order, overview_figures, subjects
 
 register = template.Library()
 register.filter("utc", order.utc)
 register.filter(units.whole_ids)
 register.filter("filter_title", lists.title_of)
-register.filter("table_title", shell.title_of_table)
-register.filter(shell.by_topic)
+register.filter("table_title", frame.title_of_table)
+register.filter(frame.by_topic)
 register.filter("uuid_end", lambda uuid: f"…{str(uuid)[-6:]}")  # uuids of one moment have the same beginning
 
 # The functions that make the rows of lists with their own table, by model.
@@ -30,14 +30,14 @@ ROWS: dict[str, Callable[[Sequence[Any], HttpRequest], Sequence[Any]]] = {
 def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
     """Show the menu with counts of what waits, in one statement that reads only open rows."""
     request = context["request"]
-    waiting = board.count_waiting() if shell.may_look(request) else (0, 0)
-    return {"menu": shell.menu(request, *waiting), "user": request.user}
+    waiting = overview_figures.count_waiting() if frame.may_look(request) else (0, 0)
+    return {"menu": frame.menu(request, *waiting), "user": request.user}
 
 
 @register.inclusion_tag("operators/_about.html")
 def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
     """Show what a question is about, one line for each row."""
-    return {"about": about.of(rows)}
+    return {"about": subjects.of(rows)}
 
 
 @register.simple_tag(takes_context=True)

@@ -15,7 +15,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import replica
 from payments import money
-from payments.closing import sums
+from payments.closed_days import sums
 from payments.models import BalanceEntry, Booking, Dispute, Merchant, Movement, Posting
 from portal import audit, files, lists
 from portal.access import requires

@@ -9,7 +9,7 @@ from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 
-from checkout import reading
+from checkout import current_checkouts
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_PAID
 from config.lib import clock
@@ -19,7 +19,7 @@ from payments.models import Dispute
 from portal import audit, badges, files, lists, pages
 from portal.access import requires
 from portal.badges import Badge
-from portal.dashboard import needs
+from portal.dashboard import merchant_tasks
 from portal.lists import Listing
 from portal.models import Membership
 from portal.orders import detail, order, search, timeline
@@ -60,13 +60,13 @@ def _shown(rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Chec
     marks = _marks(found)
     return {
         "chips": search.chips(asked, {row.currency for row in found}),
-        "rows": [_row(checkout, marks) for checkout in reading.fresh(rows, found)],
+        "rows": [_row(checkout, marks) for checkout in current_checkouts.fresh(rows, found)],
     }
 
 
 def _marks(found: Sequence[Checkout]) -> dict[UUID, Badge]:
     """Return badges for what a captured order's state does not show: a failed latest refund, or a dispute."""
-    failed = needs.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
+    failed = merchant_tasks.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
     disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
     return dict.fromkeys(failed, badges.REFUND_FAILED) | {
         row.checkout_uuid: ON_THE_ORDER[Dispute.Status(row.status)] for row in disputes
@@ -107,7 +107,7 @@ def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: U
 def _whole(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     shares = PaymentRequest.objects.only("checkout_id", "status").order_by()
     whole = rows.select_related("payment").prefetch_related(Prefetch("payment_requests", shares))
-    return reading.with_read_at(whole)
+    return current_checkouts.with_read_at(whole)
 
 
 def _row(checkout: Checkout, marks: Mapping[UUID, Badge]) -> dict[str, Any]:
@@ -129,5 +129,5 @@ def _mates(checkout: Checkout) -> tuple[int, int]:
 
 
 def _lines(rows: QuerySet[Checkout], found: list[Checkout]) -> Iterator[list[Any]]:
-    for checkout in reading.fresh(rows, found):
+    for checkout in current_checkouts.fresh(rows, found):
         yield [value(checkout) for value in COLUMNS.values()]

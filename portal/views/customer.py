@@ -6,7 +6,7 @@ import orjson
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from hosted_page.privacy import exporting, people
+from hosted_page.privacy import data_export, data_subjects
 from portal import audit, pages
 from portal.access import requires
 from portal.models import Membership
@@ -18,11 +18,11 @@ def customer_data(request: HttpRequest, membership: Membership, checkout_uuid: U
     """Return a file with the data of this order's lead that the merchant may hand out; record who took it."""
     checkout = order.read(membership.merchant, checkout_uuid).checkout
     try:
-        person = people.of_customer(checkout.lead_id or UUID(int=0))
-    except people.Unknown:
+        person = data_subjects.of_customer(checkout.lead_id or UUID(int=0))
+    except data_subjects.Unknown:
         pages.refuse(request, "Nothing is known of this customer any more.")
         return redirect("portal_checkout", checkout_uuid)
-    content = exporting.of(person, membership.merchant)
+    content = data_export.of(person, membership.merchant)
     audit.record(request, membership, "customer_exported", checkout=str(checkout.pk))
     response = HttpResponse(
         orjson.dumps(content, option=orjson.OPT_INDENT_2), content_type="application/json"

@@ -19,7 +19,7 @@ from config.lib.database import replica
 from payments.models import Merchant
 from portal import access, audit, lists, pages
 from portal.access import requires
-from portal.dashboard import needs
+from portal.dashboard import merchant_tasks
 from portal.deliveries import log, search
 from portal.lists import Listing
 from portal.models import Membership
@@ -75,7 +75,7 @@ def _parked(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
     The span is the one that the filters ask for, or the last seven days.
     """
     since, until = asked.get("since"), asked.get("until")
-    rows, maximum = needs.parked(merchant), needs.MAXIMUM
+    rows, maximum = merchant_tasks.parked(merchant), merchant_tasks.MAXIMUM
     if since or until:
         rows, maximum = resending.waiting(merchant, since, until), resending.MAXIMUM
     parked = resending.sendable(rows.order_by("-ended_at")[:maximum])

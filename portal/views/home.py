@@ -12,7 +12,7 @@ from payments import money
 from portal import pages
 from portal.access import requires
 from portal.dashboard import charts, first_day, stats
-from portal.dashboard.needs import Waiting
+from portal.dashboard.merchant_tasks import Waiting
 from portal.models import Membership
 from portal.templatetags.portal import span
 

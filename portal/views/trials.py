@@ -17,9 +17,9 @@ from portal.access import requires
 from portal.models import Membership
 from portal.orders import search
 from portal.pages import Question
-from portal.trials import running, shown
+from portal.trials import checklist_page, trial_runs
 from portal.trials.cases import CASES, Case
-from portal.trials.running import CannotBegin, NoEndpoint
+from portal.trials.trial_runs import CannotBegin, NoEndpoint
 from webhooks import subscriptions
 from webhooks.subscriptions import SubscriptionNotFound
 
@@ -43,7 +43,7 @@ ROTATED = Question(
 @requires("view")
 def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show what the integration has done, and what is left; in the sandbox, also the cases that it runs."""
-    progress = shown.of(membership.merchant, is_own=request.GET.get("order") == OWN)
+    progress = checklist_page.of(membership.merchant, is_own=request.GET.get("order") == OWN)
     if pages.is_asked_for(request, "cases"):
         return pages.show(request, membership, "portal/_cases.html", {"progress": progress}, here=HERE)
     context = {"progress": progress, "new_secret": pages.handed_over(request, membership, "signing")}
@@ -70,7 +70,7 @@ def run(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 def _stop(request: HttpRequest, membership: Membership, case: Case) -> HttpResponse:
     with transaction.atomic():
-        if running.stop(membership.merchant, case):
+        if trial_runs.stop(membership.merchant, case):
             audit.record(request, membership, "trial_stopped", case=case.name)
     return redirect(f"{reverse(HERE)}#case-{case.name}")
 
@@ -124,7 +124,7 @@ def _begin(request: HttpRequest, membership: Membership, case: Case, order: str)
     if order and named is None:
         raise CannotBegin("That is no order.")
     with transaction.atomic():
-        begun = running.begin(membership.merchant, case, membership.user, named)
+        begun = trial_runs.begin(membership.merchant, case, membership.user, named)
         if begun.is_new:
             audit.record(request, membership, "trial_begun", case=case.name, trial=str(begun.trial.pk))
     return begun.is_new

@@ -24,10 +24,10 @@ from portal.deliveries import log
 from portal.models import Membership
 from portal.orders import search
 from portal.pages import Question
-from webhooks import checks, health, lookup, receivers, subscriptions, testing
-from webhooks.checks import CheckedUrl, TooManyChecks
+from webhooks import health, lookup, receivers, subscriptions, testing, url_check
 from webhooks.models import Delivery, EventType, Subscription
 from webhooks.targets import TargetRefused
+from webhooks.url_check import CheckedUrl, TooManyChecks
 
 MAX_ADDRESS = 2048
 EXPLAINED: dict[str, str] = {
@@ -210,7 +210,7 @@ def _checked(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
     if errors:
         raise Unfit(errors)
     try:
-        return checks.checked(merchant, url)
+        return url_check.checked(merchant, url)
     except (TargetRefused, TooManyChecks, Busy) as refused:
         said = REFUSALS.get(type(refused)) or str(refused)  # the field is called an address here
         raise Unfit({"url": said.replace("The URL", "The address")}) from refused

@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import requests
 
-from payments import due
+from payments import operation_queue
 from tests import factories
 from tests.journeys.merchant import Credentials, Json
 
-PATIENCE = due.PATIENT_FOR.total_seconds() + 30  # a bank can take PATIENT_FOR to end a payment
+PATIENCE = operation_queue.PATIENT_FOR.total_seconds() + 30  # a bank can take PATIENT_FOR to end a payment
 PAUSE = 0.2
 AGAIN = {409: {"operation_in_progress", "idempotency_in_progress"}}
 EXPECTED_5XX = {502, 503, 504}

@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from checkout.models import Checkout
-from payments import opening
+from payments import restore_guard
 from payments.models import Merchant, Operation
 from portal.models import User
 from tests import factories
@@ -127,7 +127,7 @@ class TestCancelling:
     def test_waits_for_the_repair_of_a_database_that_was_restored(
         self, admin: Client, held: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(opening, "is_closed", lambda: True)
+        monkeypatch.setattr(restore_guard, "is_closed", lambda: True)
         with nothing_moves():
             page = cancel(admin, held)
         assert "A-20417 is not cancelled: the database was restored." in page

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout import events, expiry, tasks
 from checkout.models import Change, Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from checkout.states import Status
 from config.lib import clock
 from payments import open_operations, operations
@@ -42,7 +42,7 @@ class TestHolds:
         Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])
         assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 3
         assert statuses(holds) == ["voided"] * 3
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
         for hold in holds:
             told = Event.objects.get(checkout_uuid=hold.pk, type="checkout.voided")
             gone = Event.objects.get(checkout_uuid=hold.pk, type="checkout.authorized")
@@ -89,7 +89,7 @@ class TestHolds:
         monkeypatch.setattr(events, "voided", poisoned)
         tasks.expire_due()
         assert statuses(holds) == ["voided", "authorized", "voided"]
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     @pytest.mark.rule("lapse.together")
     @pytest.mark.django_db(transaction=True)

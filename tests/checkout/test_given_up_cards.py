@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import authorizations, captures, given_up_cards, sharing, tasks
+from checkout import authorizations, captures, given_up_cards, mate_shares, tasks
 from checkout.models import Checkout
 from payments.models import Operation
 from payments.provider import CardUse
@@ -17,7 +17,7 @@ from tests.factories import CAUSE, CustomerFactory, make_late
 def test_the_card_of_who_leads_now_is_not_given_up_by_who_led_before(unpaid: Checkout) -> None:
     first, second = CustomerFactory.create(), CustomerFactory.create()
     for lead in (first, second):
-        sharing.join(unpaid.pk, lead)
+        mate_shares.join(unpaid.pk, lead)
     token = bank.tokenise(subject=unpaid.pk, number="4000002500003155")
     authorizations.authorize(unpaid.pk, card=CardUse(token), lead=second, cause=CAUSE)
     for lead, is_open in ((first, True), (second, False)):

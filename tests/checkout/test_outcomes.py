@@ -8,9 +8,9 @@ import pytest
 
 from checkout import cancellations, captures, refunds, states, tasks
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
-from payments import due, planning
+from payments import operation_queue, planning
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import fault_injection
@@ -41,7 +41,7 @@ class TestALateNo:
         before = list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())
         factories.record(operation, Outcome(verdict, reason="late", is_vouched=True))
         assert (list(Operation.objects.order_by("pk").values()), list(Payment.objects.values())) == before
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
 
 @pytest.mark.rule("doubt.authorize")
@@ -55,7 +55,7 @@ def test_a_hold_that_arrives_after_its_authorization_has_failed_is_released(in_d
 
 def test_an_answer_that_changes_only_the_operation_marks_the_order_as_changed(captured: Checkout) -> None:
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-    (refund,) = due.claim(limit=1)
+    (refund,) = operation_queue.claim(limit=1)
     before = Checkout.objects.get().updated_at
     factories.record(refund, Outcome(Verdict.PENDING, reference="r"))
     order = Checkout.objects.get()

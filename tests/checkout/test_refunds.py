@@ -5,7 +5,7 @@ import pytest
 
 from checkout import captures, refunds, tasks
 from checkout.models import Checkout, Refund
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from payments.models import Merchant, Operation, Payment
 from tests import factories
 from tests.factories import CAUSE
@@ -31,7 +31,7 @@ class TestAccept:
         assert (captured.status, captured.refunded_amount) == ("refunded", 9000)
         assert captured.last_refund_at == Refund.objects.get().settled_at
         assert factories.balances(captured.pk) == {"provider": 0, "merchant": 0}
-        assert Payment.objects.get().status == "refunded" and proving.breaches() == []
+        assert Payment.objects.get().status == "refunded" and ledger_proof.breaches() == []
 
     @pytest.mark.rule("refund.ref")
     def test_a_repeated_ref_makes_nothing_new(self, captured: Checkout) -> None:

@@ -4,9 +4,9 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import captures, doubt, sharing, states
+from checkout import captures, mate_shares, operation_recovery, states
 from checkout.models import Checkout, PaymentRequest
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import Verdict
 from payments.providers.sandbox import fault_injection
@@ -33,7 +33,7 @@ class TestPaying:
         mates.pump(order.pk)
         assert PaymentRequest.objects.get(pk=shares[0].pk).status == "paid"
         assert factories.balances(order.pk) == {"provider": 11000, "merchant": -9000, "lead": -2000}
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     @pytest.mark.rule("reimburse.delay")
     def test_waits_for_the_delay(
@@ -41,7 +41,7 @@ class TestPaying:
     ) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         mates.pay(shares[0])
-        doubt.finish_all_of(order.pk)
+        operation_recovery.finish_all_of(order.pk)
         (planned,) = Operation.objects.filter(share_uuid=shares[0].pk)
         share = PaymentRequest.objects.get(pk=shares[0].pk)
         assert share.paid_at and planned.next_attempt_at == share.paid_at + timedelta(hours=24)
@@ -51,13 +51,13 @@ class TestPaying:
     ) -> None:
         settings.REIMBURSEMENT_DELAY, settings.SANDBOX_REFUND_SECONDS = timedelta(hours=24), 60
         mates.pay(shares[0])
-        doubt.finish_all_of(order.pk)
+        operation_recovery.finish_all_of(order.pk)
         ago = timedelta(hours=25)
         for operation in Operation.objects.filter(share_uuid=shares[0].pk):
             operation.created_at -= ago
             operation.next_attempt_at = operation.created_at
             operation.save()
-        doubt.finish_all_of(order.pk)
+        operation_recovery.finish_all_of(order.pk)
         assert Operation.objects.get(share_uuid=shares[0].pk).state == "pending"
         assert not Discrepancy.objects.exists()
 
@@ -98,7 +98,7 @@ class TestPaying:
     def test_with_the_leads_own_number_is_refused(
         self, order: Checkout, shares: list[PaymentRequest]
     ) -> None:
-        with pytest.raises(sharing.OwnShare):
+        with pytest.raises(mate_shares.OwnShare):
             mates.pay(shares[0], mate=order.lead)
         assert (
             mates.settled(shares[0]) == "open" and not Payment.objects.filter(subject=shares[0].pk).exists()
@@ -110,7 +110,7 @@ class TestPaying:
         with pytest.raises(states.OperationInProgress):
             mates.pay(shares[0], mates.AMYS)
         assert mates.settled(shares[0]) == "reimbursed"
-        with pytest.raises(sharing.ShareNotOpen):
+        with pytest.raises(mate_shares.ShareNotOpen):
             mates.pay(shares[0], mates.AMYS)
 
     def test_after_a_challenge_was_left_takes_the_other_card(

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from checkout.models import Checkout
 from config.lib import clock, limits
 from config.lib.quota import SITE_FACTOR
-from hosted_page.group import takes
+from hosted_page.group import share_claim_limits
 from hosted_page.models import CardTry, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits as sms_limits
@@ -79,8 +79,10 @@ class Tries:
         return attempt
 
     def share(self) -> Try:
-        self.patch.setattr(takes, "PER_ADDRESS", takes.PER_ADDRESS._replace(maximum=MAXIMUM))
-        return lambda at: passes(lambda: takes.admit(at), takes.TooManyTakes)
+        self.patch.setattr(
+            share_claim_limits, "PER_ADDRESS", share_claim_limits.PER_ADDRESS._replace(maximum=MAXIMUM)
+        )
+        return lambda at: passes(lambda: share_claim_limits.admit(at), share_claim_limits.TooManyTakes)
 
     def text(self, *, returning: bool = False) -> Try:
         self.patch.setattr(sms_limits, "PER_ADDRESS", sms_limits.PER_ADDRESS._replace(maximum=MAXIMUM))

@@ -19,7 +19,7 @@ from payments.providers.sandbox.adapter import SandboxProvider
 from tests import factories
 from tests.factories import CAUSE
 from tests.waiting import wait_for
-from webhooks import loop
+from webhooks import delivery_sender
 
 
 def test_what_is_kept_too_long_is_deleted_every_hour() -> None:
@@ -93,7 +93,7 @@ class TestTheTickers:
     def ticking(self, silence: threading.Event, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         """Run the tickers of the pump that waits for the provider, faster than usual."""
         app.loader.import_default_modules()
-        monkeypatch.setattr(loop, "wake", lambda: None)
+        monkeypatch.setattr(delivery_sender, "wake", lambda: None)
         for name, value in {"GLANCE": 0.02, "RHYTHM": 0.05, "PUMPS": (FINISH_OPERATIONS,)}.items():
             monkeypatch.setattr(celery, name, value)
         celery._start_tickers()

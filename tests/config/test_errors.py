@@ -11,14 +11,14 @@ from django.utils.functional import Promise
 from rest_framework.exceptions import Throttled
 from rest_framework.serializers import Serializer
 
-from checkout import authorizations, captures, reading, states
+from checkout import authorizations, captures, current_checkouts, states
 from checkout.api import idempotency
 from checkout.models import Checkout
 from config import errors
 from config.lib.bulkhead import Busy
 from config.openapi import schema
 from hosted_page.opt_in.consent import TooManyTicks
-from payments import switches
+from payments import operator_stops
 from payments.provider import ProviderUnreachable
 from tests import factories
 from tests.config import described, story
@@ -26,7 +26,7 @@ from tests.conftest import Api
 from tests.factories import make_late
 from tests.outages import InDoubt
 from tests.refusals import nothing_moves, refused
-from webhooks.checks import TooManyChecks
+from webhooks.url_check import TooManyChecks
 
 JSON = "application/json"
 # The exceptions behind the codes that no call of a merchant causes. The story of the examples has the other
@@ -36,7 +36,12 @@ RAISED: dict[str, list[Exception]] = {
     "idempotency_in_progress": [idempotency.IdempotencyInProgress()],
     "rate_limited": [Throttled(), TooManyChecks(3)],
     "provider_error": [captures.ProviderRefused("expired_authorization")],
-    "service_unavailable": [Busy(), ProviderUnreachable(), OperationalError("gone"), switches.AllStopped()],
+    "service_unavailable": [
+        Busy(),
+        ProviderUnreachable(),
+        OperationalError("gone"),
+        operator_stops.AllStopped(),
+    ],
     "outcome_unknown": [captures.OutcomeUnknown()],
     "not_payable": [authorizations.NotTheLead()],
     "too_many_ticks": [TooManyTicks()],
@@ -57,7 +62,7 @@ class TestTable:
         told = set(story.Story(api).tell()["errors"])
         for code, raised in RAISED.items():
             for error in raised:
-                monkeypatch.setattr(reading, "fresh", functools.partial(_fail, error))
+                monkeypatch.setattr(current_checkouts, "fresh", functools.partial(_fail, error))
                 row, answer = errors.ERRORS[code], api.get("checkouts")
                 refused(answer, row.status, code)
                 assert ("Retry-After" in answer) == (row.retry_after is not None)
@@ -65,7 +70,9 @@ class TestTable:
 
     @pytest.mark.rule("api.error_codes")
     def test_what_nobody_foresaw_is_answered_too(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reading, "fresh", functools.partial(_fail, RuntimeError("secret words")))
+        monkeypatch.setattr(
+            current_checkouts, "fresh", functools.partial(_fail, RuntimeError("secret words"))
+        )
         api.client.raise_request_exception = False
         error = refused(api.get("checkouts"), 500, "internal_error")
         assert "secret" not in str(error)

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 
 from checkout import split_amounts
-from checkout.group import claims
+from checkout.group import share_claims
 from config.lib.quota import Limit
-from hosted_page import known
-from hosted_page.group import invitations, takes
-from hosted_page.sms import limits, told
+from hosted_page import remembered_browsers
+from hosted_page.group import invitations, share_claim_limits
+from hosted_page.sms import lead_notifications, limits
 from hosted_page.steps import codes, declines
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -21,12 +21,12 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 @pytest.mark.parametrize(
     ("kept", "decided"),
     [
-        pytest.param(takes.PER_ADDRESS, Limit(30, HOUR), id="takes an address"),
-        pytest.param(claims.AT_FIRST, timedelta(minutes=3), id="a take until signed in"),
-        pytest.param(claims.SIGNED_IN, timedelta(minutes=15), id="a take once signed in"),
-        pytest.param(told.PER_CHECKOUT, 4, id="texts to a lead"),
-        pytest.param(known.MAX_BROWSERS, 5, id="browsers a number"),
-        pytest.param(known.LIFE, timedelta(days=30), id="remembered"),
+        pytest.param(share_claim_limits.PER_ADDRESS, Limit(30, HOUR), id="takes an address"),
+        pytest.param(share_claims.AT_FIRST, timedelta(minutes=3), id="a take until signed in"),
+        pytest.param(share_claims.SIGNED_IN, timedelta(minutes=15), id="a take once signed in"),
+        pytest.param(lead_notifications.PER_CHECKOUT, 4, id="texts to a lead"),
+        pytest.param(remembered_browsers.MAX_BROWSERS, 5, id="browsers a number"),
+        pytest.param(remembered_browsers.LIFE, timedelta(days=30), id="remembered"),
         pytest.param(limits.GAP, timedelta(seconds=30), id="between two codes"),
         pytest.param(limits.PER_NUMBER, (Limit(5, HOUR), Limit(10, DAY)), id="codes a number"),
         pytest.param(limits.PER_ADDRESS, Limit(300, HOUR), id="codes an address"),

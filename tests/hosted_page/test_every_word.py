@@ -15,7 +15,7 @@ from django.utils import timezone
 from checkout import captures, refunds
 from checkout.models import Checkout, GroupLink
 from hosted_page.opt_in import link
-from hosted_page.sms import outbox, stops
+from hosted_page.sms import outbox, stopped_numbers
 from tests import factories, mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import ASKS, FINN, Mate, Payer
@@ -207,7 +207,7 @@ def test_the_bill_and_its_mates(lea: Payer, language: str, pages: list[tuple[str
 
 
 def test_what_stands_by_itself(lea: Payer, language: str, pages: list[tuple[str, Words]]) -> None:
-    stop = stops.link(outbox.digest("+447700900456")).partition("/pay/")[2]
+    stop = stopped_numbers.link(outbox.digest("+447700900456")).partition("/pay/")[2]
     lea.client.get(f"/pay/{stop}")
     lea.client.post(f"/pay/{stop}")
     lea.post("/phone", phone="07700 900123", remember="yes")

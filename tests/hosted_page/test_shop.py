@@ -6,7 +6,7 @@ from checkout.models import Checkout
 from payments.models import Merchant
 from tests import mates
 from tests.hosted_page.browsers import Mate, Payer, words
-from tests.hosted_page.group.test_table import Guest
+from tests.hosted_page.group.test_group_page import Guest
 
 pytestmark = pytest.mark.django_db
 

@@ -11,11 +11,11 @@ from django.test import Client
 from checkout.models import Checkout, Customer
 from hosted_page import payer, tasks
 from hosted_page.models import PayerSignIn, SmsMessage
-from hosted_page.privacy import erasing, exporting, people
+from hosted_page.privacy import data_export, data_subjects, erasure
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, shown_code, words
-from tests.hosted_page.group.test_table import Guest
-from tests.hosted_page.test_known import STILL, elsewhere, remembered
+from tests.hosted_page.group.test_group_page import Guest
+from tests.hosted_page.test_remembered_browsers import STILL, elsewhere, remembered
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("sign_in.session")]
 
@@ -254,11 +254,11 @@ class TestASignIn:
     @pytest.mark.parametrize("is_late", [False, True])
     def test_ends_with_the_erasure_of_its_person(self, signed_in: Payer, *, is_late: bool) -> None:
         """A sign-in signs no one in after the erasure, also if its row was written during it (`is_late`)."""
-        person = people.find(phone="+447700900123")
-        assert len(exporting.of(person)["signed_in_since"]) == 1
+        person = data_subjects.find(phone="+447700900123")
+        assert len(data_export.of(person)["signed_in_since"]) == 1
         Checkout.objects.update(lead=None)
         row = PayerSignIn.objects.get()
-        erasing.erase(person)
+        erasure.erase(person)
         assert not PayerSignIn.objects.exists()
         if is_late:
             row.save(force_insert=True)

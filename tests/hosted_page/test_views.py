@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from checkout import authorizations, captures, reading, sharing
+from checkout import authorizations, captures, current_checkouts, mate_shares
 from checkout.models import Checkout
 from hosted_page import payer
 from hosted_page.models import SignInCode, SmsMessage
@@ -144,7 +144,7 @@ class TestThePagesGuards:
     @pytest.mark.rule("split.until_card")
     def test_who_pays_is_settled_once_it_is_held(self, held: Checkout) -> None:
         with pytest.raises(authorizations.NotPayable):
-            sharing.split_equally(held.pk, 2)
+            mate_shares.split_equally(held.pk, 2)
 
     @pytest.mark.parametrize("query", ["", "?id=", "?id=abc", "?id=019f8b6e-0000-7000-8000-000000000000"])
     def test_an_unknown_order_is_a_404_page(self, query: str, db: None) -> None:
@@ -166,13 +166,13 @@ class TestCapturedWhileItIsRead:
     def split(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> Payer:
         lea.pay(split="equal", people="3", your_name="Lea")
         assert "Held, not taken yet" in words(lea.get())
-        checkout, read = Checkout.objects.get(pk=lea.checkout.pk), reading.shares
+        checkout, read = Checkout.objects.get(pk=lea.checkout.pk), current_checkouts.shares
 
         def captured_first(found: Checkout) -> Any:
             captures.capture(checkout.merchant, checkout.pk, cause=CAUSE)
             return read(found)
 
-        monkeypatch.setattr(reading, "shares", captured_first)
+        monkeypatch.setattr(current_checkouts, "shares", captured_first)
         return lea
 
     @pytest.mark.rule("pay.honest_page")

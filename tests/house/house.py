@@ -48,7 +48,7 @@ NOT_USED = frozenset(
 )
 # These words are allowed only after another word. The name of a test is a sentence, so it is free.
 ONLY_AFTER = {"doubt": "in", "most": "at", "least": "at"}
-TOPICS = ("checkout/doubt.py",)  # named after the rules that it implements
+TOPICS = ("checkout/operation_recovery.py",)  # named after the rules that it implements
 # Tables that a function returns, because each row needs a query. They are longer than MAX_OF_FUNCTION, but as
 # easy to read.
 TABLES = {
@@ -75,7 +75,7 @@ SHOWN_BY = {
     "config/openapi/page_fields.py": "config/openapi/test_page.py",
     "config/openapi/oauth.py": "config/openapi/test_schema.py",
     "config/openapi/recipes.py": "journeys/documented/test_recipes.py",
-    "hosted_page/payment_target.py": "hosted_page/group/test_mate.py",
+    "hosted_page/payment_target.py": "hosted_page/group/test_mate_views.py",
     "hosted_page/rendering.py": "hosted_page/test_views.py",
     "hosted_page/steps/split_form.py": "hosted_page/steps/test_split.py",
     "webhooks/api/responses.py": "config/openapi/test_schema.py",

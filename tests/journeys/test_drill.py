@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests
 
-from config import fitness
+from config import startup_checks
 from tests.journeys import drill, polling
 from tests.journeys.drill import Charge, Drill
 from tests.journeys.service import Service
@@ -134,7 +134,7 @@ def test_nothing_is_moved_twice_and_nothing_captured_is_told_as_voided(
     whole.machine.restore(moment)
     whole.start_again()
     service.command("shell", "--no-imports", "--command", FITS)
-    assert whole.readyz() == (503, f"{fitness.CLOSED}\n")
+    assert whole.readyz() == (503, f"{startup_checks.CLOSED}\n")
     assert shop.merchant.post("checkouts", {}).status_code == 503
     stood = stands(whole)
     time.sleep(CLOSED_SECONDS)

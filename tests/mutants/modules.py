@@ -1,7 +1,11 @@
 """The mutated modules, each with the tests that must fail (paths in `tests`)."""
 
 MODULES: dict[str, tuple[str, ...]] = {
-    "payments/due.py": ("payments/test_due.py", "checkout/in_doubt", "checkout/test_doubt.py"),
+    "payments/operation_queue.py": (
+        "payments/test_operation_queue.py",
+        "checkout/in_doubt",
+        "checkout/test_operation_recovery.py",
+    ),
     "payments/planning.py": (
         "payments/test_planning.py",
         "checkout/in_doubt",
@@ -9,10 +13,14 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "payments/ledger.py": ("payments/test_ledger.py", "payments/test_operations.py", "checkout/settling"),
     "payments/disputes.py": ("payments/test_disputes.py", "checkout/syncing", "checkout/settling"),
-    "checkout/doubt.py": ("checkout/test_doubt.py", "checkout/in_doubt", "checkout/test_outcomes.py"),
+    "checkout/operation_recovery.py": (
+        "checkout/test_operation_recovery.py",
+        "checkout/in_doubt",
+        "checkout/test_outcomes.py",
+    ),
     "checkout/outcomes.py": ("checkout/test_outcomes.py", "checkout/in_doubt", "checkout/syncing"),
     "checkout/settling/cards.py": ("checkout/settling", "checkout/remedies"),
-    "checkout/settling/wants.py": (
+    "checkout/settling/amounts_owed.py": (
         "checkout/settling",
         "checkout/remedies",
         "checkout/in_doubt/test_keys.py",

@@ -14,9 +14,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout
-from hosted_page.logo import keeping
+from hosted_page.logo import storage
 from hosted_page.logo.drawing import Drawn
-from payments import switches
+from payments import operator_stops
 from payments.admin import MerchantAdmin
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant, Posting, Switch
@@ -85,13 +85,13 @@ class TestSuspending:
         assert not Switch.objects.exists() and log_of(acme) == []
 
     def test_twice_is_once(self, act: Act, acme: Merchant, rival: Merchant) -> None:
-        switches.suspend(acme, reason="Fraud")
+        operator_stops.suspend(acme, reason="Fraud")
         page = act(MERCHANTS, "suspend", acme, rival, words="Again")
         assert "Acme Tickets was suspended already." in page and "Rival is suspended." in page
         assert Switch.objects.get(merchant=acme).reason == "Fraud" and log_of(acme) == []
 
     def test_is_taken_back(self, act: Act, acme: Merchant, api: Api) -> None:
-        switches.suspend(acme, reason="Fraud")
+        operator_stops.suspend(acme, reason="Fraud")
         assert "Acme Tickets is open again." in act(MERCHANTS, "resume", acme, words="Clear")
         assert api.post("checkouts", factories.order()).status_code == 201
         assert "was not suspended" in act(MERCHANTS, "resume", acme, words="Clear")
@@ -177,7 +177,7 @@ class TestChanging:
         shown = typed(client.get(page))
         settings = {"support_url": "https://acme.example/help", "opt_in_enabled": True, "unpaid_minutes": 30}
         Merchant.objects.filter(pk=acme.pk).update(**settings, return_hosts=["acme.example"])
-        keeping.keep(acme.pk, Drawn(mark=b"", card=b"", width=36))
+        storage.keep(acme.pk, Drawn(mark=b"", card=b"", width=36))
         assert client.post(page, shown | {"name": "Acme"}).status_code == 302
         kept = Merchant.objects.get(pk=acme.pk)
         assert {name: getattr(kept, name) for name in settings} == settings
@@ -240,7 +240,7 @@ class TestChanging:
         shown = typed(client.get(page)) | {"brand_colour": "#A61C59"}
 
         def keep() -> None:
-            keeping.keep(acme.pk, Drawn(mark=b"", card=b"", width=36))
+            storage.keep(acme.pk, Drawn(mark=b"", card=b"", width=36))
             connection.close()
 
         uploading = Thread(target=keep)

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from checkout import authorizations, cancellations, captures, doubt, sharing, tasks
+from checkout import authorizations, cancellations, captures, mate_shares, operation_recovery, tasks
 from checkout.models import Checkout
 from config import gunicorn
 from config.lib import bulkhead
@@ -166,10 +166,10 @@ class TestWithoutASlot:
         card = CardUse(bank.tokenise(subject=share.pk, number="5555555555554444"))
         mate = CustomerFactory.create()
         with nothing_moves(), pytest.raises(Busy):
-            sharing.pay(share.pk, card=card, mate=mate, cause=CAUSE)
+            mate_shares.pay(share.pk, card=card, mate=mate, cause=CAUSE)
         assert len(waits) == 1
         others.close()
-        assert sharing.pay(share.pk, card=card, mate=mate, cause=CAUSE).verdict == Verdict.SUCCEEDED
+        assert mate_shares.pay(share.pk, card=card, mate=mate, cause=CAUSE).verdict == Verdict.SUCCEEDED
 
     @pytest.mark.rule("limit.slots")
     def test_reads_cancels_and_refusals_wait_for_nothing(
@@ -200,7 +200,7 @@ class TestWithoutASlot:
         others = fill(*EVERY)
         with nothing_moves():
             tasks.finish_operations()
-            doubt.finish_now(held.pk)
+            operation_recovery.finish_now(held.pk)
         others.close()
         tasks.finish_operations()
         assert Operation.objects.get(kind="void").state == "succeeded" and waits == []

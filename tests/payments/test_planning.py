@@ -7,9 +7,9 @@ from django.db.models import F
 
 from checkout import refunds, tasks
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
-from payments import due, planning
+from payments import operation_queue, planning
 from payments.models import Discrepancy, Operation
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank
@@ -35,7 +35,7 @@ class TestAnOldKey:
         assert {verb for verb, _ in calls} == {"look_up"} and from_now.pk in {key for _, key in calls}
         pump()
         assert Charge.objects.get().refunded_amount == 9000
-        assert Operation.objects.filter(kind="refund").count() == 1 and proving.breaches() == []
+        assert Operation.objects.filter(kind="refund").count() == 1 and ledger_proof.breaches() == []
 
     @pytest.mark.rule("doubt.old_key")
     def test_is_replaced_where_the_provider_vouches_that_nothing_was_done(self, captured: Checkout) -> None:
@@ -46,7 +46,7 @@ class TestAnOldKey:
         assert (old.pk, old.state, old.reason) == (lost.pk, "failed", "new_key")
         assert (new.state, Charge.objects.get().refunded_amount) == ("succeeded", 9000)
         captured.refresh_from_db()
-        assert captured.status == "refunded" and proving.breaches() == []
+        assert captured.status == "refunded" and ledger_proof.breaches() == []
 
     def test_is_asked_about_for_as_long_as_nobody_vouches(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
@@ -90,7 +90,7 @@ class TestAKey:
     def test_is_kept_after_a_call_whose_end_nobody_recorded(self, refund: Operation) -> None:
         """One error, then a process that dies after it has sent its call, which can still arrive."""
         Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
-        assert due.claim(limit=1, operation_uuid=refund.pk)
+        assert operation_queue.claim(limit=1, operation_uuid=refund.pk)
         break_down("refund", "error", times=99)
         for _ in range(3):
             pump()

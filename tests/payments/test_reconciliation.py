@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 
 from checkout import captures, refunds, tasks
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from payments import provider
 from payments import tasks as payment_tasks
@@ -118,7 +118,7 @@ class TestThreeFailedNights:
         silent()
         payment_tasks.reconcile()
         tasks.answer_inquiries()
-        assert Dispute.objects.get().status == "open" and proving.breaches() == []
+        assert Dispute.objects.get().status == "open" and ledger_proof.breaches() == []
 
     def test_have_what_they_showed_read_all_the_same(
         self, captured: Checkout, silent: Callable[[], None], monkeypatch: pytest.MonkeyPatch
@@ -232,7 +232,7 @@ class TestWhatHappensLate:
             happens()
             payment_tasks.reconcile()
             tasks.answer_inquiries()
-            assert proving.breaches() == []
+            assert ledger_proof.breaches() == []
 
         return learned
 

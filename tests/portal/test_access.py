@@ -17,7 +17,7 @@ from portal import urls
 from portal.models import ApiClient, AuditEntry, Invitation, Membership, OutboundEmail, Role
 from tests import factories
 from tests.config import addresses
-from tests.hosted_page.logo.test_keeping import show_logo
+from tests.hosted_page.logo.test_storage import show_logo
 from tests.portal import stage
 from tests.portal.matrix import PERSONAL, ROWS
 from tests.portal.stage import Stage

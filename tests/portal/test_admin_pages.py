@@ -18,7 +18,7 @@ from uuid_utils.compat import uuid7
 
 from checkout import cancellations, captures, refunds, tasks
 from checkout.models import Checkout, PaymentRequest, Prefill
-from checkout.proof import running
+from checkout.proof import proof_runs
 from config.lib import clock
 from config.lib.admin import columns, lists
 from hosted_page import payer
@@ -110,7 +110,7 @@ def world(
     answer = api.client.post(path, ticked, content_type="application/json", headers=api.headers({}))
     assert answer.status_code == 200
     assert api.post("checkouts", factories.order(), Idempotency_Key="k-1").status_code == 201
-    running.begin()
+    proof_runs.begin()
     reconciliation.run()
     Logo.objects.create(merchant=acme, version=2, mark=b"png", card=b"png")
     LastWrite.objects.create(whose=acme.pk, position=1)

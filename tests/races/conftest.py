@@ -2,10 +2,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from checkout import cancellations, captures, doubt, refunds
+from checkout import cancellations, captures, operation_recovery, refunds
 from checkout.models import Checkout
 from config.lib import clock
-from payments import due, models
+from payments import models, operation_queue
 from payments.models import Operation
 from payments.providers.sandbox import fault_injection
 from tests import factories
@@ -50,7 +50,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         fault_injection.set_fault(verb="authorize", mode="done_then_reset", times=1)
         checkout = pay(factories.checkout(acme))
         rows = Operation.objects.filter(payment__checkout_uuid=checkout.pk)
-        rows.update(created_at=clock.now() - due.PATIENT_FOR)
+        rows.update(created_at=clock.now() - operation_queue.PATIENT_FOR)
         return checkout
 
     def captured() -> Checkout:
@@ -60,7 +60,7 @@ def fresh(acme: models.Merchant, pay: Callable[..., Checkout]) -> Callable[[str]
         checkout = captured()
         refunds.accept(acme, checkout.pk, ref=f"r-{checkout.pk}", cause=CAUSE)
         if is_accepted:
-            doubt.finish_all_of(checkout.pk)
+            operation_recovery.finish_all_of(checkout.pk)
         return checkout
 
     def cancelled() -> Checkout:

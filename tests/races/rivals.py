@@ -13,9 +13,9 @@ from checkout import (
     authorizations,
     cancellations,
     captures,
-    doubt,
     expiry,
     given_up_cards,
+    operation_recovery,
     refunds,
     states,
     tasks,
@@ -82,7 +82,7 @@ def notify(checkout: Checkout) -> None:
         verdict = Verdict(call.verdict)
         told = Notification(str(call.pk), call.charge.payment, call.kind, verdict, call.reference)
         notifications.hear_message(told)
-    doubt.finish_all_of(checkout.pk)
+    operation_recovery.finish_all_of(checkout.pk)
     for payment_uuid in payments:
         sync.sync(payment_uuid)
 
@@ -98,7 +98,7 @@ def confirm(checkout: Checkout) -> None:
 def take_over(checkout: Checkout) -> None:
     """End every lease, and let another process's pump take all open operations."""
     open_operations(checkout).update(next_attempt_at=LONG_AGO)
-    doubt.finish_all_of(checkout.pk)
+    operation_recovery.finish_all_of(checkout.pk)
 
 
 def fence(checkout: Checkout) -> None:

@@ -8,10 +8,10 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from checkout import captures, doubt, sharing
-from checkout.group import claims
+from checkout import captures, mate_shares, operation_recovery
+from checkout.group import share_claims
 from checkout.models import Checkout, PaymentRequest
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config import errors
 from payments.models import Merchant, Operation
 from payments.provider import CardUse
@@ -55,7 +55,7 @@ def at_once(attempts: list[Callable[[], object]]) -> list[str]:
 
 
 def taking(share: PaymentRequest, person: int) -> Callable[[], object]:
-    return lambda: claims.take(share.pk, claim=f"{person:064d}", name=f"Person {person}")
+    return lambda: share_claims.take(share.pk, claim=f"{person:064d}", name=f"Person {person}")
 
 
 @pytest.mark.rule("group.taken")
@@ -82,11 +82,11 @@ def test_of_two_who_pay_one_share_who_has_taken_it_does(shares: list[PaymentRequ
 
     def paying(share: PaymentRequest, claim: str, card: str) -> Callable[[], object]:
         mate, token = CustomerFactory.create(), bank.tokenise(subject=share.pk, number=card)
-        return lambda: sharing.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE, claim=claim)
+        return lambda: mate_shares.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE, claim=claim)
 
     zoe, ade = "z" * 64, "a" * 64
     for share in shares[:4]:
-        claims.take(share.pk, claim=zoe, name="Zoe")
+        share_claims.take(share.pk, claim=zoe, name="Zoe")
         rivals = [paying(share, ade, mates.AMYS), paying(share, zoe, mates.FINNS)]
         assert sorted(at_once(rivals)) == ["done", "share_not_open"]
         assert mates.settled(share) == "reimbursed"
@@ -95,5 +95,5 @@ def test_of_two_who_pay_one_share_who_has_taken_it_does(shares: list[PaymentRequ
     for share in shares[4:8]:
         answers = at_once([taking(share, 7), paying(share, "", mates.FINNS)])
         assert Counter(answers) == {"done": 1, "share_not_open": 1}
-    doubt.finish_all_of(shares[0].checkout_id)
-    assert not Operation.objects.filter(state="unknown").exists() and proving.breaches() == []
+    operation_recovery.finish_all_of(shares[0].checkout_id)
+    assert not Operation.objects.filter(state="unknown").exists() and ledger_proof.breaches() == []

@@ -18,7 +18,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from checkout import captures, outcomes
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from payments import operations
 from payments.models import Discrepancy
@@ -78,7 +78,7 @@ def _right(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Check that the ledger is proven and that no discrepancy is left. Calls that join wait only briefly."""
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.05)
     yield
-    assert proving.breaches() == []
+    assert ledger_proof.breaches() == []
     assert not Discrepancy.objects.exists()
 
 

@@ -8,10 +8,10 @@ from threading import Barrier
 import pytest
 from django.db import connection
 
-from checkout import captures, doubt, refunds, sharing
-from checkout.group import bending
+from checkout import captures, mate_shares, operation_recovery, refunds
+from checkout.group import share_changes
 from checkout.models import Checkout, Customer, PaymentRequest
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config import errors
 from config.lib import crypto
 from payments.models import Discrepancy, Merchant, Payment
@@ -29,7 +29,7 @@ REFUSALS = {"share_not_open", "operation_in_progress", "not_refundable"}
 @pytest.fixture(autouse=True)
 def _proven() -> Iterator[None]:
     yield
-    assert proving.breaches() == []
+    assert ledger_proof.breaches() == []
     assert not Discrepancy.objects.exists()
 
 
@@ -50,8 +50,8 @@ def by_card(number: str) -> Callable[[PaymentRequest], None]:
     def paid(share: PaymentRequest) -> None:
         mate: Customer = CustomerFactory.create()
         token = bank.tokenise(subject=share.pk, number=number)
-        sharing.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE)
-        doubt.finish_all_of(share.checkout_id)
+        mate_shares.pay(share.pk, card=CardUse(token), mate=mate, cause=CAUSE)
+        operation_recovery.finish_all_of(share.checkout_id)
 
     return paid
 
@@ -59,11 +59,11 @@ def by_card(number: str) -> Callable[[PaymentRequest], None]:
 RIVALS: dict[str, Callable[[PaymentRequest], object]] = {
     "finn pays": by_card(mates.FINNS),
     "amy pays": by_card(mates.AMYS),
-    "finn says no": lambda share: sharing.decline(share.pk),
-    "lea keeps it": lambda share: sharing.cancel(share.pk),
-    "lea asks again": lambda share: bending.ask_again(share.pk),
-    "lea renames it": lambda share: bending.rename(share.pk, "Fionn"),
-    "finn changes his mind": lambda share: bending.reconsider(share.pk),
+    "finn says no": lambda share: mate_shares.decline(share.pk),
+    "lea keeps it": lambda share: mate_shares.cancel(share.pk),
+    "lea asks again": lambda share: share_changes.ask_again(share.pk),
+    "lea renames it": lambda share: share_changes.rename(share.pk, "Fionn"),
+    "finn changes his mind": lambda share: share_changes.reconsider(share.pk),
     "merchant refunds": lambda share: refunds.accept(
         share.checkout.merchant, share.checkout_id, ref=f"r-{share.pk}", cause=CAUSE
     ),
@@ -95,7 +95,7 @@ def test_each_pair_leaves_every_card_with_what_it_should_bear(
     for pair in combinations_with_replacement(RIVALS, 2):
         asked = share()
         if before == "declined":
-            sharing.decline(asked.pk)
+            mate_shares.decline(asked.pk)
         elif before != "open":
             mates.pay(asked, "378282246310005" if before == "paying" else mates.FINNS)
         if before == "paid":

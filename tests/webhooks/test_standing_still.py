@@ -8,7 +8,7 @@ import pytest
 
 from config.lib.process import liveness
 from tests.waiting import wait_for
-from tests.webhooks.test_loop import SlowClaims, emit, running, subscribe
+from tests.webhooks.test_delivery_sender import SlowClaims, emit, running, subscribe
 from webhooks import delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("environment.liveness")]

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from config.lib import clock, cursor
 from config.lib.api.view import ApiView
-from config.lib.database import feed, partitions
+from config.lib.database import feed_horizon, partitions
 from config.lib.database.partitions import CLOCKS_DIFFER
 from payments.cause import caller_of
 from payments.models import Merchant
@@ -55,7 +55,7 @@ class Events(ApiView):
         caller, asked = caller_of(request), self.query
         about = _checkout(asked.get("checkout_uuid"))
         scope = f"events:{caller.merchant.pk}:{asked.get('type', '')}:{about or ''}"
-        until = feed.horizon()
+        until = feed_horizon.horizon()
         place = _place(asked, scope, until)
         rows = _rows(caller.merchant, place, until)
         rows = rows.filter(checkout_uuid=about) if about else rows

@@ -16,7 +16,7 @@ from config.lib import cursor
 from config.lib.api.view import ApiView
 from payments.cause import caller_of
 from payments.models import Merchant
-from webhooks import checks, lookup, subscriptions
+from webhooks import lookup, subscriptions, url_check
 from webhooks.api import responses, serializers
 from webhooks.api.responses import LoggedAttempt
 from webhooks.models import Attempt, Delivery, Event
@@ -82,7 +82,7 @@ class RotateSecret(ApiView):
 
 def _registered(request: Request, url: str, event_types: list[str]) -> subscriptions.Registered:
     merchant = caller_of(request).merchant
-    checked = checks.checked(merchant, url)
+    checked = url_check.checked(merchant, url)
     with transaction.atomic():
         is_approved = import_string(settings.KEYS_APPROVED_BY)(caller_of(request))
         registered = subscriptions.keep(

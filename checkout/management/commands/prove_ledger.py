@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from checkout.models import ProofRun
-from checkout.proof import invariants, proving, references, running
-from checkout.proof.proving import Breach
+from checkout.proof import invariants, ledger_proof, proof_runs, references
+from checkout.proof.ledger_proof import Breach
 from config.lib import clock
 from payments.discrepancies import kinds
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         hours: float | None = options["since_hours"]
         try:
             told = self._all(anew=options["anew"]) if hours is None else self._changed(hours)
-        except running.Busy:
+        except proof_runs.Busy:
             self.stderr.write("Another process proves everything at this moment.")
             sys.exit(3)
         except KeyboardInterrupt:
@@ -43,18 +43,18 @@ class Command(BaseCommand):
 
     def _changed(self, hours: float) -> str:
         since = clock.now() - timedelta(hours=hours)
-        found = proving.reported(proving.breaches(since))
+        found = ledger_proof.reported(ledger_proof.breaches(since))
         self._name(found)
         if found:
             sys.exit(1)
-        checkouts, postings = proving.size(since)
+        checkouts, postings = ledger_proof.size(since)
         return f"{checkouts} checkouts, {postings} postings, changed in the last {hours:g} hours"
 
     def _all(self, *, anew: bool) -> str:
-        run, said_at = running.begin(anew=anew), time.monotonic()
+        run, said_at = proof_runs.begin(anew=anew), time.monotonic()
         if run.checkout_count:
             self.stderr.write(f"goes on: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
-        for step in running.steps(run):
+        for step in proof_runs.steps(run):
             run = step.run
             self._name(step.breaches)
             if time.monotonic() - said_at > QUIET_SECONDS:

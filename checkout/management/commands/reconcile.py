@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from checkout.restore import repairing
-from checkout.restore.repairing import Repair
+from checkout.restore import repair
+from checkout.restore.repair import Repair
 from checkout.syncing import sync
 from config.lib import clock
-from payments import opening
+from payments import restore_guard
 from payments.inquiring import inquiries, reconciliation
 from payments.models import Discrepancy
 from payments.provider import ProviderUnreachable
@@ -39,17 +39,17 @@ class Command(BaseCommand):
         since = clock.now() - timedelta(hours=hours) if hours is not None else None
         try:
             if options["repair"]:
-                self._repair(since or repairing.last_moment())
+                self._repair(since or repair.last_moment())
             else:
                 self._reconcile(since)
         except ProviderUnreachable:
             raise CommandError(UNREACHABLE[options["repair"]]) from None
 
     def _repair(self, since: datetime) -> None:
-        if not opening.is_closed():
+        if not restore_guard.is_closed():
             raise CommandError("The service is open: this database was not restored. Nothing was changed.")
         self.stdout.write(f"Reading what the provider has had since {clock.iso(since)}.")
-        self._tell(repairing.repair(since, self.stdout.write))
+        self._tell(repair.repair(since, self.stdout.write))
 
     def _tell(self, done: Repair) -> None:
         self.stdout.write(

@@ -21,9 +21,9 @@ from django.db import (
 )
 from prometheus_client import Counter
 
-from config.lib import idle
+from config.lib import connection_release
 from config.lib.database import lag
-from config.lib.database.bounded import ANSWER_SECONDS, STATEMENT_SECONDS
+from config.lib.database.bounded_connection import ANSWER_SECONDS, STATEMENT_SECONDS
 from config.lib.database.lag import ALIAS
 
 Read = TypeVar("Read")
@@ -93,7 +93,7 @@ def _own() -> Any:
 
 @contextmanager
 def _on_replica() -> Iterator[None]:
-    idle.begin()
+    connection_release.begin()
     own: Any = connections[DEFAULT_DB_ALIAS]
     connections[DEFAULT_DB_ALIAS], _thread.primary = connections[ALIAS], own
     try:
@@ -121,5 +121,5 @@ def primary() -> Iterator[None]:
     try:
         yield
     finally:
-        idle.begin()
+        connection_release.begin()
         connections[DEFAULT_DB_ALIAS], _thread.primary = connections[ALIAS], own

@@ -19,8 +19,8 @@ from config.lib import crypto
 from config.lib.crypto import DIGEST_LETTERS
 from hosted_page.models import OptIn
 from hosted_page.opt_in import consent
-from hosted_page.sms import stops
-from portal import canary
+from hosted_page.sms import stopped_numbers
+from portal import key_check
 from portal.models import OutboundEmail
 from webhooks.models import PERSONAL, Event
 
@@ -99,11 +99,11 @@ class Command(BaseCommand):
             )
         if missed:
             raise CommandError(f"{missed} rows were changed at the same time. Run it again.")
-        canary.plant_again()
+        key_check.plant_again()
         self.stdout.write(
             "All rows are under the first keys. docs/operate.md says when the former ones may go."
         )
-        if count := stops.count_under_former_keys():
+        if count := stopped_numbers.count_under_former_keys():
             self.stdout.write(
                 f"{count} numbers that want no texts are found only by a former LOOKUP_KEY: keep it in"
                 " LOOKUP_KEY_FALLBACKS, or they get texts again."

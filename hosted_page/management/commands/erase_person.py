@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from hosted_page.privacy import erasing, people
-from hosted_page.privacy.erasing import StillNeeded
+from hosted_page.privacy import data_subjects, erasure
+from hosted_page.privacy.erasure import StillNeeded
 
 
 class Command(BaseCommand):
@@ -27,10 +27,10 @@ class Command(BaseCommand):
             self._again()
             return
         try:
-            erasing.erase(people.find(phone=options["phone"], email=options["email"]))
-        except people.Unknown:
+            erasure.erase(data_subjects.find(phone=options["phone"], email=options["email"]))
+        except data_subjects.Unknown:
             raise CommandError("Nobody is known by this. Nothing was changed.") from None
-        except people.SeveralPeople:
+        except data_subjects.SeveralPeople:
             raise CommandError("Several people have ticked it. Erase each by their number.") from None
         except StillNeeded as needed:
             lines = "\n  ".join(needed.reasons)
@@ -46,7 +46,7 @@ class Command(BaseCommand):
             raise CommandError("Set ERASURES_FILE to the file that names who was erased.")
         if not Path(settings.ERASURES_FILE).exists():
             raise CommandError(f"There is no {settings.ERASURES_FILE}. Is its disk mounted?")
-        found = list(erasing.again())
+        found = list(erasure.again())
         needed = [(mark, reasons) for mark, reasons in found if reasons]
         self.stdout.write(f"{len(found) - len(needed)} erased again.")
         for mark, reasons in needed:

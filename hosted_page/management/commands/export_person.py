@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from hosted_page.privacy import exporting, people
+from hosted_page.privacy import data_export, data_subjects
 from payments.models import Merchant
 
 
@@ -19,10 +19,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             merchant = Merchant.objects.get(pk=options["merchant"]) if options["merchant"] else None
-            found = exporting.of(people.find(phone=options["phone"], email=options["email"]), merchant)
-        except people.Unknown:
+            found = data_export.of(
+                data_subjects.find(phone=options["phone"], email=options["email"]), merchant
+            )
+        except data_subjects.Unknown:
             raise CommandError("Nobody is known by this.") from None
-        except people.SeveralPeople:
+        except data_subjects.SeveralPeople:
             raise CommandError("Several people have ticked it. Export each by their number.") from None
         except (Merchant.DoesNotExist, ValueError):
             raise CommandError("There is no such merchant.") from None

@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from config.lib.admin.readonly import ReadOnlyAdmin, UnloggedAdmin
-from payments.columns import MoneyAdmin
+from payments.money_columns import MoneyAdmin
 from payments.providers.sandbox.models import (
     BankNotification,
     BrokenKey,

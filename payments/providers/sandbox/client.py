@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from config.lib import idle
+from config.lib import connection_release
 from payments.provider import Outcome, ProviderUnreachable, Verdict
 from payments.providers.sandbox import (
     bank,
@@ -45,7 +45,7 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
         if broken.mode in fault_injection.ERRORS:
             return Outcome(Verdict.UNKNOWN)
         if broken.mode in (Fault.Mode.HANG, Fault.Mode.DONE_THEN_HANG):
-            idle.begin()
+            connection_release.begin()
             time.sleep(patience)
         raise
 
@@ -56,7 +56,7 @@ def ask(verb: str, /, **arguments: Any) -> Any:
         return OTHERS[verb](**arguments)
     except fault_injection.Broken as broken:
         if broken.mode == Fault.Mode.HANG:
-            idle.begin()
+            connection_release.begin()
             time.sleep(SECONDS)
         raise ProviderUnreachable from broken
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from config.lib import clock, crypto, idle
+from config.lib import clock, connection_release, crypto
 from payments.provider import Card, Outcome, Verdict
 from payments.providers.sandbox import bank, journal, notifications, settling
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
@@ -160,7 +160,7 @@ def _payment_of(arguments: dict[str, Any]) -> UUID:
 
 def _as_the_card_does(verb: str, card: TestCard, arguments: dict[str, Any]) -> None:
     if card.seconds_a_call:
-        idle.begin()
+        connection_release.begin()
         time.sleep(card.seconds_a_call)
     if verb == "capture" and card.gets_no_capture:
         raise Broken(Mode.DOWN)

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from hosted_page.logo import keeping
+from hosted_page.logo import storage
 from hosted_page.logo.drawing import Drawn
 from portal import audit
 from portal.access import requires
@@ -29,14 +29,14 @@ def take_in_memory(request: HttpRequest) -> None:
 def sent(request: HttpRequest) -> Drawn | None:
     """Return the uploaded picture as it will be served; None without an upload. Raises decoding.Unusable."""
     file: Any = request.FILES.get("logo")
-    return None if file is None else keeping.read(file.read())
+    return None if file is None else storage.read(file.read())
 
 
 def keep(request: HttpRequest, membership: Membership, drawn: Drawn) -> None:
     """Store the uploaded picture as the merchant's logo."""
     file: Any = request.FILES["logo"]
     with transaction.atomic():
-        keeping.keep(membership.merchant_id, drawn)
+        storage.keep(membership.merchant_id, drawn)
         audit.record(request, membership, "logo_changed", bytes=file.size)
     messages.success(request, "Your logo is shown from now on.")
 
@@ -45,7 +45,7 @@ def keep(request: HttpRequest, membership: Membership, drawn: Drawn) -> None:
 def remove(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Delete the merchant's logo; their initial is shown again."""
     with transaction.atomic():
-        is_removed = keeping.remove(membership.merchant_id)
+        is_removed = storage.remove(membership.merchant_id)
         if is_removed:
             audit.record(request, membership, "logo_removed")
     if is_removed:

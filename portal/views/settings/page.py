@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from config.lib import clock
 from config.lib.web import csp
-from hosted_page.logo import decoding, keeping
+from hosted_page.logo import decoding, storage
 from hosted_page.logo.drawing import Drawn
 from hosted_page.models import OptInText
 from hosted_page.opt_in import consent
@@ -169,7 +169,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
 def _around(merchant: Merchant) -> dict[str, Any]:
     """Return the page's context in addition to the values, as it is before a person types."""
     return {
-        "logo": keeping.shown(merchant),
+        "logo": storage.shown(merchant),
         "errors": {},
         "zones": sorted(clock.zones()),
         "countries": settings_form.countries(),

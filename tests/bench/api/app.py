@@ -18,7 +18,7 @@ from django.db import connections
 
 from config.lib.web.bodies import Application
 from config.wsgi import application
-from payments import switches
+from payments import operator_stops
 from payments.models import Merchant
 from portal import keys, provisioning
 from tests import factories
@@ -169,7 +169,7 @@ def use(name: str) -> None:
     wrapper.close_pool()
     wrapper.settings_dict["NAME"] = name
     ContentType.objects.clear_cache()
-    switches.read_anew()
+    operator_stops.read_anew()
     if is_new:
         call_command("migrate", verbosity=0)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 
-from checkout import authorizations, captures, creation, reading, sharing
+from checkout import authorizations, captures, creation, current_checkouts, mate_shares
 from checkout.creation import Order
 from checkout.models import Checkout, Customer
 from config.lib import clock
@@ -72,10 +72,10 @@ def _order(backend: Backend) -> Checkout:
 def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
     """Return an order that has reached this step, with three mates."""
     made = _order(backend)
-    sharing.join(made.pk, lead)
+    mate_shares.join(made.pk, lead)
     if step != "split":
-        asked = [sharing.Share(2000, "Finn"), sharing.Share(3000), sharing.Share(1000)]
-        sharing.split(made.pk, asked, lead=lead.pk)
+        asked = [mate_shares.Share(2000, "Finn"), mate_shares.Share(3000), mate_shares.Share(1000)]
+        mate_shares.split(made.pk, asked, lead=lead.pk)
         token = bank.tokenise(subject=made.pk, number="4242424242424242")
         authorizations.authorize(made.pk, card=CardUse(token), lead=lead, cause=CAUSE)
     if step == "captured":
@@ -85,7 +85,7 @@ def _checkout(backend: Backend, lead: Customer, step: str) -> Checkout:
 
 def _unchanged(checkout: Checkout) -> str:
     """Return the address that an open page of the bill requests after it has seen the current state."""
-    seen = bill.seen(checkout, reading.shares(checkout), clock.now(), disputed="")
+    seen = bill.seen(checkout, current_checkouts.shares(checkout), clock.now(), disputed="")
     return f"/pay/bill?id={checkout.pk}&seen={seen}&no="
 
 

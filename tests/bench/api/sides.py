@@ -16,9 +16,9 @@ from django.db import connection
 
 from checkout.models import Checkout
 from config.lib import clock
-from payments.closing import sums
+from payments.closed_days import sums
 from payments.models import Merchant
-from portal.dashboard import counting
+from portal.dashboard import hourly_counts
 from tests import factories
 from tests.bench.api import app, report
 from tests.bench.api.app import Backend, Call
@@ -113,7 +113,7 @@ def _refresh(name: str, lately: int) -> None:
     started = time.monotonic()
     sums.close(now)
     report.line(f"{name}: the ledger's days were summed in {time.monotonic() - started:.1f} s")
-    report.progress(f"hours counted: {counting.catch_up(now)}")
+    report.progress(f"hours counted: {hourly_counts.catch_up(now)}")
     _do("VACUUM ANALYZE")
     _do("CHECKPOINT")
     _do("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")

@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from checkout.models import Checkout
-from checkout.proof import proving, running
+from checkout.proof import ledger_proof, proof_runs
 from config.lib import clock
 from tests.bench.api import app, pages, report, requests, sides
 from tests.bench.api.app import Backend
@@ -86,15 +86,15 @@ def _read_first(backend: Backend) -> None:
 def _prove() -> None:
     """Time the proof of the last hour, and some ranges of the full proof."""
     since = clock.now() - timedelta(hours=1)
-    proving.breaches(since)  # warms the caches for the measured run
+    ledger_proof.breaches(since)  # warms the caches for the measured run
     started, cpu = time.monotonic(), sides.cpu_seconds()
-    found = proving.breaches(since)
+    found = ledger_proof.breaches(since)
     took, cpu = time.monotonic() - started, sides.cpu_seconds() - cpu
-    checkouts, _ = proving.size(since)
+    checkouts, _ = ledger_proof.size(since)
     judged = f"{report.judged('proof of the last hour, s', took, HOUR_SECONDS)} {cpu:.2f} of CPU"
     report.line(f"proof of the {checkouts:,} checkouts that changed within an hour, s: {judged}")
     started, done = time.monotonic(), 0
-    for number, step in enumerate(running.steps(running.begin(anew=True))):
+    for number, step in enumerate(proof_runs.steps(proof_runs.begin(anew=True))):
         found += step.breaches
         done = step.run.checkout_count
         if number == RANGES:

@@ -7,7 +7,7 @@ from pytest_django.fixtures import Settings
 
 from checkout import states
 from checkout.models import Change, Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from checkout.states import Status
 from payments.inquiring import reconciliation
 from payments.models import Inquiry, Merchant, Operation, Posting
@@ -42,12 +42,12 @@ class TestTheLoad:
 
     def test_keeps_every_invariant_of_the_ledger(self, load: str) -> None:
         assert Posting.objects.count() > COUNT
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     def test_keeps_them_when_its_events_are_too_old_to_be_kept(self, load: str, settings: Settings) -> None:
         settings.WEBHOOK_RETENTION = timedelta(days=8)
         assert retention.drop_old() > 0
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     def test_has_a_history_by_allowed_moves_alone(self, load: str) -> None:
         origins: dict[Any, list[tuple[str, str]]] = {}

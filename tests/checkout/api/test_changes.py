@@ -12,8 +12,8 @@ from django.db.models import F
 from checkout import captures, given_up_cards
 from checkout.models import Checkout
 from config.lib import clock
-from config.lib.database import feed
-from payments import due
+from config.lib.database import feed_horizon
+from payments import operation_queue
 from payments.models import Operation
 from payments.provider import Verdict
 from payments.providers.sandbox import fault_injection
@@ -229,7 +229,7 @@ class TestTheTimeOfTheLastChange:
         api.post(f"checkouts/{order.pk}/{verb}", {"merchant_refund_ref": "r"})
         planned = api.get(f"checkouts/{order.pk}").json()["data"]
         assert planned["pending_operation"] == kind
-        (claimed,) = due.claim(limit=20)
+        (claimed,) = operation_queue.claim(limit=20)
         sent = api.get(f"checkouts/{order.pk}").json()["data"]
         assert claimed.kind == kind and sent == planned
         pump()
@@ -260,11 +260,11 @@ class TestAWriterWhoIsHeldOpen:
         writer = threading.Thread(target=write_slowly)
         writer.start()
         assert written.wait(30)
-        began = feed.horizon()
+        began = feed_horizon.horizon()
         with transaction.atomic():
             Checkout.objects.locked(quick.pk).touch()
         assert changes(api, cursor) == ([], cursor), "nothing is listed past the writer's beginning"
-        assert feed.horizon() == began, "however long it takes"
+        assert feed_horizon.horizon() == began, "however long it takes"
         go_on.set()
         writer.join()
         both = [str(slow.pk), str(quick.pk)]

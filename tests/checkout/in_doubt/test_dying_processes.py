@@ -7,9 +7,9 @@ import pytest
 
 from checkout import authorizations, cancellations, captures, tasks
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib.deadline import Deadline
-from payments import due, operations
+from payments import operation_queue, operations
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank
@@ -72,7 +72,7 @@ class TestACrash:
         tasks.finish_operations()
         held.refresh_from_db()
         assert held.status == "captured" and Charge.objects.get().state == "captured"
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     def test_of_a_capture_found_after_the_deadline_ends_in_the_one_right_state(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
@@ -87,7 +87,7 @@ class TestACrash:
         expected = "captured" if after_call else "voided"
         assert (held.status, Charge.objects.get().state, Payment.objects.get().status) == (expected,) * 3
         assert Event.objects.filter(type="checkout.voided").count() == (not after_call)
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     def test_of_a_void_is_finished(
         self, held: Checkout, dying: Callable[..., None], after_call: bool
@@ -95,7 +95,7 @@ class TestACrash:
         cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
 
         def pump() -> None:
-            for operation in due.claim(limit=20):
+            for operation in operation_queue.claim(limit=20):
                 factories.record(operation, operations.perform(operation, deadline=Deadline.after(8)))
 
         dying(pump, after_call=after_call)
@@ -116,4 +116,4 @@ class TestTheFence:
         held.refresh_from_db()
         assert (held.status, Payment.objects.get().status) == ("captured", "captured")
         assert not Event.objects.filter(type="checkout.voided").exists()
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []

@@ -11,8 +11,8 @@ import pytest
 from checkout import captures, refunds
 from checkout.models import Checkout
 from checkout.remedies import settling_outside
-from checkout.remedies.asking import NotAllowed
-from checkout.restore import repairing
+from checkout.remedies.status_check import NotAllowed
+from checkout.restore import repair
 from config.lib import clock
 from payments import planning
 from payments.models import Operation
@@ -196,7 +196,7 @@ def test_restored_database_does_not_know_the_last_sending(reimbursement: Operati
     pass_time(reimbursement, hours=26)
     backup = Backup()
     backup.restore()
-    repairing.repair(clock.now() - timedelta(hours=25))
+    repair.repair(clock.now() - timedelta(hours=25))
     for _ in range(3):
         pump()
     carry_out_late(reimbursement)

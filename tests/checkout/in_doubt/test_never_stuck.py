@@ -6,7 +6,7 @@ import pytest
 
 from checkout import cancellations, captures, refunds
 from checkout.models import Checkout, PaymentRequest
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation, Payment
@@ -35,7 +35,7 @@ class TestAHold:
         break_down("look_up", "down", times=0)
         pump()
         pump()
-        assert Charge.objects.get().state == "voided" and proving.breaches() == []
+        assert Charge.objects.get().state == "voided" and ledger_proof.breaches() == []
 
     @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
     def test_whose_release_is_refused_is_released_later(self, held: Checkout, no: Verdict) -> None:
@@ -89,4 +89,4 @@ class TestAShare:
         refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
         mates.pump(unpaid.pk, rounds=3)
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunded" and proving.breaches() == []
+        assert unpaid.status == "refunded" and ledger_proof.breaches() == []

@@ -9,7 +9,7 @@ import pytest
 
 from checkout import captures, given_up_cards, states, tasks
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from config.lib.deadline import Deadline
 from payments import open_operations, operations
@@ -186,7 +186,7 @@ class TestWhatNeverArrived:
                 pump()
             operation.refresh_from_db()
             assert (operation.state, Charge.objects.count(), seen(unpaid)[0]) == (end, 0, "created")
-        assert proving.breaches() == [] and not Discrepancy.objects.exists()
+        assert ledger_proof.breaches() == [] and not Discrepancy.objects.exists()
 
     @pytest.mark.parametrize("pays_again", [False, True])
     def test_is_let_go_should_it_arrive_yet(

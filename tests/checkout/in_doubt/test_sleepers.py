@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from checkout import captures, doubt, refunds, sharing, states
+from checkout import captures, mate_shares, operation_recovery, refunds, states
 from checkout.models import Checkout, PaymentRequest
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock, failpoint
 from config.lib.deadline import Deadline
-from payments import due, operations, planning
+from payments import operation_queue, operations, planning
 from payments.models import Operation, Payment
 from payments.provider import CardUse, Outcome, Verdict
 from payments.providers.sandbox import bank
@@ -47,7 +47,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
 def claimed(operation: Operation) -> Operation:
     """Return the operation as a pump has claimed it."""
     Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2020-01-01T00:00Z")
-    (asleep,) = due.claim(limit=1, operation_uuid=operation.pk)
+    (asleep,) = operation_queue.claim(limit=1, operation_uuid=operation.pk)
     return asleep
 
 
@@ -72,17 +72,17 @@ class TestAnOrder:
 
         asleep = claimed(silent)
         meanwhile(others)
-        doubt.finish(asleep)
+        operation_recovery.finish(asleep)
         payment = Payment.objects.get()
         assert (payment.status, payment.abandoned_at, payment.decline_reason) == ("captured", None, "")
         accepted = refunds.accept(unpaid.merchant, unpaid.pk, ref="r-1", cause=CAUSE)
-        assert accepted.is_new and proving.breaches() == []
+        assert accepted.is_new and ledger_proof.breaches() == []
 
     def test_whose_payment_is_given_up_by_mistake_breaks_a_promise_that_is_proven(
         self, captured: Checkout
     ) -> None:
         Payment.objects.update(abandoned_at=captured.captured_at)
-        assert [breach.kind.name for breach in proving.breaches()] == ["ledger_payment_not_live"]
+        assert [breach.kind.name for breach in ledger_proof.breaches()] == ["ledger_payment_not_live"]
 
     def test_that_was_confirmed_meanwhile_is_not_ended_as_a_challenge(
         self, unpaid: Checkout, pay: Callable[..., Checkout], monkeypatch: pytest.MonkeyPatch
@@ -99,7 +99,7 @@ class TestAnOrder:
             return Outcome(Verdict.NEEDS_ACTION)
 
         monkeypatch.setattr(operations, "look_up", look_up)
-        doubt.finish(asleep)
+        operation_recovery.finish(asleep)
         unpaid.refresh_from_db()
         assert (unpaid.status, Charge.objects.get().state) == ("authorized", "held")
         assert not Operation.objects.filter(kind="void").exists()
@@ -122,7 +122,7 @@ class TestAnOrder:
 
     def test_is_not_sent_anything_by_who_slept_past_the_lease(self, silent: Operation) -> None:
         asleep = claimed(silent)
-        doubt.finish(asleep, Deadline.after(-1))
+        operation_recovery.finish(asleep, Deadline.after(-1))
         assert Operation.objects.get().state == "unknown" and Charge.objects.count() == 1
 
 
@@ -142,17 +142,17 @@ class TestAShare:
         pass_time(silent, seconds=61)
         asleep = claimed(silent)
         meanwhile(pump_once)
-        doubt.finish(asleep)
+        operation_recovery.finish(asleep)
         share.refresh_from_db()
         assert share.status in ("paying", "paid")
         token = bank.tokenise(subject=share.pk, number="378282246310005")
-        with pytest.raises((sharing.ShareNotOpen, states.OperationInProgress)):
-            sharing.pay(share.pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        with pytest.raises((mate_shares.ShareNotOpen, states.OperationInProgress)):
+            mate_shares.pay(share.pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
         pump()
         pump()
         share.refresh_from_db()
         assert share.status in ("paid", "reimbursed")
-        assert Charge.objects.filter(amount=2000).count() == 1 and proving.breaches() == []
+        assert Charge.objects.filter(amount=2000).count() == 1 and ledger_proof.breaches() == []
 
 
 def pump_once() -> None:
@@ -177,14 +177,14 @@ class TestASenderThatSlept:
     def test_past_its_lease_sends_nothing(self, refund: Operation) -> None:
         asleep = claimed(refund)
         Operation.objects.filter(pk=refund.pk).update(next_attempt_at=clock.now())
-        doubt.finish(asleep, Deadline.after(8))
+        operation_recovery.finish(asleep, Deadline.after(8))
         assert not Call.objects.filter(kind="refund").exists()
         assert Operation.objects.get(pk=refund.pk).last_sent_at is None
 
     def test_while_another_process_took_over_sends_nothing(self, refund: Operation) -> None:
         asleep = claimed(refund)
         claimed(refund)
-        doubt.finish(asleep, Deadline.after(8))
+        operation_recovery.finish(asleep, Deadline.after(8))
         assert not Call.objects.filter(kind="refund").exists()
 
     @pytest.mark.parametrize("is_recorded_by_begin", [False, True])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from django.db import transaction
 
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from checkout.states import Status
 from payments.models import Booking, Dispute, Movement, Operation
 from tests.checkout.proof.tampering import BLIND_SPOTS, REFUND, tamper
@@ -49,6 +49,6 @@ def _is_found(checkout: Checkout, sql: str) -> bool:
     savepoint = transaction.savepoint()
     try:
         tamper(checkout, sql)
-        return proving.breaches() != []
+        return ledger_proof.breaches() != []
     finally:
         transaction.savepoint_rollback(savepoint)

@@ -15,14 +15,14 @@ from checkout import (
     authorizations,
     cancellations,
     captures,
-    doubt,
     given_up_cards,
+    mate_shares,
+    operation_recovery,
     refunds,
-    sharing,
     states,
     tasks,
 )
-from checkout.api import presentation
+from checkout.api import detailed_reads
 from checkout.models import Change, PaymentRequest
 from checkout.syncing import notifications
 from config.lib import clock
@@ -40,7 +40,7 @@ REFUSALS = (
     states.StateConflict,
     states.OperationInProgress,
     refunds.RefundRefConflict,
-    sharing.ShareNotOpen,
+    mate_shares.ShareNotOpen,
 )
 UNCLEAR = (captures.OutcomeUnknown, captures.ProviderRefused, CallerDied)
 TO_REST = (11, 4, 15, 60, 60, 650, 650, 3700, 90_000, 700, 700)  # seconds; an abandoned payment rests last
@@ -120,7 +120,7 @@ class Lifecycle(RuleBasedStateMachine):
         for payment in Payment.objects.filter(checkout_uuid=checkout):
             self.bank.answer_challenge(payment.pk, is_confirmed=is_confirmed)
             if comes_back:
-                self._let(partial(doubt.finish_now, payment.subject), script)
+                self._let(partial(operation_recovery.finish_now, payment.subject), script)
 
     @rule(which=st.integers(0, 9), script=scripts)
     def pay_share(self, which: int, script: list[Happens]) -> None:
@@ -132,11 +132,11 @@ class Lifecycle(RuleBasedStateMachine):
         is_late = share.expires_at is None or share.expires_at <= clock.now()
         self._script(script)
         card, mate = CardUse(f"tok_{uuid4()}"), factories.CustomerFactory.create()
-        is_refused = _is_refused(partial(sharing.pay, share.pk, card=card, mate=mate, cause=CAUSE))
+        is_refused = _is_refused(partial(mate_shares.pay, share.pk, card=card, mate=mate, cause=CAUSE))
         assert is_refused != is_free or share.status == "paying" or is_late
         assert {move[1:] for move in self._moves()} <= reference.BY_THEMSELVES
 
-    @rule(which=st.integers(0, 9), end=st.sampled_from([sharing.decline, sharing.cancel]))
+    @rule(which=st.integers(0, 9), end=st.sampled_from([mate_shares.decline, mate_shares.cancel]))
     def end_share(self, which: int, end: Callable[[UUID], object]) -> None:
         share = self._opened(which)
         if share is None:
@@ -210,7 +210,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(checkout=checkouts)
     def read(self, checkout: UUID) -> None:
         def read() -> None:
-            told.append(presentation.read(self.merchant, checkout)["status"])
+            told.append(detailed_reads.read(self.merchant, checkout)["status"])
 
         told: list[str] = []
         self._do("read", checkout, read)

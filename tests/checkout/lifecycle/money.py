@@ -14,15 +14,15 @@ from django.db import connection, transaction
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from checkout import authorizations, captures, refunds, sharing, states, tasks
+from checkout import authorizations, captures, mate_shares, refunds, states, tasks
 from checkout.models import Checkout, PaymentRequest
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from checkout.remedies import sending, settling_outside
-from checkout.remedies.asking import NotAllowed
-from checkout.restore import repairing
+from checkout.remedies.status_check import NotAllowed
+from checkout.restore import repair
 from checkout.syncing import notifications
 from config.lib import clock
-from payments import opening
+from payments import restore_guard
 from payments.inquiring import reconciliation
 from payments.models import Booking, Discrepancy, Inquiry, Merchant, Operation
 from payments.provider import CardUse
@@ -66,7 +66,7 @@ class Money(RuleBasedStateMachine):
         finally:
             transaction.savepoint_rollback(self.savepoint)
             connection.run_on_commit = []
-            opening._is_open.read_anew()
+            restore_guard._is_open.read_anew()
 
     @initialize(shares=st.sampled_from([[], [3000], [2000, 3000], [9000]]), card=CARDS)
     def begin(self, shares: list[int], card: str) -> None:
@@ -84,8 +84,8 @@ class Money(RuleBasedStateMachine):
         share = pick(list(opened.order_by("pk")), which)
         if share is not None:
             used, mate = self._card(card, share.pk), factories.CustomerFactory.create()
-            with suppress(sharing.ShareNotOpen, states.StateConflict, states.OperationInProgress):
-                sharing.pay(share.pk, card=used, mate=mate, cause=CAUSE)
+            with suppress(mate_shares.ShareNotOpen, states.StateConflict, states.OperationInProgress):
+                mate_shares.pay(share.pk, card=used, mate=mate, cause=CAUSE)
 
     @rule()
     def merchant_refunds(self) -> None:
@@ -170,7 +170,7 @@ class Money(RuleBasedStateMachine):
             self.backup.restore()
             self.backup.discard()
             self.bank.go_right()
-            repairing.repair(self.backup.made_at)
+            repair.repair(self.backup.made_at)
             self.backup = None
 
     @rule()
@@ -181,7 +181,7 @@ class Money(RuleBasedStateMachine):
     def the_proof_is_clean(self) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
         assert [row.kind for row in Discrepancy.objects.filter(kind__in=NEVER)] == []
         self.proofs += 1
         if self.proofs % 3 == 0:

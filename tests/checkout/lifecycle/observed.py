@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import F, Sum
 
 from checkout.models import Change, Checkout, PaymentRequest, Refund
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment, Posting
 from tests.checkout.lifecycle import reference
@@ -66,7 +66,7 @@ def check(states: Mapping[UUID, str], bank: ScriptedProvider) -> None:
     """Assert every invariant of these checkouts."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
-    assert proving.breaches() == []
+    assert ledger_proof.breaches() == []
     assert not Discrepancy.objects.filter(kind__in=NEVER).exists()
     histories = _grouped(Change.objects.order_by("pk").values_list("checkout_id", "to"))
     outbox = Event.objects.values_list("checkout_uuid", "type", "superseded_at")

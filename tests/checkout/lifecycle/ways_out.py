@@ -9,7 +9,7 @@ from django.db import transaction
 from checkout import refunds
 from checkout.models import Checkout
 from checkout.remedies import sending, settling_outside
-from checkout.remedies.asking import NotAllowed
+from checkout.remedies.status_check import NotAllowed
 from checkout.settling import cards
 from checkout.states import OperationInProgress, StateConflict, Status
 from payments.models import Discrepancy, Dispute, Movement, Operation, Payment

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from checkout import captures, refunds
 from checkout.models import Checkout
-from checkout.proof import invariants, proving, references
+from checkout.proof import invariants, ledger_proof, references
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant
 from tests import factories, outside
@@ -43,7 +43,7 @@ def bystander(rival: Merchant, pay: Callable[..., Checkout]) -> Checkout:
     return captures.capture(rival, paid.pk, cause=CAUSE)
 
 
-def seen(breaches: list[proving.Breach]) -> set[tuple[object, str]]:
+def seen(breaches: list[ledger_proof.Breach]) -> set[tuple[object, str]]:
     return {(breach.subject, breach.kind.name) for breach in breaches}
 
 
@@ -68,7 +68,9 @@ class TestBreaches:
     )
     def test_are_none_in_any_status(self, brought: Callable[[str], Checkout], status: str) -> None:
         brought(status)
-        assert proving.breaches() == proving.breaches(since=timezone.now() - timedelta(hours=1)) == []
+        assert (
+            ledger_proof.breaches() == ledger_proof.breaches(since=timezone.now() - timedelta(hours=1)) == []
+        )
 
     @pytest.mark.rule("money.nothing_held", "money.proof")
     @pytest.mark.parametrize(
@@ -80,10 +82,10 @@ class TestBreaches:
         checkout = brought(tampering.status)
         tamper(checkout, tampering.sql)
         expected = {(checkout.pk, kind) for kind in tampering.kinds}
-        found = proving.breaches()
+        found = ledger_proof.breaches()
         assert seen(found) == expected
         assert {breach.merchant_uuid for breach in found} == {checkout.merchant_id}
-        assert proving.breaches(since=timezone.now() - timedelta(hours=1)) == found
+        assert ledger_proof.breaches(since=timezone.now() - timedelta(hours=1)) == found
 
     def test_each_invariant_is_broken_above_and_has_a_name_that_fits(self) -> None:
         broken = set.union(*(case.kinds for case in TAMPERINGS))
@@ -93,14 +95,14 @@ class TestBreaches:
     def test_do_not_count_a_capture_that_was_in_doubt_over_its_deadline(self, captured: Checkout) -> None:
         tamper(captured, "UPDATE payments_operation SET attempts = 2 WHERE kind = 'capture'")
         tamper(captured, "UPDATE checkout_checkout SET capture_before = captured_at - interval '1 hour'")
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
 
 class TestReport:
     def test_leaves_one_discrepancy_for_each_breach(self, captured: Checkout) -> None:
         tamper(captured, "DELETE FROM payments_posting WHERE checkout_uuid = %(checkout)s")
         for _ in range(2):
-            assert proving.report(since=timezone.now() - timedelta(hours=2)) == 1
+            assert ledger_proof.report(since=timezone.now() - timedelta(hours=2)) == 1
         left = Discrepancy.objects.get()
         assert (left.kind, left.subject, left.merchant_id) == (
             "ledger_not_posted",
@@ -110,7 +112,7 @@ class TestReport:
 
     def test_leaves_nothing_where_all_is_proved(self, captured: Checkout) -> None:
         assert (
-            proving.report(since=timezone.now() - timedelta(hours=2)) == 0
+            ledger_proof.report(since=timezone.now() - timedelta(hours=2)) == 0
             and not Discrepancy.objects.exists()
         )
 

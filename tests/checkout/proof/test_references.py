@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from checkout.models import ApiCall, Checkout
-from checkout.proof import proving, references
+from checkout.proof import ledger_proof, references
 from config.lib import clock
 from tests import plans
 from tests.checkout.proof.tampering import without_guards
@@ -30,7 +30,7 @@ def sent(api: Api) -> Delivery:
 
 def kinds(hours: float | None) -> set[str]:
     since = None if hours is None else clock.now() - timedelta(hours=hours)
-    return {breach.kind.name for breach in proving.breaches(since)}
+    return {breach.kind.name for breach in ledger_proof.breaches(since)}
 
 
 TAMPERINGS = {
@@ -92,7 +92,7 @@ def test_one_that_ended_and_waits_at_once_is_found(sent: Delivery) -> None:
 
 def test_names_the_merchant_and_what_is_missing(sent: Delivery) -> None:
     Event.objects.all().delete()
-    (breach,) = proving.breaches()
+    (breach,) = ledger_proof.breaches()
     assert (breach.subject, breach.merchant_uuid) == (sent.event_id, sent.merchant_id)
 
 
@@ -100,7 +100,9 @@ def test_names_the_merchant_and_what_is_missing(sent: Delivery) -> None:
 def test_a_proof_of_what_is_new_reads_its_partitions_alone() -> None:
     assert ApiCall.objects.exists()
     with CaptureQueriesContext(connection) as queries:
-        assert list(references.lost(clock.first_id(clock.now() - timedelta(hours=1)), proving.LAST)) == []
+        assert (
+            list(references.lost(clock.first_id(clock.now() - timedelta(hours=1)), ledger_proof.LAST)) == []
+        )
     asked = [query for query in queries if "JOIN" in query["sql"]]
     assert len(asked) == len(references.REFERENCES)
     for query in asked:

@@ -7,7 +7,7 @@ import pytest
 
 from checkout import tasks
 from checkout.remedies import giving_up, sending, settling_outside
-from checkout.remedies.asking import NotAllowed
+from checkout.remedies.status_check import NotAllowed
 from payments.inquiring import inquiries
 from payments.models import Booking, Operation
 from payments.providers.sandbox.models import Call

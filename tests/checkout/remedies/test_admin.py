@@ -8,8 +8,8 @@ from django.test import Client
 
 from checkout import captures, refunds
 from checkout.models import Checkout
-from checkout.proof import proving
-from payments import opening
+from checkout.proof import ledger_proof
+from payments import restore_guard
 from payments.discrepancies import kinds
 from payments.models import Booking, Discrepancy, Operation, Payment
 from payments.providers.sandbox import fault_injection
@@ -105,7 +105,7 @@ class TestClosing:
     def test_waits_for_the_repair_of_a_database_that_was_restored(
         self, admin: Client, stuck: Operation, monkeypatch: pytest.MonkeyPatch, action: str
     ) -> None:
-        monkeypatch.setattr(opening, "is_closed", lambda: True)
+        monkeypatch.setattr(restore_guard, "is_closed", lambda: True)
         with nothing_moves():
             page = act(admin, OPERATIONS, action, stuck.pk)
         assert "Nothing is done: the database was restored." in page
@@ -120,7 +120,7 @@ class TestClosing:
         self, admin: Client, unpaid: Checkout, stuck: Operation
     ) -> None:
         Payment.objects.filter(subject=unpaid.pk).update(abandoned_at=unpaid.created_at)
-        found = {breach.kind.name for breach in proving.breaches()}
+        found = {breach.kind.name for breach in ledger_proof.breaches()}
         assert found == {"ledger_payment_not_live"}
         page = act(admin, OPERATIONS, "send_again", stuck.pk)
         assert f"The ledger is broken: {kinds.LEDGER_PAYMENT_NOT_LIVE.sentence}." in page

@@ -8,7 +8,7 @@ from django.db.models import F
 
 from checkout import captures
 from checkout.models import Checkout
-from checkout.remedies.asking import NotAllowed
+from checkout.remedies.status_check import NotAllowed
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation, Payment
 from payments.providers.sandbox import fault_injection

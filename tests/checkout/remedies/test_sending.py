@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from checkout import authorizations, captures, doubt, refunds
+from checkout import authorizations, captures, operation_recovery, refunds
 from checkout.models import Checkout
-from checkout.remedies.asking import NotAllowed
+from checkout.remedies.status_check import NotAllowed
 from config.lib import clock
 from payments import planning
 from payments.models import Discrepancy, Operation
@@ -56,7 +56,7 @@ class TestSendingAgain:
         operation = self._refund_in_doubt(unpaid)
         Operation.objects.filter(pk=operation.pk).update(next_attempt_at="2100-01-01T00:00Z")
         send(operation)
-        doubt.finish_all_of(unpaid.pk)
+        operation_recovery.finish_all_of(unpaid.pk)
         assert Call.objects.filter(kind="refund").values_list("reference", flat=True).get() == operation.pk
 
     def test_of_what_never_arrived_gets_a_new_key_when_the_old_is_forgotten(self, unpaid: Checkout) -> None:

@@ -11,9 +11,9 @@ from django.db import IntegrityError, transaction
 
 from checkout import captures, refunds
 from checkout.models import Checkout
-from checkout.proof import proving
-from checkout.remedies import asking, settling_outside
-from checkout.remedies.asking import NotAllowed
+from checkout.proof import ledger_proof
+from checkout.remedies import settling_outside, status_check
+from checkout.remedies.status_check import NotAllowed
 from payments import planning
 from payments.discrepancies import kinds, reporting
 from payments.models import Booking, Discrepancy, Operation
@@ -67,7 +67,7 @@ class TestSettlingAPartOutside:
         mates.pump(unpaid.pk)
         close(Operation.objects.select_related("payment").get(reason="card_account_closed"))
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunding" and proving.breaches() == []
+        assert unpaid.status == "refunding" and ledger_proof.breaches() == []
         mates.pump(unpaid.pk)
         unpaid.refresh_from_db()
         assert unpaid.status == "refunded"
@@ -97,7 +97,7 @@ class TestSettlingAPartOutside:
 
     @pytest.mark.rule("operator.once")
     def test_twice_at_once_books_once(self, monkeypatch: pytest.MonkeyPatch, stuck: Operation) -> None:
-        look_up, others = asking.look_up, [stuck]
+        look_up, others = status_check.look_up, [stuck]
 
         def meanwhile(operation: Operation) -> Any:
             outcome = look_up(operation)
@@ -105,7 +105,7 @@ class TestSettlingAPartOutside:
                 close(others.pop())
             return outcome
 
-        monkeypatch.setattr(asking, "look_up", meanwhile)
+        monkeypatch.setattr(status_check, "look_up", meanwhile)
         with pytest.raises(NotAllowed):
             close(stuck)
         assert Booking.objects.count() == 1
@@ -172,7 +172,7 @@ class TestTakingItBack:
         settling_outside.take_back(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
         unpaid.refresh_from_db()
         assert outside.balances(unpaid) == {"provider": 2000, "merchant": -2000}
-        assert unpaid.status == "refunded" and proving.breaches() == []
+        assert unpaid.status == "refunded" and ledger_proof.breaches() == []
         assert Discrepancy.objects.get(kind="refund_returned").closed_at is None
         Charge.objects.filter(last4="5126").update(last4="4444")
         send(stuck)
@@ -184,7 +184,7 @@ class TestTakingItBack:
         close(owed)
         settling_outside.take_back(Booking.objects.get().pk, note="It never arrived", cause=CAUSE)
         assert outside.balances(unpaid) == {"provider": 11_000, "merchant": -9000, "lead": -2000}
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     @pytest.mark.rule("operator.once")
     def test_is_done_once(self, stuck: Operation) -> None:

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 import pytest
 
 from config.lib import clock
-from payments import opening
+from payments import restore_guard
 from payments.models import Merchant
 
 
 @pytest.fixture(autouse=True)
 def _open_again_after_it() -> Iterator[None]:
     yield
-    opening._is_open._value, opening._is_open._read_at = True, float("inf")
+    restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
 
 @pytest.fixture

@@ -8,20 +8,20 @@ from django.db import transaction
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from checkout import captures, refunds, settling, sharing, tasks
+from checkout import captures, mate_shares, refunds, settling, tasks
 from checkout.models import Checkout, PaymentRequest, Refund
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from checkout.remedies import sending, settling_outside
-from checkout.remedies.asking import NotAllowed
+from checkout.remedies.status_check import NotAllowed
 from config.lib import clock
-from hosted_page.status import of_order
+from hosted_page.status import order_status
 from payments.discrepancies import kinds, reporting
 from payments.models import Booking, Discrepancy, Dispute, Operation, Payment
 from payments.provider import CardUse, Verdict
 from payments.providers.sandbox import bank, client, fault_injection
 from payments.providers.sandbox import settling as bank_settling
 from payments.providers.sandbox.models import Call
-from portal.dashboard import needs
+from portal.dashboard import merchant_tasks
 from portal.models import Role
 from portal.orders import order, timeline
 from tests import mates
@@ -59,13 +59,13 @@ class TestWhatIsSaid:
     def test_to_nobody_who_can_do_nothing(self, refunded: Checkout) -> None:
         """The merchant cannot refund again, so the portal does not ask it to."""
         come_back()
-        assert not needs.failed_refunds(merchant=refunded.merchant).exists()
+        assert not merchant_tasks.failed_refunds(merchant=refunded.merchant).exists()
 
     def test_to_the_payer(self, refunded: Checkout) -> None:
-        shown = of_order.tell(refunded, now=clock.now(), is_lead=True)
+        shown = order_status.tell(refunded, now=clock.now(), is_lead=True)
         assert shown is not None and "gave back the whole" in str(shown.paragraphs[0])
         come_back()
-        shown = of_order.tell(refunded, now=clock.now(), is_lead=True)
+        shown = order_status.tell(refunded, now=clock.now(), is_lead=True)
         assert shown is not None and shown.heading == "The refund came back"
         assert "need not do anything" in str(shown.paragraphs[0])
 
@@ -123,7 +123,7 @@ class TestOfASplit:
         come_back()
         unpaid.refresh_from_db()
         assert unpaid.status == "refunding" and Refund.objects.get().status == "pending"
-        assert borne(unpaid)["7726"] == 3000 and proving.breaches() == []
+        assert borne(unpaid)["7726"] == 3000 and ledger_proof.breaches() == []
         settle(unpaid)
         refund = Refund.objects.get()
         assert (unpaid.status, refund.status) == ("refunded", "failed")
@@ -347,7 +347,7 @@ class TestWhatIsOwedToTheLead:
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         token = bank.tokenise(subject=links[0].pk, number="4000002500003155")
-        sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        mate_shares.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
         unpaid.refresh_from_db()
         decide(dispute(unpaid.payment), is_won=False)
         asked = Operation.objects.get(payment__subject=links[0].pk)

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import captures, sharing
+from checkout import captures, mate_shares
 from checkout.models import Checkout, PaymentRequest, Refund
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment
 from payments.providers.sandbox.models import Call, Charge
@@ -86,7 +86,7 @@ class TestRefund:
         refund = give_back(order)
         paused = timedelta(hours=5)
         Refund.objects.filter(pk=refund.pk).update(created_at=refund.created_at - paused)
-        with pytest.raises(sharing.ShareNotOpen) as refused:
+        with pytest.raises(mate_shares.ShareNotOpen) as refused:
             mates.pay(share)
         assert refused.value.status == "refunding"
         assert mates.settled(share) == "open"
@@ -103,7 +103,7 @@ class TestRefund:
         give_back(order)
         mates.pump(order.pk, rounds=3)
         order.refresh_from_db()
-        assert order.status == "refunding" and proving.breaches() == []
+        assert order.status == "refunding" and ledger_proof.breaches() == []
         again = Operation.objects.filter(kind="refund", payment__subject=shares[0].pk).latest("created_at")
         assert again.state in ("planned", "pending")
         assert [row.kind for row in Discrepancy.objects.all()] == ["refund_part_failed"]
@@ -148,7 +148,7 @@ class TestAMateWhoIsInDoubt:
         assert unpaid.status == "refunded"
         mates.pump(unpaid.pk, rounds=3)
         assert Charge.objects.get(amount=2000).state == "voided", "what is found later is let go"
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     def ask_in_vain(self, order: Checkout, *, rounds: int) -> None:
         """Let the bank be silent about the mate's card only."""
@@ -181,7 +181,7 @@ class TestAMatesCapture:
         captures = Operation.objects.filter(payment__subject=shares[0].pk, kind="capture")
         assert captures.get().attempts == 2
         unpaid.refresh_from_db()
-        assert unpaid.status == "refunded" and proving.breaches() == []
+        assert unpaid.status == "refunded" and ledger_proof.breaches() == []
         assert sum(row.amount - row.refunded_amount for row in Charge.objects.filter(state="captured")) == 0
 
     @pytest.mark.rule("refund.waits")

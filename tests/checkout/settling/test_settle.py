@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from checkout import captures, refunds, sharing
+from checkout import captures, mate_shares, refunds
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.remedies import sending, settling_outside
 from checkout.settling import cards
@@ -104,7 +104,7 @@ class TestACapturedOrder:
         outside.refund_outside(order.payment, 4000)
         share.refresh_from_db()
         assert share.status == "cancelled"
-        with pytest.raises(sharing.ShareNotOpen):
+        with pytest.raises(mate_shares.ShareNotOpen):
             mates.pay(share)
 
     @pytest.mark.rule("sync.links")

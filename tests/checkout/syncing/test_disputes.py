@@ -10,7 +10,7 @@ from django.db.models import F
 from django.utils.html import strip_tags
 from pytest_django.fixtures import Settings
 
-from checkout import captures, refunds, sharing, tasks
+from checkout import captures, mate_shares, refunds, tasks
 from checkout.models import Checkout, PaymentRequest, Refund
 from config.lib import clock
 from payments.models import Discrepancy, Dispute, Movement, Operation
@@ -97,8 +97,8 @@ class TestAMatesLink:
         unpaid.refresh_from_db()
         found = dispute(unpaid.payment)
         token = bank.tokenise(subject=links[0].pk, number=mates.FINNS)
-        with nothing_moves(), pytest.raises(sharing.ShareNotOpen):
-            sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        with nothing_moves(), pytest.raises(mate_shares.ShareNotOpen):
+            mate_shares.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
         PaymentRequest.objects.update(expires_at=clock.now() - timedelta(minutes=1))
         tasks.end_links()
         assert {row.status for row in PaymentRequest.objects.all()} == {"open"}
@@ -170,7 +170,7 @@ class TestAMatesLink:
     def test_that_is_being_paid_takes_nothing(self, unpaid: Checkout, links: list[PaymentRequest]) -> None:
         unpaid.refresh_from_db()
         token = bank.tokenise(subject=links[0].pk, number="4000002500003155")
-        sharing.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
+        mate_shares.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
         dispute(unpaid.payment)
         asked = Operation.objects.get(payment__subject=links[0].pk)
         client.ask("answer_challenge", key=asked.pk, is_confirmed=True)

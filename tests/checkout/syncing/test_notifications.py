@@ -12,7 +12,7 @@ from django.test import Client
 
 from checkout import captures, refunds, tasks
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from payments.models import Discrepancy, Inquiry, Operation
 from payments.provider import Notification, Verdict
 from payments.providers.sandbox import fault_injection, notifications
@@ -119,7 +119,7 @@ class TestAMessage:
         checkout = captures.capture(held.merchant, held.pk, cause=CAUSE)
         assert (checkout.status, posted) == ("captured", [204])
         assert Operation.objects.filter(kind="capture").count() == 1
-        assert not Discrepancy.objects.exists() and proving.breaches() == []
+        assert not Discrepancy.objects.exists() and ledger_proof.breaches() == []
 
     @pytest.mark.rule("doubt.notification")
     def test_about_no_payment_of_ours_is_left_for_a_person(self, accepted: Operation) -> None:

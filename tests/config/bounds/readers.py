@@ -32,7 +32,7 @@ from config.urls import ApiUuid
 from hosted_page import payer, summary
 from hosted_page.opt_in import consent, link
 from hosted_page.page_security import check_page, reports
-from hosted_page.sms import naming, stops
+from hosted_page.sms import safe_names, stopped_numbers
 from hosted_page.steps import typed_split
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import SplitForm, clean_name
@@ -213,7 +213,7 @@ def _said(text: str) -> None:
 
 def _stop(text: str) -> None:
     with contextlib.suppress(Http404):
-        stops._named(text)
+        stopped_numbers._named(text)
 
 
 def _json(text: str) -> None:
@@ -277,7 +277,7 @@ READERS = {
     "a typed moment": Reader(deliveries._moment),
     "a split": Reader(_split),
     "a name": Reader(clean_name),
-    "a name in a text message": Reader(lambda text: naming.plain(clean_name(text))),
+    "a name in a text message": Reader(lambda text: safe_names.plain(clean_name(text))),
     "an amount": Reader(lambda text: money.parse(text, "GBP")),
     "a phone": Reader(_phone),
     "an e-mail": Reader(_email, 320),
@@ -312,10 +312,10 @@ PARSED = {
     "config/merchant_api.py": "JSON",
     "portal/accounts/passwords.py": "a password",
     "hosted_page/steps/card.py": "a payer's cookie",
-    "hosted_page/known.py": "a payer's cookie",
+    "hosted_page/remembered_browsers.py": "a payer's cookie",
     "hosted_page/steps/typed_split.py": "a split's cookie",
-    "hosted_page/sms/stops.py": "a way to stop",
-    "hosted_page/sms/naming.py": "a name in a text message",
+    "hosted_page/sms/stopped_numbers.py": "a way to stop",
+    "hosted_page/sms/safe_names.py": "a name in a text message",
     "hosted_page/opt_in/consent.py": "an e-mail",
     "hosted_page/opt_in/link.py": "an opt-in link",
     "hosted_page/page_security/check_page.py": "a check's address",
@@ -324,7 +324,7 @@ PARSED = {
     "checkout/customers/numbers.py": "a phone",
     "hosted_page/summary.py": "a ticket's day",
     "payments/providers/sandbox/notifications.py": "the bank's signature",
-    "payments/readable.py": "a provider's words",
+    "payments/provider_fields.py": "a provider's words",
     "portal/files.py": "a cell of a file",
     "portal/deliveries/log.py": "an event in the portal's log",
     "portal/accounts/passkey_forms.py": "a credential",
@@ -338,15 +338,15 @@ PARSED = {
 }
 # These modules parse only our own data: rows, our pages, and numbers and addresses that were checked.
 WRITTEN_BY_US = {
-    "checkout/api/presentation.py",
+    "checkout/api/detailed_reads.py",
     "config/lib/api/responses.py",
     "portal/backoffice/lists.py",
     "hosted_page/page_security/daily_check.py",
-    "hosted_page/privacy/erasing.py",
+    "hosted_page/privacy/erasure.py",
     "hosted_page/sms/countries.py",
     "hosted_page/steps/codes.py",
     "portal/oauth/token.py",
-    "portal/orders/outside.py",
-    "portal/trials/shown.py",
+    "portal/orders/outside_actions.py",
+    "portal/trials/checklist_page.py",
     "webhooks/transport.py",
 }

@@ -16,10 +16,10 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout
 from config import body_limits
 from config.lib import clock, crypto
-from hosted_page.logo import keeping
+from hosted_page.logo import storage
 from hosted_page.opt_in import link
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import outbox, stops
+from hosted_page.sms import outbox, stopped_numbers
 from hosted_page.steps import card_page
 from payments.models import Logo, Merchant, Operation
 from payments.providers.sandbox import bank
@@ -113,7 +113,7 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
         invited_by=people.join(acme),
         expires_at=clock.now() + timedelta(days=1),
     )
-    keeping.keep(acme.pk, keeping.read(files.logo()))
+    storage.keep(acme.pk, storage.read(files.logo()))
     drawn = f"brand/{acme.pk}-{Logo.objects.get().version}"
     around = card_page.around(PaymentTarget(asked))
     session = bank.open_session(subject=asked.pk, return_url="/pay", page=around)
@@ -123,7 +123,7 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
         "pay/g/<str:token>/<int:position>": f"pay/g/{shared.group_link.token}/3",
         "pay/g/<str:token>": f"pay/g/{shared.group_link.token}",
         "pay/offers/<str:token>": urlsplit(link.url(shared, "email_link")).path[1:],
-        "pay/stop/<str:token>": urlsplit(stops.link(outbox.digest("+447700900456"))).path[1:],
+        "pay/stop/<str:token>": urlsplit(stopped_numbers.link(outbox.digest("+447700900456"))).path[1:],
         "join/<str:token>": "join/invited",
         "brand/<slug:colour>": "brand/A61C59",
         "brand/<uuid:merchant_uuid>-<int:version>.png": f"{drawn}.png",

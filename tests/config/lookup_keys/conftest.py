@@ -3,7 +3,7 @@
 import pytest
 from pytest_django.fixtures import Settings
 
-from portal import canary
+from portal import key_check
 from tests.config.lookup_keys.keys import OLD, Keys
 
 
@@ -11,5 +11,5 @@ from tests.config.lookup_keys.keys import OLD, Keys
 def keys(settings: Settings) -> Keys:
     made = Keys(settings)
     made.are(OLD)
-    canary.plant_again()
+    key_check.plant_again()
     return made

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from checkout.models import Checkout, Customer
 from config.lib import clock
 from config.lib.quota import Limit
-from hosted_page.group import takes
+from hosted_page.group import share_claim_limits
 from hosted_page.models import CardTry, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox
@@ -36,7 +36,7 @@ def log_in() -> None:
 
 def take_share() -> None:
     with transaction.atomic():
-        takes.admit(HOME)
+        share_claim_limits.admit(HOME)
 
 
 ORDERS: dict[str, Checkout] = {}
@@ -76,7 +76,7 @@ def text_from_here() -> None:
 
 COUNTED = {
     "logins": (log_in, login_limits.TooMany, "password"),
-    "shares that are taken": (take_share, takes.TooManyTakes, "Too many shares"),
+    "shares that are taken": (take_share, share_claim_limits.TooManyTakes, "Too many shares"),
     "cards from an address": (give_card_of_another, declines.TooManyDeclines, "Too many cards"),
     "cards of a number": (give_card_elsewhere, declines.TooManyDeclines, "Too many cards"),
     "texts to a number": (text, limits.TooManySmsMessages, "This number gets no more"),
@@ -92,7 +92,7 @@ class TestALimit:
         monkeypatch.setitem(
             login_limits.LIMITS, "password", (login_limits._limit(login_limits.PAIR, 2, timedelta(hours=1)),)
         )
-        monkeypatch.setattr(takes, "PER_ADDRESS", two)
+        monkeypatch.setattr(share_claim_limits, "PER_ADDRESS", two)
         monkeypatch.setattr(declines, "PER_ADDRESS", two)
         monkeypatch.setattr(declines, "PER_PHONE", two)
         monkeypatch.setattr(limits, "PER_NUMBER", (two, many))

@@ -21,11 +21,11 @@ from config.lib.crypto import FindableTextField
 from config.management.commands import rotate_keys
 from hosted_page.models import CardTry, KnownBrowser, OptIn, SignInCode, SmsMessage, SmsStop
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.privacy import erasing, people
-from hosted_page.sms import outbox, stops
+from hosted_page.privacy import data_subjects, erasure
+from hosted_page.sms import outbox, stopped_numbers
 from hosted_page.steps import codes, declines
 from payments.models import Merchant
-from portal import canary
+from portal import key_check
 from portal.models import Canary
 from tests import factories, mates
 from tests.config.lookup_keys.keys import AMY, EMAIL, FINN, HOME, LEA, NEW, OLD, Keys
@@ -75,13 +75,13 @@ PURPOSES = {
     ("config/lib/crypto.py", "'key'"),
     ("config/lib/crypto.py", "'text'"),
     ("config/lib/crypto.py", "purpose"),
-    ("hosted_page/group/takes.py", "'take address'"),
+    ("hosted_page/group/share_claim_limits.py", "'take address'"),
     ("hosted_page/opt_in/consent.py", "'e-mail'"),
-    ("hosted_page/privacy/erasing.py", "f'erased {kind}'"),
+    ("hosted_page/privacy/erasure.py", "f'erased {kind}'"),
     ("hosted_page/sms/outbox.py", "'address'"),
     ("hosted_page/sms/outbox.py", "'sms range'"),
     ("hosted_page/sms/outbox.py", "'sms'"),
-    ("hosted_page/sms/stops.py", "'sms stop'"),
+    ("hosted_page/sms/stopped_numbers.py", "'sms stop'"),
     ("hosted_page/steps/codes.py", "_PURPOSE"),
     ("hosted_page/steps/declines.py", "'card address'"),
     ("hosted_page/steps/declines.py", "'card phone'"),
@@ -89,7 +89,7 @@ PURPOSES = {
     ("portal/accounts/login_limits.py", "'login account'"),
     ("portal/accounts/login_limits.py", "'login address'"),
     ("portal/accounts/session_store.py", "PURPOSE"),
-    ("portal/canary.py", "WORD"),
+    ("portal/key_check.py", "WORD"),
 }
 
 
@@ -158,10 +158,12 @@ class World:
 
     def check(self) -> None:
         """Check that every row is found, and that no row is found twice."""
-        assert canary.reason() == ""
+        assert key_check.reason() == ""
         assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
-        assert people.is_named(FINN) and people.is_named(AMY) and not people.is_named(LEA)
-        assert people.find(email=EMAIL.upper()).opt_ins.get().email == EMAIL
+        assert (
+            data_subjects.is_named(FINN) and data_subjects.is_named(AMY) and not data_subjects.is_named(LEA)
+        )
+        assert data_subjects.find(email=EMAIL.upper()).opt_ins.get().email == EMAIL
         for model in (KnownBrowser, SignInCode):
             assert model._default_manager.filter(phone=LEA).count() == 1, model
             assert model._default_manager.exclude(phone=LEA).count() == 0, model
@@ -186,7 +188,7 @@ class TestTheSteps:
             keys.are(*each)
             world.check()
         keys.are(OLD)
-        assert "LOOKUP_KEY" in canary.reason() and not people.is_named(FINN)
+        assert "LOOKUP_KEY" in key_check.reason() and not data_subjects.is_named(FINN)
 
     def test_may_be_repeated(self, keys: Keys, world: World) -> None:
         keys.are(NEW, OLD)
@@ -212,7 +214,7 @@ class TestTheSteps:
             rotate()
         world.check()
         keys.are(NEW)
-        assert "LOOKUP_KEY" in canary.reason(), "the old key is needed until a run has ended"
+        assert "LOOKUP_KEY" in key_check.reason(), "the old key is needed until a run has ended"
         keys.are(NEW, OLD)
         monkeypatch.setattr(rotate_keys, "_write_all", write)
         assert rotate().count(": 1 rewritten") == 3
@@ -244,9 +246,9 @@ class TestTheSteps:
         words = f"checkout_customer.phone: {world.lea.pk} and {other.pk} have one value under two keys."
         assert words in said.getvalue()
         assert codes.person_of(LEA) == world.lea, "the first of the two is the person"
-        assert people.find(email=EMAIL) and people.is_named(FINN)
+        assert data_subjects.find(email=EMAIL) and data_subjects.is_named(FINN)
         keys.are(NEW)
-        assert "LOOKUP_KEY" in canary.reason()
+        assert "LOOKUP_KEY" in key_check.reason()
 
 
 class TestTwoProcesses:
@@ -293,15 +295,17 @@ class TestAStop:
     @pytest.fixture
     def path(self, keys: Keys) -> str:
         """Return the path of a link that was sent under the old key."""
-        return urlsplit(stops.link(outbox.digest(FINN))).path
+        return urlsplit(stopped_numbers.link(outbox.digest(FINN))).path
 
     def test_holds_under_the_next_key_and_keeps_its_link(self, keys: Keys, path: str) -> None:
         Client().post(path)
         for each in ([OLD, NEW], [NEW, OLD]):
             keys.are(*each)
-            assert stops.has_stopped(outbox.digests(FINN)) and not stops.has_stopped(outbox.digests(LEA))
+            assert stopped_numbers.has_stopped(outbox.digests(FINN)) and not stopped_numbers.has_stopped(
+                outbox.digests(LEA)
+            )
         Client().post(path, {"again": "1"})
-        assert not stops.has_stopped(outbox.digests(FINN))
+        assert not stopped_numbers.has_stopped(outbox.digests(FINN))
         keys.are(NEW)
         assert Client().get(path).status_code == 404
 
@@ -310,14 +314,14 @@ class TestAStop:
         Client().post(path)
         assert "no texts" not in rotate()
         keys.are(NEW, OLD)
-        Client().post(urlsplit(stops.link(outbox.digest(AMY))).path)
+        Client().post(urlsplit(stopped_numbers.link(outbox.digest(AMY))).path)
         assert "2 numbers that want no texts are found only by a former LOOKUP_KEY: keep it" in rotate()
         assert SmsStop.objects.values("key_mark").distinct().count() == 3
 
     def test_of_an_old_link_is_of_the_old_key(self, keys: Keys, path: str) -> None:
         keys.are(NEW, OLD)
         Client().post(path)
-        assert stops.count_under_former_keys() == 1
+        assert stopped_numbers.count_under_former_keys() == 1
 
 
 class TestAnErasure:
@@ -329,7 +333,7 @@ class TestAnErasure:
         keys.are(NEW, OLD)
         rotate()
         assert SmsMessage.objects.exclude(phone_digest="").exists() and CardTry.objects.exists()
-        erasing.erase(people.find(phone=LEA))
+        erasure.erase(data_subjects.find(phone=LEA))
         assert not SmsMessage.objects.exclude(phone_digest="").exists() and not CardTry.objects.exists()
 
     def test_of_the_old_key_is_repeated_after_a_restore(
@@ -337,10 +341,10 @@ class TestAnErasure:
     ) -> None:
         settings.ERASURES_FILE = str(tmp_path / "erasures")
         lea = codes.person_of(LEA)
-        erasing.erase(people.find(phone=LEA))
+        erasure.erase(data_subjects.find(phone=LEA))
         Customer.objects.filter(pk=lea.pk).update(phone=LEA, erased_at=None)
         keys.are(NEW, OLD)
-        assert [reasons for _, reasons in erasing.again()] == [[]]
+        assert [reasons for _, reasons in erasure.again()] == [[]]
         assert Customer.objects.get(pk=lea.pk).phone is None
 
 
@@ -380,6 +384,6 @@ class TestAnOptIn:
 
 def test_canary_of_another_key_asks_for_the_former_one(keys: Keys) -> None:
     keys.are(NEW)
-    assert canary.reason().endswith("Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys.")
+    assert key_check.reason().endswith("Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys.")
     keys.are(NEW, OLD)
-    assert canary.reason() == "" and Canary.objects.count() == 1
+    assert key_check.reason() == "" and Canary.objects.count() == 1

@@ -31,7 +31,7 @@ Operation.objects.filter(payment__checkout_uuid="{}").update(created_at=F("creat
 GIVE_UP = """
 from time import sleep
 from checkout.remedies import giving_up
-from checkout.remedies.asking import NotAllowed
+from checkout.remedies.status_check import NotAllowed
 from payments.cause import PUMP
 from payments.models import Operation
 for _ in range(40):

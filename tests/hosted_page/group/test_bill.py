@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from checkout import captures, sharing, tasks
-from checkout.group import claims
+from checkout import captures, mate_shares, tasks
+from checkout.group import share_claims
 from checkout.models import Checkout, PaymentRequest
 from config.lib import clock
 from payments.inquiring import inquiries
@@ -77,12 +77,12 @@ class TestALateShare:
         PaymentRequest.objects.update(expires_at=clock.now())
         shares = list(order.payment_requests.all())
         with CaptureQueriesContext(connection) as done:
-            assert sharing.end_all_late(order, shares, clock.now())
+            assert mate_shares.end_all_late(order, shares, clock.now())
         assert sum("FOR NO KEY UPDATE" in query["sql"] for query in done) == 1
         assert not order.payment_requests.filter(status="open").exists()
         ended, now = list(order.payment_requests.all()), clock.now()
         with django_assert_num_queries(0):
-            assert not sharing.end_all_late(order, ended, now)
+            assert not mate_shares.end_all_late(order, ended, now)
 
 
 def parts(page: str) -> list[tuple[str, str, str, str]]:
@@ -113,16 +113,16 @@ class TestTheBar:
         assert [part[0] for part in parts(page)] == ["mine", "out", "out"] and whole(page) == 100
         assert [part[2] for part in parts(page)] == ["You", "F", "A"]
         assert [part[1] for part in parts(page)] == ["44.444", "22.222", "33.333"]
-        claims.take(finn.share.pk, claim="x" * 64)
+        share_claims.take(finn.share.pk, claim="x" * 64)
         assert parts(words(lead.get()))[1] == ("taken", "22.222", "F", "ring")
-        claims.release(finn.share.pk, claim="x" * 64)
+        share_claims.release(finn.share.pk, claim="x" * 64)
         mates.pay(finn.share)
         assert parts(words(lead.get()))[1] == ("taken", "22.222", "F", "ring")
         mates.settled(finn.share)
         assert parts(words(lead.get()))[1] == ("paid", "22.222", "F", "check")
-        sharing.decline(amy.pk)
+        mate_shares.decline(amy.pk)
         assert parts(words(lead.get()))[2] == ("mine", "33.333", "A", "cross")
-        sharing.cancel(amy.pk)
+        mate_shares.cancel(amy.pk)
         page = words(lead.get())
         assert parts(page)[2] == ("mine", "33.333", "A", "") and whole(page) == 100
 
@@ -168,7 +168,7 @@ class TestWhatTheLeadBears:
 
     def test_stays_with_her_if_nobody_is_left_to_pay(self, lead: Payer, order: Checkout) -> None:
         for share in order.payment_requests.all():
-            sharing.cancel(share.pk)
+            mate_shares.cancel(share.pk)
         page = words(lead.get())
         assert "You bear £90.00 now" in text(page) and sums(page) == ["£90.00", "£0.00", "£0.00"]
         assert page.count("Stays with you") == 2 and "It stays on your Visa ending 4242." in page

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone, translation
 from pytest_django.fixtures import Settings
 
-from checkout import sharing
+from checkout import mate_shares
 from checkout.models import Checkout, GroupLink, LeadTold, PaymentRequest
 from checkout.states import ShareStatus
 from config.lib import clock
@@ -21,7 +21,7 @@ from payments.models import Dispute
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_bill import seen, text
-from tests.hosted_page.group.test_table import Guest
+from tests.hosted_page.group.test_group_page import Guest
 from tests.hosted_page.sms.test_outbox import Network, a_day_later, send_all
 from tests.outside import decide, dispute
 
@@ -109,7 +109,7 @@ class TestTheBill:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
         mates.pay(finn.share)
         mates.pump(order.pk)
-        sharing.cancel(order.payment_requests.get(position=3).pk)
+        mate_shares.cancel(order.payment_requests.get(position=3).pk)
         disputed(order)
         page = text(main(lead.get()))
         assert "waits for the bank" in page and "goes back by" not in page

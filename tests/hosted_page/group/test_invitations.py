@@ -2,7 +2,7 @@
 
 import pytest
 
-from checkout import sharing
+from checkout import mate_shares
 from hosted_page.models import SmsMessage
 from hosted_page.sms import sending
 from hosted_page.sms.senders import InDoubt, Refused
@@ -18,7 +18,7 @@ def taken(lead: Payer, finn: Mate, network: Network) -> SmsMessage:
     ask(lead, finn.share)
     text = sending.claim()
     assert text is not None
-    sharing.decline(finn.share.pk)
+    mate_shares.decline(finn.share.pk)
     lead.post("/ask-again", share=str(finn.share.pk))
     return text
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from checkout.models import Checkout, PaymentRequest
-from hosted_page.sms import outbox, stops
+from hosted_page.sms import outbox, stopped_numbers
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
 from tests.hosted_page.group.test_bill import seen, text
@@ -107,7 +107,7 @@ class TestATap:
     def test_reminds_the_others_where_one_has_stopped(
         self, lead: Payer, asked: Checkout, network: Network
     ) -> None:
-        Client().post(urlsplit(stops.link(outbox.digest(FINNS))).path)
+        Client().post(urlsplit(stopped_numbers.link(outbox.digest(FINNS))).path)
         ends_in(hours=23)
         answer = lead.post("/remind")
         assert answer.status_code == 422

@@ -9,7 +9,7 @@ from checkout.models import Checkout
 from hosted_page import rendering
 from hosted_page.page_security import check_page
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.steps import card_page, stay
+from hosted_page.steps import card_page, sign_in_extension
 from payments import provider, safe_answers
 from payments.providers.sandbox.models import CardSession
 from payments.providers.stripe.adapter import StripeProvider
@@ -72,7 +72,7 @@ def test_sample_has_what_the_page_of_a_signed_in_payer_has(unpaid: Checkout) -> 
     target = PaymentTarget(Checkout.objects.select_related("merchant", "lead").get(pk=unpaid.pk))
     request = payer.get().wsgi_request
     sample, leave = check_page.around(), rendering.leave(request, target)
-    assert sample["stay"].keys() == stay.on(request, target).keys()
+    assert sample["stay"].keys() == sign_in_extension.on(request, target).keys()
     assert leave is not None and sample["leave"].keys() == leave.keys()
 
 

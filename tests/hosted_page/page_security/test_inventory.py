@@ -18,7 +18,7 @@ from config.lib.web import page_templates
 from config.lib.web.static_files import HTMX
 from hosted_page.opt_in import link
 from hosted_page.page_security import inventory, page_content
-from hosted_page.sms import outbox, stops
+from hosted_page.sms import outbox, stopped_numbers
 from payments import safe_answers
 from payments.models import Merchant
 from payments.providers.stripe.adapter import StripeProvider
@@ -170,7 +170,7 @@ def walk_elsewhere(merchant: Merchant, lea: Payer) -> None:
     known.get()
     known.post("/prefilled")
     Payer(known.checkout).post("/prefilled")  # another browser has to wait before it can request a code
-    Client().get(f"/pay/{stops.link(outbox.digest('+447700900456')).partition('/pay/')[2]}")
+    Client().get(f"/pay/{stopped_numbers.link(outbox.digest('+447700900456')).partition('/pay/')[2]}")
 
 
 def at_stripe(lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from django.test import override_settings
 from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import batches, clock
 from hosted_page.models import OptIn
-from hosted_page.privacy import erasing, people, retention
+from hosted_page.privacy import data_subjects, erasure, retention
 from payments.models import Merchant, Payment
 from tests import factories, mates
 from tests.factories import CustomerFactory
@@ -133,7 +133,7 @@ class TestCardsOfSomebodyErased:
         order: Checkout,
         at: Callable[[str], Checkout],
     ) -> None:
-        erasing.erase(people.find(phone=PHONE))
+        erasure.erase(data_subjects.find(phone=PHONE))
         other = CustomerFactory.create()
         untouched = factories.checkout(order.merchant)
         Payment.objects.create(
@@ -157,7 +157,7 @@ class TestCardsOfSomebodyErased:
         self, order: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(batches, "ROWS", 1)
-        erasing.erase(people.find(phone=PHONE))
+        erasure.erase(data_subjects.find(phone=PHONE))
         Customer.objects.create(erased_at=clock.now())
         retention.erase_old()
         assert [erased.cards_erased_at is None for erased in Customer.objects.order_by("pk")] == [True, False]

@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from checkout import tasks
 from checkout.models import ApiCall, Checkout, IdempotencyKey
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from payments import bookings
 from payments.models import Booking, Discrepancy, Movement, Operation, Payment, Posting
@@ -83,7 +83,9 @@ class TestAdvance:
         assert (shown["status"], shown["refunds"][0]["status"]) == ("refunded", "settled")
         shown = post(api, unpaid, "advance", {"seconds": 5}).json()["data"]
         assert (shown["status"], shown["refunds"][0]["status"]) == ("refunded", "failed")
-        assert shown["refunds"][0]["failure_reason"] == "card_account_closed" and proving.breaches() == []
+        assert (
+            shown["refunds"][0]["failure_reason"] == "card_account_closed" and ledger_proof.breaches() == []
+        )
         notifications.send_due()
         tasks.answer_inquiries()
         assert not Discrepancy.objects.exclude(kind="refund_returned").exists(), "what it says again is known"
@@ -167,7 +169,7 @@ class TestAdvance:
         assert list(Event.objects.order_by("pk").values_list("pk", "body", "created_at")) == told
         assert list(IdempotencyKey.objects.values()) == keys
         assert list(Posting.objects.order_by("pk").values())[: len(books)] == books
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     @pytest.mark.rule("sandbox.advance")
     def test_dates_no_event_before_the_one_before_it(self, api: Api, unpaid: Checkout) -> None:

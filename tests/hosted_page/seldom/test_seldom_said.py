@@ -19,11 +19,11 @@ from checkout.models import Checkout, GroupLink
 from config.lib.bulkhead import Bulkhead, Busy
 from config.lib.quota import Limit
 from hosted_page import payer
-from hosted_page.group import takes
+from hosted_page.group import share_claim_limits
 from hosted_page.models import SmsMessage
 from hosted_page.opt_in import link
 from hosted_page.sms import limits, senders
-from payments import safe_answers, switches
+from payments import operator_stops, safe_answers
 from payments.models import Merchant, Operation, Payment
 from payments.provider import CardPage
 from tests import factories, mates
@@ -263,7 +263,7 @@ class TestTheBill:
             enough.setattr(limits, "INVITATIONS", 0)
             more = "There are no more texts for this order. Send the link yourself."
             assert said(lea.post("/text-share", **asked), more)
-        switches.suspend(lea.checkout.merchant, reason="Asked for")
+        operator_stops.suspend(lea.checkout.merchant, reason="Asked for")
         stopped = "This shop takes no payments now. Text the link later, or send it yourself."
         assert said(lea.post("/text-share", **asked), stopped)
 
@@ -302,7 +302,7 @@ class TestTheGroupsLink:
         self, lea: Payer, language: str, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         captured(lea, name=["Finn", "Amy"], amount=["20", "20"])
-        monkeypatch.setattr(takes, "PER_ADDRESS", Limit(1, timedelta(hours=1)))
+        monkeypatch.setattr(share_claim_limits, "PER_ADDRESS", Limit(1, timedelta(hours=1)))
         guest, path = (
             Client(headers={"accept-language": language}),
             f"/pay/g/{GroupLink.objects.get().token}/take",

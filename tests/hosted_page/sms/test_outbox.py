@@ -5,13 +5,13 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from checkout import captures, refunds, sharing
-from checkout.group import bending, claims
+from checkout import captures, mate_shares, refunds
+from checkout.group import share_changes, share_claims
 from checkout.models import Checkout, PaymentRequest
 from hosted_page.group import invitations
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import limits, outbox, senders, sending, stops
+from hosted_page.sms import limits, outbox, senders, sending, stopped_numbers
 from hosted_page.sms.outbox import Asked
 from hosted_page.sms.senders import InDoubt, Refused
 from hosted_page.steps import codes
@@ -84,7 +84,7 @@ def send_all() -> None:
 
 
 def is_free(share: PaymentRequest) -> bool:
-    return claims.is_free(PaymentRequest.objects.get(pk=share.pk), timezone.now())
+    return share_claims.is_free(PaymentRequest.objects.get(pk=share.pk), timezone.now())
 
 
 def a_day_later() -> None:
@@ -104,7 +104,7 @@ class TestAnInvitation:
         [(phone, text)] = network.sent.values()
         assert phone == "+447700900456"
         link = f"{settings.CHECKOUT_PAGE_URL}/share/{finns.token}"
-        stop = stops.link(outbox.digest(phone))
+        stop = stopped_numbers.link(outbox.digest(phone))
         assert (
             text
             == f"Lea utox asks you for £20.00, your share at {lea.checkout.merchant.name}: {link} No more texts: {stop}"
@@ -127,7 +127,7 @@ class TestAnInvitation:
     ) -> None:
         ask(lea, finns)
         network.sent.clear()
-        sharing.cancel(finns.pk)
+        mate_shares.cancel(finns.pk)
         send_all()
         ended = SmsMessage.objects.get(kind="invitation")
         assert network.sent == {} and ended.sent_at is None and ended.ended_at is not None
@@ -137,8 +137,8 @@ class TestAnInvitation:
     ) -> None:
         ask(lea, finns)
         network.sent.clear()
-        sharing.cancel(finns.pk)
-        bending.ask_again(finns.pk)
+        mate_shares.cancel(finns.pk)
+        share_changes.ask_again(finns.pk)
         send_all()
         assert network.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
 
@@ -170,7 +170,7 @@ class TestAnInvitation:
 
     def test_of_another_order_is_not_hers(self, lea: Payer, acme: Any) -> None:
         other = factories.checkout(acme)
-        sharing.split_equally(other.pk, 2)
+        mate_shares.split_equally(other.pk, 2)
         assert ask(lea, other.payment_requests.get()).status_code == 303
         assert not SmsMessage.objects.filter(kind="invitation").exists()
 

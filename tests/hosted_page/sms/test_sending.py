@@ -24,7 +24,7 @@ from hosted_page.sms import limits, outbox, senders, sending
 from hosted_page.sms.senders import InDoubt, NotTaken, Refused
 from hosted_page.steps import codes as sign_in
 from hosted_page.steps.phone import parse_phone
-from payments import switches
+from payments import operator_stops
 from payments.models import Merchant, Switch
 from tests import factories
 from tests.factories import CAUSE
@@ -215,7 +215,7 @@ class TestAStop:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
         Switch.objects.create(merchant=None if of_all else acme, reason="a thief")
-        switches.read_anew()
+        operator_stops.read_anew()
         page = Payer(unpaid).post("/phone", phone="07700 900456")
         assert "takes no payments now" in words(page) and "sent no code" in words(page)
         send_all()
@@ -223,7 +223,7 @@ class TestAStop:
 
     def test_of_another_merchant_ends_none(self, unpaid: Checkout, network: Network, rival: Merchant) -> None:
         Switch.objects.create(merchant=rival, reason="a thief")
-        switches.read_anew()
+        operator_stops.read_anew()
         Payer(unpaid).post("/phone", phone=PHONE)
         send_all()
         assert len(network.sent) == 1

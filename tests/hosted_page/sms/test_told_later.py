@@ -9,19 +9,19 @@ from django.db.models import F
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from checkout import refunds, sharing
+from checkout import mate_shares, refunds
 from checkout.models import Checkout, LeadTold, Refund
 from hosted_page import tasks
 from hosted_page.models import SmsMessage
-from hosted_page.sms import sending, told
+from hosted_page.sms import lead_notifications, sending
 from payments.models import Payment
 from payments.providers.sandbox import fault_injection, settling
 from payments.providers.sandbox.models import Call
 from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import Mate
+from tests.hosted_page.sms.test_lead_notifications import a_day_before_the_end, amys, texts
 from tests.hosted_page.sms.test_outbox import Network
-from tests.hosted_page.sms.test_told import a_day_before_the_end, amys, texts
 from tests.outside import decide, dispute
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("lead.told")]
@@ -52,7 +52,7 @@ class TestARefundThatFails:
             finn.post("/decline")
         elif kind == "all_paid":
             settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
-            sharing.cancel(amys(order).pk)
+            mate_shares.cancel(amys(order).pk)
             finn.pay()
             mates.pump(order.pk)
         else:
@@ -74,11 +74,15 @@ class TestARefundThatFails:
         monkeypatch: pytest.MonkeyPatch,
         is_meanwhile: bool,
     ) -> None:
-        monkeypatch.setattr(told, "PER_CHECKOUT", 1)
+        monkeypatch.setattr(lead_notifications, "PER_CHECKOUT", 1)
         self.is_queued(finn)
         self.begins(order)
         if is_meanwhile:
-            monkeypatch.setattr(told, "take_back", partial(self.fails_before, order, told.take_back))
+            monkeypatch.setattr(
+                lead_notifications,
+                "take_back",
+                partial(self.fails_before, order, lead_notifications.take_back),
+            )
         self.waits(network)
         if not is_meanwhile:
             self.fails(order)
@@ -128,7 +132,7 @@ class TestARefundThatFails:
     def test_lets_it_be_told_that_the_last_has_paid_meanwhile(
         self, finn: Mate, order: Checkout, network: Network
     ) -> None:
-        sharing.cancel(amys(order).pk)
+        mate_shares.cancel(amys(order).pk)
         fault_injection.set_fault(verb="capture", mode="pending", times=1)
         finn.pay()
         mates.pump(order.pk)

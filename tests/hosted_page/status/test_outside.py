@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from checkout.remedies import settling_outside
 from payments.models import Booking
 from payments.providers.sandbox import client
@@ -39,7 +39,7 @@ def refund(order: Checkout) -> None:
     """Refund the rest of the order as the merchant, let the bank settle it, and check the ledger."""
     refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
     mates.pump(order.pk, rounds=3)
-    assert proving.breaches() == []
+    assert ledger_proof.breaches() == []
 
 
 @pytest.mark.rule("sync.outside")

@@ -15,8 +15,8 @@ from checkout import captures
 from checkout.models import Checkout
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import budgets, limits, outbox, senders, stops
-from payments import switches
+from hosted_page.sms import budgets, limits, outbox, senders, stopped_numbers
+from payments import operator_stops
 from tests import mates
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, PHONE, Mate, Payer, shown_code, words
@@ -138,7 +138,7 @@ class TestTheText:
     def test_of_a_split_order_is_refused_beside_each_of_its_two_receipts(
         self, lead: Payer, order: Checkout
     ) -> None:
-        switches.suspend(order.merchant, reason="A question.")
+        operator_stops.suspend(order.merchant, reason="A question.")
         page = words(lead.post("/receipt"))
         ids = re.findall(r' id="([^"]+)"', page)
         assert len(ids) == len(set(ids)) and {"receipt-title-error", "desk-receipt-title-error"} <= set(ids)
@@ -154,14 +154,14 @@ class TestItIsRefused:
 
     @pytest.mark.rule("sms.stop")
     def test_to_a_number_that_stopped(self, paid: Payer, network: Network) -> None:
-        Client().post(urlsplit(stops.link(outbox.digest(LEAS))).path)
+        Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
         said = self.asked(paid, network)
         assert "This number wants no texts from us but codes. Print the receipt." in said
 
     @pytest.mark.rule("sms.stop")
     def test_to_a_number_that_stops_meanwhile(self, paid: Payer, network: Network) -> None:
         paid.post("/receipt")
-        Client().post(urlsplit(stops.link(outbox.digest(LEAS))).path)
+        Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
         assert texts(network) == []
 
     def test_to_a_number_that_had_its_texts(self, paid: Payer, network: Network) -> None:
@@ -174,7 +174,7 @@ class TestItIsRefused:
         assert not SmsMessage.objects.filter(kind="receipt").exists()
 
     def test_for_a_stopped_shop(self, paid: Payer, network: Network) -> None:
-        switches.suspend(paid.checkout.merchant, reason="A question.")
+        operator_stops.suspend(paid.checkout.merchant, reason="A question.")
         assert "No texts go out for this shop now." in self.asked(paid, network)
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from checkout import captures, refunds, sharing
+from checkout import captures, mate_shares, refunds
 from checkout.models import Checkout
 from checkout.remedies import sending
 from payments.models import Operation
@@ -95,7 +95,7 @@ class TestTheLead:
         assert "<h1>Your money is going back</h1>" in page and rows(page) == []
 
     def test_of_whom_mates_bore_all_of_it(self, lead: Payer, finn: Mate, order: Checkout) -> None:
-        sharing.cancel(order.payment_requests.get(position=3).pk)
+        mate_shares.cancel(order.payment_requests.get(position=3).pk)
         order.payment_requests.filter(pk=finn.share.pk).update(amount=order.amount)
         finn.share.refresh_from_db()
         finn.pay()

@@ -12,7 +12,7 @@ from django.test import Client
 
 from checkout import tasks
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from payments.models import Operation, Payment
 from payments.providers.sandbox.models import Charge
 from tests.conftest import Api
@@ -43,7 +43,7 @@ class TestTheAnswer:
         assert lea.answer("confirm")["Location"].endswith(f"/pay/confirmed?id={lea.checkout.pk}")
         assert lea.back()["Location"] == f"/pay?id={lea.checkout.pk}"
         assert "your Visa ending 3155" in words(lea.get())
-        assert (status(lea), charges(), proving.breaches()) == ("authorized", ["held"], [])
+        assert (status(lea), charges(), ledger_proof.breaches()) == ("authorized", ["held"], [])
 
     @pytest.mark.rule("pay.challenge")
     def test_no_leads_to_the_card_step_with_its_reason(self, lea: Asked) -> None:

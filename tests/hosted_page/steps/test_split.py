@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from checkout import sharing
+from checkout import mate_shares
 from checkout.models import Checkout
 from hosted_page.steps.split_form import SplitForm
 from payments import money
@@ -214,10 +214,10 @@ class TestTheLeastThatACardCanBeCharged:
 
     def test_holds_below_the_form_too(self, unpaid: Checkout) -> None:
         with pytest.raises(ValueError, match="30 to 99999999"):
-            sharing.split(unpaid.pk, [sharing.Share(29)])
+            mate_shares.split(unpaid.pk, [mate_shares.Share(29)])
         Checkout.objects.update(amount=59)
         with pytest.raises(ValueError, match="30 to 99999999"):
-            sharing.split_equally(unpaid.pk, 2)
+            mate_shares.split_equally(unpaid.pk, 2)
         assert shares(unpaid) == []
 
 
@@ -227,10 +227,10 @@ def test_a_share_above_the_maximum_of_a_card_is_refused(
 ) -> None:
     monkeypatch.setattr(SandboxProvider, "amount_rule", lambda _, currency: AmountRule(maximum=4499))
     with pytest.raises(ValueError, match="1 to 4499"):
-        sharing.split(unpaid.pk, [sharing.Share(4500)])
+        mate_shares.split(unpaid.pk, [mate_shares.Share(4500)])
     with pytest.raises(ValueError, match="1 to 4499"):
-        sharing.split_equally(unpaid.pk, 2)
-    sharing.split_equally(unpaid.pk, 3)
+        mate_shares.split_equally(unpaid.pk, 2)
+    mate_shares.split_equally(unpaid.pk, 3)
     assert shares(unpaid) == [("", 3000)] * 2
 
 
@@ -281,7 +281,7 @@ class TestTheStepsInWhichACardCanBeCharged:
 
     def test_hold_below_the_form_too(self, unpaid: Checkout) -> None:
         with pytest.raises(ValueError, match="a multiple of 100"):
-            sharing.split(unpaid.pk, [sharing.Share(250)])
+            mate_shares.split(unpaid.pk, [mate_shares.Share(250)])
         assert shares(unpaid) == []
 
 

@@ -5,11 +5,11 @@ from django.db import connection
 from django.test import Client
 
 from payments.models import Merchant
-from portal.backoffice import estimates, shell
+from portal.backoffice import estimates, frame
 from tests.portal import people
 
 pytestmark = pytest.mark.django_db
-ALL = [model for rows in shell.RECORDS.values() for _, model in rows]
+ALL = [model for rows in frame.RECORDS.values() for _, model in rows]
 
 
 def test_are_what_postgresql_last_saw(acme: Merchant, rival: Merchant) -> None:

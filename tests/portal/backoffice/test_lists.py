@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout, Refund
 from config.lib import clock
-from payments import switches
+from payments import operator_stops
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Dispute, Merchant, Operation
 from portal.models import User
@@ -206,7 +206,7 @@ class TestMerchants:
     def test_are_open_or_suspended_and_why_those_first(
         self, operator: Client, acme: Merchant, rival: Merchant
     ) -> None:
-        switches.suspend(rival, reason="Tickets that do not exist")
+        operator_stops.suspend(rival, reason="Tickets that do not exist")
         page = shown(operator, MERCHANTS)
         table = page[page.index("<tbody>") :]
         assert table.index("Rival") < table.index("Suspended</span>") < table.index("Acme Tickets")
@@ -236,7 +236,7 @@ class TestMerchants:
     def test_are_filtered_by_whether_they_are_suspended(
         self, operator: Client, acme: Merchant, rival: Merchant
     ) -> None:
-        switches.suspend(rival, reason="Tickets that do not exist")
+        operator_stops.suspend(rival, reason="Tickets that do not exist")
         for state, there, away in (("suspended", "Rival", "Acme"), ("open", "Acme", "Rival")):
             page = shown(operator, f"{MERCHANTS}?state={state}")
             table = page[page.index("<tbody>") :]
@@ -251,7 +251,7 @@ class TestMerchants:
     ) -> None:
         page = shown(operator, MERCHANTS)
         assert "<span>Resume" not in page, "nobody is suspended"
-        switches.suspend(rival, reason="Tickets that do not exist")
+        operator_stops.suspend(rival, reason="Tickets that do not exist")
         page = shown(operator, MERCHANTS)
         assert 'name="index" value="1"><span>Resume' in page and page.count('data-fits="1"') == 1
         form = {"action": ["suspend", "resume"], "index": "1"}

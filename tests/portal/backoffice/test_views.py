@@ -44,7 +44,7 @@ class TestThePage:
             factories.checkout(merchant, merchant_order_id="A-1")
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
         assert "> 2 orders, found by order id</h2>" in page and "Older ones" not in page
-        monkeypatch.setattr("portal.backoffice.finding.SHOWN", 1)
+        monkeypatch.setattr("portal.backoffice.search.SHOWN", 1)
         Merchant.objects.filter(pk=rival.pk).update(name="A-1")  # otherwise the one order would open at once
         page = " ".join(operator.get("/admin/find", {"q": "A-1"}).content.decode().split())
         assert "> The newest 1 order, found by order id</h2>" in page

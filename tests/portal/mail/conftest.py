@@ -7,7 +7,7 @@ from django.core import mail
 
 from config.lib import clock
 from payments.models import Merchant
-from portal.mail import outbox, watching
+from portal.mail import outbox, trouble_mails
 from portal.models import Membership, Role
 from tests import factories
 from tests.portal import stage
@@ -22,6 +22,6 @@ def owner(acme: Merchant) -> Membership:
 
 def look_and_send() -> list[Any]:
     mail.outbox.clear()
-    watching.look(clock.now())
+    trouble_mails.look(clock.now())
     outbox.send_due()
     return list(mail.outbox)

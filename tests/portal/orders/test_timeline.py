@@ -12,7 +12,7 @@ from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from payments.models import Merchant
 from portal.models import Role
-from portal.orders import lost, order, timeline
+from portal.orders import lost_holds, order, timeline
 from tests import factories
 from tests.portal import stage
 from webhooks.models import Attempt
@@ -74,7 +74,7 @@ class TestAsLongAsItMayBe:
     def test_why_a_hold_lapsed_counts_them_all_in_as_many_statements(self, held: Checkout) -> None:
         def statements() -> int:
             with CaptureQueriesContext(connection) as queries:
-                lost.why(held)
+                lost_holds.why(held)
             return len(queries)
 
         lapse(held)
@@ -86,7 +86,7 @@ class TestAsLongAsItMayBe:
         rows = ApiCall.objects.filter(checkout_uuid=held.pk)
         rows.update(created_at=held.voided_at - timedelta(seconds=1))
         assert statements() == few
-        assert "3000 times with 409 not_capturable" in lost.why(held)
+        assert "3000 times with 409 not_capturable" in lost_holds.why(held)
 
     def test_its_pages_hold_each_thing_once(self, acme: Merchant, captured: Checkout) -> None:
         refuse(captured, 1200)

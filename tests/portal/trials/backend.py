@@ -12,7 +12,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from payments.models import Merchant
 from portal.models import Membership, Role, Trial
-from portal.trials import running
+from portal.trials import trial_runs
 from portal.trials.cases import CASES
 from tests import factories
 from tests.conftest import Api
@@ -92,7 +92,7 @@ def begin(merchant: Merchant, name: str, order: UUID | None = None) -> Trial:
         factories.subscribe(merchant, url=stage.URL)
     people = Membership.objects.filter(merchant=merchant)
     somebody = people.first() or stage.person(merchant, Role.DEVELOPER)
-    return running.begin(merchant, CASES[name], somebody.user, order).trial
+    return trial_runs.begin(merchant, CASES[name], somebody.user, order).trial
 
 
 def walk(
@@ -101,7 +101,7 @@ def walk(
     """Take a case to its end; in each turn the sandbox takes a step, and the backend gets what waits."""
     trial = begin(merchant, name)
     for _ in range(TURNS):
-        running.step(Trial.objects.select_related("merchant").get(pk=trial.pk))
+        trial_runs.step(Trial.objects.select_related("merchant").get(pk=trial.pk))
         trial.refresh_from_db()
         if trial.ended_at:
             break

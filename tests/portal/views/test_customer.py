@@ -8,8 +8,8 @@ from django.test import Client
 from checkout.models import Checkout, Customer
 from hosted_page.opt_in import consent
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.privacy import erasing
-from hosted_page.privacy import people as persons
+from hosted_page.privacy import data_subjects as persons
+from hosted_page.privacy import erasure
 from payments.models import Merchant
 from portal.models import AuditEntry
 from tests import factories
@@ -58,7 +58,7 @@ def test_has_name_and_number_of_somebody_who_has_opted_in_here(owner: Client, ca
 
 def test_says_so_once_they_are_erased(owner: Client, captured: Checkout) -> None:
     assert captured.lead
-    erasing.erase(persons.of_customer(captured.lead.pk))
+    erasure.erase(persons.of_customer(captured.lead.pk))
     answer = owner.post(f"/portal/checkouts/{captured.pk}/customer", follow=True)
     assert "Nothing is known of this customer any more." in answer.content.decode()
     assert not AuditEntry.objects.filter(action="customer_exported").exists()

@@ -7,7 +7,7 @@ from django.test import Client
 
 from checkout import refunds, tasks
 from checkout.models import Checkout, PaymentRequest, Refund
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from payments.inquiring import inquiries
 from payments.models import Inquiry, Merchant, Operation
 from payments.providers.sandbox import client as bank_client
@@ -156,7 +156,7 @@ class TestRefund:
         assert client.post(address(order), facts).status_code == 302
         mates.pump(order.pk, rounds=3)
         order.refresh_from_db()
-        assert order.status == "refunded" and proving.breaches() == []
+        assert order.status == "refunded" and ledger_proof.breaches() == []
 
     @pytest.mark.rule("dispute.no_refund")
     @pytest.mark.usefixtures("posted")

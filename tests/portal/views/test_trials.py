@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from payments.models import Merchant
 from portal.models import AuditEntry, Role, Trial
-from portal.trials import judging
+from portal.trials import verdicts
 from tests import factories
 from tests.conftest import Api
 from tests.portal import stage
@@ -22,7 +22,7 @@ PAGE, RUN = "/portal/checklist", "/portal/checklist/run"
 
 @pytest.fixture(autouse=True)
 def _calm_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "CALM", judging.CALM * 0)
+    monkeypatch.setattr(verdicts, "CALM", verdicts.CALM * 0)
 
 
 @pytest.fixture

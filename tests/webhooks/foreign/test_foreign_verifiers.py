@@ -14,7 +14,7 @@ from tests.webhooks.foreign import verdicts
 from tests.webhooks.foreign.verdicts import Case, Verifiers
 from tests.webhooks.receivers.endpoint import Receiver
 from tests.webhooks.vectors import Vector
-from webhooks import loop, outbox, signing, subscriptions
+from webhooks import delivery_sender, outbox, signing, subscriptions
 from webhooks.models import EventType, SigningSecret, Subscription
 
 ACCEPTED_BY_ALL = dict.fromkeys(verdicts.ALL, True)
@@ -33,7 +33,7 @@ class Shop(NamedTuple):
     merchant: Merchant
     secret: str
     receiver: Receiver
-    sender: loop.Sender
+    sender: delivery_sender.Sender
     verifiers: Verifiers
 
     def receive(self) -> Case:
@@ -56,7 +56,7 @@ class Shop(NamedTuple):
 
 @pytest.fixture
 def shop(transactional_db: None, verifiers: Verifiers) -> Iterator[Shop]:
-    receiver, sender = Receiver(), loop.Sender(slots=10, allow_loopback=True)
+    receiver, sender = Receiver(), delivery_sender.Sender(slots=10, allow_loopback=True)
     merchant, secret = Merchant.objects.create(name="Acme"), signing.new_secret()
     subscription = Subscription.objects.create(merchant=merchant, url=receiver.url, event_types=["*"])
     SigningSecret.objects.create(subscription=subscription, secret=secret)

@@ -12,10 +12,10 @@ from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.portal import stage
 from tests.portal.people import mails
-from webhooks import checks, delivery, outbox, resending, retention, subscriptions
-from webhooks.checks import CheckedUrl
+from webhooks import delivery, outbox, resending, retention, subscriptions, url_check
 from webhooks.delivery import Claims
 from webhooks.models import Delivery, Event, EventType, Subscription
+from webhooks.url_check import CheckedUrl
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("endpoint.approved")]
 OURS, THEIRS = CheckedUrl("http://127.0.0.1:9/ours"), CheckedUrl("http://127.0.0.1:9/theirs")
@@ -233,7 +233,7 @@ class TestPortal:
             rows.update(role=role) if role else rows.delete()
             return THEIRS
 
-        monkeypatch.setattr(checks, "checked", slow_check)
+        monkeypatch.setattr(url_check, "checked", slow_check)
         assert stage.browser(admin).post("/portal/webhooks/endpoint", self.FORM).status_code == 403
         assert not Subscription.objects.exists()
 

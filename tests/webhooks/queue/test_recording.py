@@ -6,7 +6,7 @@ import pytest
 from django.db import DatabaseError
 
 from tests.webhooks.story import emit, subscribe
-from webhooks import delivery, loop
+from webhooks import delivery, delivery_sender
 from webhooks.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,16 +22,16 @@ class TestTrouble:
     def test_leaves_out_the_receivers_words_when_they_cannot_be_written(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        monkeypatch.setattr(delivery_sender, "RECORD_PAUSES", (0.0, 0.0, 0.0))
         due, result = self.claimed()
         with pytest.raises(DatabaseError):
             delivery.record([result])
-        loop.record_surely([result])
+        delivery_sender.record_surely([result])
         due.refresh_from_db()
         assert (due.status, due.attempts.get().response_excerpt) == ("delivered", "")
 
     def test_of_one_result_costs_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        monkeypatch.setattr(delivery_sender, "RECORD_PAUSES", (0.0, 0.0, 0.0))
         (unknown, never), (poisoned, silenced), (fine, whole) = (
             self.claimed(),
             self.claimed(),
@@ -39,7 +39,7 @@ class TestTrouble:
         )
         Delivery.objects.filter(pk=unknown.pk).update(event_type="of.a.later.release")
         failed = [replace(result, http_status=500) for result in (never, silenced)]
-        loop.record_surely([*failed, whole])
+        delivery_sender.record_surely([*failed, whole])
         for due in (unknown, poisoned, fine):
             due.refresh_from_db()
         assert (fine.status, fine.attempts.get().response_excerpt) == ("delivered", "thanks")
@@ -47,7 +47,7 @@ class TestTrouble:
         assert str(unknown.lease_token) == never.lease_token, "nobody sends it again and again"
 
     def test_gives_up_without_raising(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(loop, "RECORD_PAUSES", (0.0, 0.0, 0.0))
+        monkeypatch.setattr(delivery_sender, "RECORD_PAUSES", (0.0, 0.0, 0.0))
         tries = []
 
         def fail(results: list[delivery.Result]) -> None:
@@ -56,5 +56,5 @@ class TestTrouble:
 
         _, result = self.claimed()
         monkeypatch.setattr(delivery, "record", fail)
-        loop.record_surely([result])
+        delivery_sender.record_surely([result])
         assert tries == [["poison\x00"], ["poison\x00"], ["poison\x00"], [""]]

@@ -15,7 +15,7 @@ from tests.webhooks.receivers.canary import LITERALS, ODD, Canary, listening
 from tests.webhooks.receivers.receiving import Names
 from tests.webhooks.story import emit, subscribe
 from tests.webhooks.urls import forbidden
-from webhooks import loop
+from webhooks import delivery_sender
 from webhooks.models import Attempt, Subscription
 
 NOT_ALLOWED = "address not allowed"
@@ -92,7 +92,7 @@ class TestRebinding:
 
 def send_all(count: int) -> list[str | None]:
     """Let a strict sender make its `count` attempts, and return why they failed."""
-    sender = loop.Sender(slots=100, allow_loopback=False)
+    sender = delivery_sender.Sender(slots=100, allow_loopback=False)
     sender.start()
     sender.wake()
     deadline = time.monotonic() + 10

@@ -19,7 +19,7 @@ from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import lag, replica
 from hosted_page.models import CardTry
-from payments import opening
+from payments import restore_guard
 from payments.models import Merchant
 from portal.models import Role
 from portal.orders import order
@@ -114,11 +114,11 @@ class TestRead:
         assert by == BY_PRIMARY and lag.wanted() is not None, "the replica is as good as before"
 
     def test_leaves_to_the_primary_what_all_threads_go_by(self, standby: Standby) -> None:
-        opening._is_open.read_anew()
+        restore_guard._is_open.read_anew()
         with counted() as by:
-            assert replica.read(opening.is_closed) is False  # it is read on the primary
+            assert replica.read(restore_guard.is_closed) is False  # it is read on the primary
         assert by == BY_REPLICA
-        opening._is_open._value, opening._is_open._read_at = True, float("inf")
+        restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
     def test_lets_what_is_late_lapse_on_the_primary(
         self, standby: Standby, lea: Client, held: Checkout

@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 
 from checkout import authorizations, cancellations, captures, refunds, tasks
 from checkout.models import Checkout
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment
 from payments.provider import CardUse
@@ -65,7 +65,7 @@ class TestTheCards:
         pump()
         held.refresh_from_db()
         assert (held.status, Call.objects.filter(kind="capture").count()) == ("captured", 1)
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     def test_6983_ends_voided_at_the_deadline(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
         held = pay(unpaid, "4000000000006983")
@@ -81,7 +81,7 @@ class TestTheCards:
             "auth_expired",
             held.capture_before,
         )
-        assert Charge.objects.get().state == "voided" and proving.breaches() == []
+        assert Charge.objects.get().state == "voided" and ledger_proof.breaches() == []
 
     def test_8013_is_voided_at_the_eleventh_time(
         self, unpaid: Checkout, pay: Callable[..., Checkout]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import authorizations, captures, doubt, sharing, tasks
+from checkout import authorizations, captures, mate_shares, operation_recovery, tasks
 from checkout.models import Checkout, PaymentRequest
-from checkout.proof import proving
+from checkout.proof import ledger_proof
 from checkout.syncing import notifications
 from payments import tasks as payments_tasks
 from payments.models import Discrepancy, Payment
@@ -43,7 +43,7 @@ def refused(desk: StripeDesk, unpaid: Checkout, pays: Pays) -> Payment:
     """Return a payment whose payer has failed 3-D Secure and has come back."""
     payment = pays(Card.ASKS)
     desk.answer(payment, confirms=False)
-    doubt.finish_now(unpaid.pk)
+    operation_recovery.finish_now(unpaid.pk)
     payment.refresh_from_db()
     assert (payment.status, payment.decline_reason) == ("declined", "challenge_failed")
     return payment
@@ -92,7 +92,7 @@ class TestAFailedAuthorization:
         pump()
         assert (intent_of(desk, refused), intent_of(desk, paid)) == ("canceled", "requires_capture")
         assert captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE).status == "captured"
-        assert proving.breaches() == []
+        assert ledger_proof.breaches() == []
 
     def test_of_a_share_is_ended_and_the_share_can_be_paid(
         self, desk: StripeDesk, unpaid: Checkout, pays: Pays
@@ -102,7 +102,7 @@ class TestAFailedAuthorization:
         captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
         mate = CustomerFactory.create()
         for card, confirms in ((Card.ASKS, False), (Card.EXPIRED, None)):
-            sharing.pay(share.pk, card=CardUse(desk.token(card, share.pk), BACK), mate=mate, cause=CAUSE)
+            mate_shares.pay(share.pk, card=CardUse(desk.token(card, share.pk), BACK), mate=mate, cause=CAUSE)
             tried = Payment.objects.latest("created_at")
             if confirms is not None:
                 desk.answer(tried, confirms=confirms)

@@ -9,7 +9,7 @@ from django.test import Client
 from payments.models import Merchant
 from portal.models import Role
 from portal.views.settings import preview
-from tests.hosted_page.logo.test_keeping import show_logo
+from tests.hosted_page.logo.test_storage import show_logo
 from tests.portal import stage
 from tests.portal.stage import save
 

@@ -1,0 +1,93 @@
+"""Reads of a checkout with everything that the API shows of it, each in one statement."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Field, Func
+
+from checkout import current_checkouts
+from checkout.models import Checkout, CheckoutQuerySet
+from config.lib.prepared import Prepared
+from payments import open_operations
+from payments.models import Merchant
+
+_REFUND = (
+    "id",
+    "merchant_refund_ref",
+    "reason",
+    "status",
+    "amount",
+    "created_at",
+    "settled_at",
+    "failure_reason",
+)
+_DISPUTE = ("id", "amount", "reason", "status", "opened_at", "respond_by")
+
+_LIST = """(
+    SELECT coalesce(json_agg(json_build_object({fields}) ORDER BY {order}), '[]')
+    FROM (SELECT * FROM {table} WHERE {of} = checkout_checkout.id ORDER BY {order} LIMIT 100) of_checkout)"""
+
+
+def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
+    """Return the first hundred rows of a checkout's child table as one JSON list.
+
+    The limit exists because a checkout can have any number of refunds. The query is plain SQL: the ORM would
+    build it again for each read, which costs as much as the rest of the read. Rule read.refunds.
+    """
+    fields = ", ".join(f"'{column}', {column}" for column in columns)
+    template = _LIST.replace("{fields}", fields).replace("{table}", table).replace("{order}", order)
+    template = template.replace("{of}", of)
+    return Func(template=template, output_field=Field())
+
+
+_PARTS = {
+    "refund_parts": _list_of("checkout_refund", _REFUND, "created_at DESC"),
+    "share_parts": _list_of("checkout_paymentrequest", ("amount", "status"), "id"),
+    "dispute_parts": _list_of("payments_dispute", _DISPUTE, "created_at", of="checkout_uuid"),
+    "pending": open_operations.pending_on("pk"),
+}
+
+
+def with_parts(rows: CheckoutQuerySet) -> CheckoutQuerySet:
+    """Add items, refunds, shares, disputes and the pending operation to each row, in the same statement."""
+    return rows.with_bill().annotate(**_PARTS)
+
+
+def read(merchant: Merchant, checkout_uuid: UUID) -> Any:
+    """Return the whole checkout as it is now, for CheckoutOut.
+
+    Raises Checkout.DoesNotExist, also for another merchant's checkout. Rule api.strangers.
+    """
+    return current_checkouts.one(_ONE, checkout_uuid, merchant.pk)
+
+
+_ONE = Prepared(
+    lambda pk, merchant: current_checkouts.with_read_at(
+        with_parts(Checkout.objects.filter(pk=pk, merchant=merchant))
+    ),
+    UUID,
+    UUID,
+)
+
+
+def read_as_it_stands(merchant: Merchant, checkout_uuid: UUID) -> Any:
+    """Return a checkout like `read`, without a lock and even if it is late. Raises Checkout.DoesNotExist."""
+    return _ONE.get(checkout_uuid, merchant.pk)
+
+
+def open_kind(checkout: Any) -> str | None:
+    """Return the kind of the pending operation of a checkout that was read `with_parts`, or None."""
+    return str(checkout.pending[0]) if checkout.pending else None
+
+
+def changed_at(checkout: Any) -> datetime:
+    """Return when a checkout that was read `with_parts` last changed.
+
+    The start of an operation is a change too, but the order's row is not written for it.
+    """
+    written: datetime = checkout.updated_at
+    if open_kind(checkout) not in open_operations.UNWRITTEN:
+        return written
+    return max(written, datetime.fromisoformat(checkout.pending[1]))

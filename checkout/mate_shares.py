@@ -1,0 +1,314 @@
+"""The lead, the split, and each mate's share until it is paid or ended (rules pay.lead, split.shares)."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import authorizations, given_up_cards, settling, split_amounts
+from checkout.authorizations import NotPayable, NotTheLead, Paid
+from checkout.models import Checkout, Customer, GroupLink, LeadTold, PaymentRequest
+from checkout.states import OperationInProgress, ShareStatus, Status
+from config.lib import clock, crypto
+from config.lib.bulkhead import Slot
+from payments import disputes, open_operations, operations, operator_stops, safe_answers
+from payments.cause import Cause
+from payments.models import Operation, Payment
+from payments.provider import AmountRule, CardUse
+
+TOKEN_BYTES = 16
+KEPT = "kept"  # for the person who took the share through the group link
+
+
+class ShareNotOpen(Exception):
+    """The share cannot be paid, taken, declined or cancelled now.
+
+    `status` gives the reason. It is `kept` if the share is kept for another person.
+    """
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"The share is {status}.")
+        self.status = status
+
+
+class OwnShare(Exception):
+    """The lead cannot pay a mate's share, which would return to the lead's card (rule share.not_the_lead)."""
+
+
+class Share(NamedTuple):
+    """Amount in minor units that a mate is to pay, with the name and number that the lead gave."""
+
+    amount: int
+    name: str = ""
+    phone: str = ""
+
+
+def join(checkout_uuid: UUID, customer: Customer) -> None:
+    """Make this person the lead. A change of lead ends the split.
+
+    The page of an earlier lead says that someone else is now the lead. Raises NotPayable,
+    OperationInProgress.
+    """
+    with transaction.atomic(durable=True):
+        checkout = _changeable(checkout_uuid)
+        if checkout.lead_id != customer.pk:
+            _begin_anew(checkout, people=None, lead=customer)
+
+
+def split_equally(
+    checkout_uuid: UUID, people: int, *, names: Sequence[str] = (), lead: UUID | None = None
+) -> None:
+    """Split the cost equally between `people`, including the lead. The lead bears the remainder.
+
+    For 1 person there is no split. `names` are the names of the first mates, "" for a mate without a name.
+    `lead` is the person who asks for the split. Raises ValueError, NotTheLead, NotPayable,
+    OperationInProgress.
+    """
+    with transaction.atomic(durable=True):
+        checkout = _changeable_by(lead, checkout_uuid)
+        rule = amount_rule(checkout)
+        each = split_amounts.equally(checkout.amount, people, step=rule.step)[1]
+        called = [*names, *[""] * people][: people - 1]
+        _write(checkout, [Share(each, name) for name in called], rule)
+
+
+def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
+    """Split the cost by an amount for each mate. The lead bears the rest.
+
+    `lead` is the person who asks for the split. Raises split_amounts.DoesNotAddUp, ValueError, NotTheLead,
+    NotPayable, OperationInProgress. Rule split.shares.
+    """
+    with transaction.atomic(durable=True):
+        checkout = _changeable_by(lead, checkout_uuid)
+        split_amounts.left_for_lead(checkout.amount, [share.amount for share in shares])
+        _write(checkout, shares, amount_rule(checkout))
+
+
+def amount_rule(checkout: Checkout) -> AmountRule:
+    """Return the rule for the amounts that a mate can be asked for.
+
+    A mate can be asked only for an amount that a card can be charged. Rule split.minimum.
+    """
+    return safe_answers.amount_rule(checkout.currency)
+
+
+def max_people(checkout: Checkout) -> int:
+    """Return the largest number of people who can share a checkout equally."""
+    return split_amounts.max_people(checkout.amount, minimum=amount_rule(checkout).minimum)
+
+
+def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None:
+    """Write how many people share the cost, and delete the shares of an earlier split.
+
+    Only a split order has shares.
+    """
+    was_split = checkout.has_mates
+    write = checkout.touch if was_split or (people or 1) > 1 else checkout.note
+    write(people=people, **facts)
+    if was_split:
+        checkout.payment_requests.all().delete()
+
+
+def _write(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> None:
+    """Write the shares. Raises ValueError if a card cannot be charged one of them (rule split.minimum)."""
+    if not all(rule.allows(share.amount) for share in shares):
+        raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
+    _begin_anew(checkout, people=len(shares) + 1)
+    if not shares:
+        return
+    for_all = secrets.token_urlsafe(TOKEN_BYTES)
+    group_link = GroupLink(checkout=checkout, token=for_all, token_digest=crypto.digest(for_all))
+    GroupLink.objects.bulk_create([group_link], ignore_conflicts=True)  # the link of an earlier split stays
+    tokens = [secrets.token_urlsafe(TOKEN_BYTES) for _ in shares]
+    PaymentRequest.objects.bulk_create(
+        PaymentRequest(
+            checkout=checkout,
+            position=position,
+            token=token,
+            token_digest=crypto.digest(token),
+            **share._asdict(),
+        )
+        for position, (share, token) in enumerate(zip(shares, tokens, strict=True), start=2)
+    )
+
+
+def _changeable(checkout_uuid: UUID) -> Checkout:
+    """Lock and return a checkout whose payers can still change, because no card operation is open.
+
+    Raises NotPayable, OperationInProgress. Rule split.until_card.
+    """
+    checkout = Checkout.objects.locked(checkout_uuid)
+    if checkout.status != Status.CREATED:
+        raise NotPayable(checkout.status)
+    if open_operations.open_operation(checkout.pk) is not None:
+        raise OperationInProgress
+    return checkout
+
+
+def _changeable_by(lead: UUID | None, checkout_uuid: UUID) -> Checkout:
+    """Lock and return the checkout as `_changeable` does.
+
+    Raises NotTheLead if another person is the lead now.
+    """
+    checkout = _changeable(checkout_uuid)
+    if checkout.is_led_by_another(lead):
+        raise NotTheLead
+    return checkout
+
+
+def pay(
+    share_uuid: UUID,
+    *,
+    card: CardUse,
+    mate: Customer,
+    cause: Cause,
+    claim: str = "",
+    admit: Callable[[], None] = lambda: None,
+) -> Paid:
+    """Hold the share's amount on a mate's card. The pump captures it if it is still wanted.
+
+    If a person has taken the share, only their `claim` can pay it (rule group.pays). An earlier card is given
+    up for this one, and `admit` is called, as in `authorizations.authorize`. Raises
+    PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
+    switches.AllStopped, bulkhead.Busy. Rule share.taken.
+    """
+
+    def begin(slot: Slot) -> Operation:
+        with transaction.atomic(durable=True):
+            (share, checkout), now = locked(share_uuid), clock.now()
+            status = _payable(share, card, mate, now, claim)
+            if status == ShareStatus.OPEN:
+                slot.take()
+                admit()
+                payment = authorizations.new_payment(checkout, card, Payment.Kind.SHARE, of=share)
+                operation = operations.begin(payment, Operation.Kind.AUTHORIZE, now=now, cause=cause)
+                share.begin_to_pay(mate, claim)
+        if status != ShareStatus.OPEN:
+            raise ShareNotOpen(status)
+        return operation
+
+    return authorizations.hold(begin)
+
+
+def _payable(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime, claim: str) -> str:
+    """Return `open` if the share can be paid now, else the reason why it cannot.
+
+    An earlier card that has waited too long is given up. Raises OwnShare, OperationInProgress,
+    switches.MerchantSuspended, switches.AllStopped. Rules share.one_card, group.pays.
+    """
+    checkout = share.checkout
+    end_late(share, now)
+    if share.is_kept_from(claim, now):
+        return KEPT
+    if checkout.status != Status.CAPTURED:
+        return checkout.status if share.status == ShareStatus.OPEN else share.status
+    if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
+        return share.status
+    if disputes.standing(checkout.pk) is not None:
+        return "disputed"
+    if not settling.can_take(checkout, share.amount):
+        return ShareStatus.CANCELLED
+    if mate.pk == checkout.lead_id:
+        raise OwnShare
+    operator_stops.check(checkout.merchant)
+    found = open_operations.open_operation(share.pk)
+    if found is not None and found.payment.card_token != card.token:
+        given_up_cards.make_way(checkout, found, now)
+        share.refresh_from_db()
+    if share.status != ShareStatus.OPEN or open_operations.live_payment(share.pk) is not None:
+        raise OperationInProgress
+    return share.status
+
+
+def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
+    """Decline a share for its mate, or for the person who has taken it. The lead bears it.
+
+    Raises ShareNotOpen.
+    """
+    return _end(share_uuid, ShareStatus.DECLINED, of=(ShareStatus.OPEN,), claim=claim)
+
+
+def cancel(share_uuid: UUID) -> PaymentRequest:
+    """Cancel a share for the lead, who bears it instead. A declined share can be cancelled too.
+
+    Raises ShareNotOpen.
+    """
+    return _end(share_uuid, ShareStatus.CANCELLED, of=(ShareStatus.OPEN, ShareStatus.DECLINED))
+
+
+def _end(share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = "") -> PaymentRequest:
+    """End a share that has one of the statuses `of`.
+
+    A share that has already ended in the same way is returned unchanged (rule share.ended_once).
+    """
+    with transaction.atomic(durable=True):
+        share, checkout = locked(share_uuid)
+        now = clock.now()
+        if to == ShareStatus.DECLINED and share.is_kept_from(claim, now):
+            raise ShareNotOpen(KEPT)
+        end_late(share, now)
+        if share.status in of:
+            share.move(to, ended_at=now)
+            if to == ShareStatus.DECLINED:
+                LeadTold.put(checkout, LeadTold.Kind.SAID_NO, now, share)
+    if share.status != to:
+        raise ShareNotOpen(share.status)
+    return share
+
+
+def expire(share_uuid: UUID) -> None:
+    """Expire a share whose time has passed."""
+    with transaction.atomic(durable=True):
+        share, _ = locked(share_uuid)
+        end_late(share, clock.now())
+
+
+def end_all_late(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> bool:
+    """Expire the shares of an order whose time has passed; return whether there were any.
+
+    If no share is late, or if a refund or a dispute pauses the links, it takes no lock and returns False.
+    Rules share.ends, share.pauses.
+    """
+    late = [share.pk for share in shares if _is_late(share, now)]
+    if not late or checkout.status != Status.CAPTURED or disputes.is_open(checkout.pk):
+        return False
+    _expire_all(checkout.pk, late, now)
+    return True
+
+
+def _expire_all(checkout_uuid: UUID, share_uuids: Sequence[UUID], now: datetime) -> None:
+    with transaction.atomic(durable=True):
+        checkout = Checkout.objects.locked(checkout_uuid)
+        for share in PaymentRequest.objects.filter(pk__in=share_uuids):
+            share.checkout = checkout
+            end_late(share, now)
+
+
+def _is_late(share: PaymentRequest, now: datetime) -> bool:
+    return share.status == ShareStatus.OPEN and share.expires_at is not None and now >= share.expires_at
+
+
+def end_late(share: PaymentRequest, now: datetime) -> None:
+    """Expire an open share whose time has passed, unless the order is being refunded or disputed.
+
+    Must be called with the checkout locked. Rules share.ends, share.pauses.
+    """
+    if not _is_late(share, now) or share.checkout.status != Status.CAPTURED:
+        return
+    if not disputes.is_open(share.checkout_id):
+        share.move(ShareStatus.EXPIRED, ended_at=share.expires_at)
+
+
+def locked(share_uuid: UUID) -> tuple[PaymentRequest, Checkout]:
+    """Lock a share's checkout and return both, read under the lock.
+
+    Raises PaymentRequest.DoesNotExist.
+    """
+    of_share = PaymentRequest.objects.only("checkout_id").get(pk=share_uuid)
+    checkout = Checkout.objects.locked(of_share.checkout_id)
+    share = PaymentRequest.objects.get(pk=share_uuid)
+    share.checkout = checkout
+    return share, checkout

@@ -1,0 +1,79 @@
+"""The amount that is still owed for a failed or returned refund, read under the order's lock."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from checkout.models import Checkout
+from checkout.remedies.status_check import NotAllowed
+from checkout.settling import amounts_owed, cards
+from checkout.settling.cards import Key
+from payments import disputes, planning
+from payments.models import Movement, Operation
+
+State = Operation.State
+UNDER_WAY = "It is under way just now. Look again in a minute."
+
+
+@dataclass(frozen=True)
+class Due:
+    """Amount that is owed for a refund.
+
+    `resends` is set if the refund was returned. `planned` has the attempts that are due later.
+    """
+
+    amount: int
+    key: Key
+    resends: Operation | None
+    planned: list[Operation]
+
+    def withdraw_planned(self, now: datetime) -> None:
+        ids = [row.pk for row in self.planned]
+        planning.withdraw(Operation.objects.filter(pk__in=ids), now=now)
+
+
+def check_refused(refund: Operation) -> None:
+    """Raise NotAllowed unless a refund has failed, or was returned after it had settled."""
+    is_refused = refund.state in (State.FAILED, State.DECLINED) or has_come_back(refund)
+    if refund.kind != Operation.Kind.REFUND or not is_refused:
+        raise NotAllowed("Only a refund that has failed, or came back, can be given in another way.")
+
+
+def has_come_back(refund: Operation) -> bool:
+    """Return whether a settled refund was returned later. For a row from `with_returns` it makes no query."""
+    if refund.kind != Operation.Kind.REFUND or refund.state != State.SUCCEEDED:
+        return False
+    known: bool | None = getattr(refund, "has_return", None)
+    returns = refund.movements.filter(kind=Movement.Kind.REFUND_RETURNED)
+    return returns.exists() if known is None else known
+
+
+def with_returns(rows: QuerySet[Operation, Any]) -> QuerySet[Operation, Any]:
+    """Add `has_return` to operations: whether the operation is a settled refund that was returned later."""
+    returns = Movement.objects.filter(operation=OuterRef("pk"), kind=Movement.Kind.REFUND_RETURNED)
+    return rows.annotate(has_return=Exists(returns))
+
+
+def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
+    """Return the amount that the card is owed for a refund.
+
+    Must be called with the checkout locked. If no amount is owed, it raises NotAllowed with the reason.
+    """
+    check_refused(refund)
+    if disputes.is_open(checkout.pk):
+        raise NotAllowed("A card of the order is disputed: the money would go twice.")
+    accounts = cards.read(checkout)
+    key = cards.key_of(refund)
+    part = accounts.parts.get(key) if key else None
+    if key is None or part is None:
+        raise NotAllowed("Others made it at the provider. Its card is owed nothing for it.")
+    if part.sent:
+        raise NotAllowed(UNDER_WAY)
+    wanted = next((want.amount for want in amounts_owed.of(accounts, now) if want.key == key), 0)
+    amount = part.outstanding or wanted
+    if amount <= 0:
+        raise NotAllowed("The card is owed nothing for it any more.")
+    resends = refund if part.outstanding else None
+    return Due(amount, key, resends, [row for row in part.attempts if row.state == State.PLANNED])

@@ -1,0 +1,117 @@
+"""Repair of a restored database: what the provider has moved since the restored moment is recorded again.
+
+The service is closed until the repair has ended (payments/restore_guard.py). A repair that stops can be started
+again, and it continues from what it has written. The calls of the lost time are unknown. Therefore each
+operation that has not ended counts as sent until the repair (rule doubt.old_key). Rules restore.repair,
+restore.unknown_orders, restore.open.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from checkout import settling
+from checkout.models import Change, Checkout
+from checkout.restore import payment_rebuild
+from checkout.syncing import sync
+from config.lib import clock
+from payments import planning, provider, restore_guard, safe_answers
+from payments.discrepancies import kinds, reporting
+from payments.inquiring import reconciliation
+from payments.models import Merchant, Payment
+from payments.provider import PaymentRecord
+
+MARGIN = timedelta(hours=1)  # before our last history entry: reading too much does no harm
+MAX_ROUNDS = 10
+
+
+@dataclass
+class Repair:
+    """Result of a repair: how much was written again, and which payments are left for an operator."""
+
+    payments: int = 0
+    synced: int = 0
+    moved: set[UUID] = field(default_factory=set)
+    unknown: set[UUID] = field(default_factory=set)
+
+    @property
+    def written(self) -> int:
+        return self.payments + self.synced
+
+
+def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Repair:
+    """Record again what the provider has moved after `since` and our books lack, then open the service.
+
+    `tell` gets a line for each round. There are several rounds, because one round can write what the next one
+    needs. A payment of an unknown order is reported and never moved. Raises ProviderUnreachable. The service
+    then stays closed.
+    """
+    done = Repair()
+    with restore_guard.repairing():
+        since = restore_guard.begin_repair(since)
+        for number in range(1, MAX_ROUNDS + 1):
+            before = done.written
+            _round(since - reconciliation.SKEW, done)
+            tell(f"Round {number}: {done.written - before} written again.")
+            if done.written == before:
+                break
+        _settle(done.moved)
+        reconciliation.run(since)
+        planning.assume_sent(since, clock.now())
+    restore_guard.open_again()
+    return done
+
+
+def last_moment() -> datetime:
+    """Return the moment from which to read the provider's books: a margin before our last history entry."""
+    last = Change.objects.order_by("-pk").values_list("created_at", flat=True).first()
+    return min(last or clock.now(), clock.now()) - MARGIN
+
+
+def _round(since: datetime, done: Repair) -> None:
+    """Write the payments that are missing, then sync all payments.
+
+    Orders come before shares, because shares are paid later.
+    """
+    bank, moved = provider.current(), set[UUID]()
+    for told in safe_answers.payment_records(bank.payments(since)):
+        _write_payment(told, done)
+        moved.add(told.payment)
+    moved.update(safe_answers.payments(bank.changed(since)))
+    done.moved |= moved
+    for kind in (Payment.Kind.ORDER, Payment.Kind.SHARE):
+        for payment_uuid in _of_kind(moved, kind):
+            done.synced += sync.sync(payment_uuid, is_restored=True)
+            done.synced += payment_rebuild.leave_old_keys(payment_uuid)
+
+
+def _settle(moved: Iterable[UUID]) -> None:
+    """Settle the orders of these payments, now that the books of all their cards are recorded."""
+    orders = Payment.objects.filter(pk__in=list(moved)).values_list("checkout_uuid", flat=True)
+    for checkout_uuid in sorted(set(orders)):
+        with transaction.atomic(durable=True):
+            checkout = Checkout.objects.locked(checkout_uuid)
+            settling.settle(checkout, clock.now())
+
+
+def _of_kind(payments: Iterable[UUID], kind: Payment.Kind) -> list[UUID]:
+    rows = Payment.objects.filter(pk__in=list(payments), kind=kind).order_by("pk")
+    return list(rows.values_list("pk", flat=True))
+
+
+def _write_payment(told: PaymentRecord, done: Repair) -> None:
+    known = Payment.objects.filter(pk=told.payment)
+    if known.exists():  # our row can lack its id at the provider, which every look-up needs
+        lost = known.filter(provider_reference="").exclude(provider_reference=told.reference)
+        lost.update(provider_reference=told.reference, provider_account=told.place)
+    elif told.is_moved and payment_rebuild.write_payment(told):
+        done.payments += 1
+    elif told.is_moved:
+        merchant = Merchant.objects.filter(pk=told.account).first()
+        facts = {"amount": told.amount, "currency": told.currency}
+        facts |= {"order": str(told.subject), "reference": told.reference}
+        reporting.report(kinds.UNKNOWN_ORDER, told.payment, merchant=merchant, **facts)
+        done.unknown.add(told.payment)

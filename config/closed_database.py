@@ -1,0 +1,46 @@
+"""Responses while the database is closed: 503, to be tried again later. Rule restore.closed."""
+
+from django.db import Error
+from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
+
+from config import errors
+from config.lib.web import error_pages
+from payments import restore_guard
+
+# Addresses that show or change orders. The portal and the admin stay open, because the repair needs them.
+CLOSED_CALLS = ("/api/merchant/", "/api/sandbox/")
+CLOSED_PAGES = ("/pay", "/provider/notifications")
+RETRY_SECONDS = 30
+
+
+class ClosedMiddleware(MiddlewareMixin):
+    """Middleware that answers 503 to API calls and payers while the database is closed.
+
+    A restored database can be wrong about an order whose money was taken: the order is unpaid there, or
+    missing. This runs after the middlewares that set the payer's language and the headers.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        if not request.path_info.startswith(CLOSED_CALLS + CLOSED_PAGES) or not _is_closed():
+            return None
+        if request.path_info.startswith(CLOSED_CALLS):
+            return _later(errors.json_answer("service_unavailable"))
+        return _later(error_pages.broken(request))
+
+
+def _later(response: HttpResponse) -> HttpResponse:
+    response.status_code = 503
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
+def _is_closed() -> bool:
+    """Return whether the service is closed, or the database does not answer.
+
+    If the database does not answer now, a restored one might answer the view a moment later.
+    """
+    try:
+        return restore_guard.is_closed()
+    except Error:
+        return True

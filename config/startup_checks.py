@@ -1,0 +1,79 @@
+"""Checks that the database is the intended one: version, time limits, triggers, keys. No other is used.
+
+Rule environment.database.
+"""
+
+import structlog
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error, ProgrammingError, connection
+
+from config.lib.database import limits
+from payments import restore_guard
+from portal import key_check
+
+log = structlog.get_logger("config.startup_checks")
+CLOSED = "The database was restored, and is closed until manage.py reconcile --repair has ended."
+# Triggers that refuse forbidden changes or keep rows consistent. A data-only backup does not contain them.
+GUARDS = (
+    *("a_transaction_sums_to_zero", "audit_entries_are_append_only"),
+    *("bookings_are_append_only", "bookings_stay", "changes_are_append_only", "changes_stay"),
+    *("checkout_begins", "checkout_moves"),
+    *("checkout_notes_are_append_only", "customers_stay", "former_accounts_are_kept"),
+    *("merchants_stay", "movements_are_append_only", "movements_stay"),
+    *("opt_in_texts_are_append_only", "opt_ins_are_append_only", "opt_ins_stay"),
+    *("orders_stay", "payments_stay", "postings_are_append_only", "postings_go_into_open_days"),
+    *("share_begins", "share_moves"),
+)
+OLDEST = 160000  # PostgreSQL 16.0, as server_version_num has it
+
+
+def require() -> None:
+    """Raise ImproperlyConfigured if the database does not fit, except in local. Log if it is closed.
+
+    A database that does not answer might still be the right one: /readyz checks again.
+    """
+    try:
+        found = "" if settings.LOCAL else reason()
+        if not found and restore_guard.is_closed():
+            log.error("closed", reason=CLOSED)
+    except Error:
+        return
+    finally:
+        connection.close()  # a forked process must open its own connection
+        connection.close_pool()  # type: ignore[attr-defined]  # the stubs lack it
+    if found:
+        raise ImproperlyConfigured(f"ENVIRONMENT={settings.ENVIRONMENT}: {found}")
+
+
+def reason() -> str:
+    """Return a sentence why the database does not fit, or "". Raises Error if it does not answer."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        version = int(cursor.fetchone()[0])
+    if version < OLDEST:
+        return f"PostgreSQL must be 16 or newer, not {version // 10_000}."
+    missing = limits.missing()
+    if missing:
+        return f"The database's role lacks its time limits ({', '.join(missing)}). Run manage.py migrate."
+    if found := _guards_missing():
+        return f"The database lacks triggers that guard it, or they are switched off ({', '.join(found)})."
+    try:
+        return key_check.reason()
+    except ProgrammingError:
+        return "The database lacks a table. Run manage.py migrate."
+
+
+def _guards_missing() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name FROM unnest(%s::text[]) AS name EXCEPT"
+            " SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') ORDER BY name",
+            [list(GUARDS)],
+        )
+        return [name for (name,) in cursor.fetchall()]
+
+
+def reason_closed() -> str:
+    """Return a sentence if the database is closed, or "". Raises Error if it does not answer."""
+    return CLOSED if restore_guard.is_closed() else ""

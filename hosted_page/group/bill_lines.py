@@ -1,0 +1,372 @@
+"""The lines of the group's bill: each person, amount, and the share's state in words for the lead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from checkout import settling
+from checkout.group import share_changes
+from checkout.models import Checkout, PaymentRequest
+from checkout.settling import amounts_owed
+from checkout.settling.cards import IN_PLACE, REFUSED, Accounts
+from checkout.states import SHARE_PAID, ShareStatus
+from config.lib import clock
+from hosted_page import summary
+from hosted_page.group.dispute_returns import GivenBack
+from hosted_page.models import SmsMessage
+from hosted_page.payment_target import PaymentTarget
+from payments import money
+from payments.models import Dispute, Operation
+
+# How each status is shown: look, tone, icon and words. The look says who bears the share, and whether it is
+# open.
+TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
+    ShareStatus.DRAFT: ("out", "still", "clock", gettext_lazy("Starts when confirmed")),
+    ShareStatus.OPEN: ("out", "still", "dashes", gettext_lazy("Not paid yet")),
+    ShareStatus.PAYING: ("taken", "move", "ring", gettext_lazy("Paying")),
+    ShareStatus.PAID: ("paid", "done", "check", gettext_lazy("Paid")),
+    ShareStatus.REIMBURSED: ("paid", "done", "back", gettext_lazy("Back on your card")),
+    ShareStatus.DECLINED: ("mine", "void", "cross", gettext_lazy("Said no")),
+    ShareStatus.EXPIRED: ("mine", "void", "clock", gettext_lazy("Link ended")),
+    ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("Stays with you")),
+    ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
+}
+PAUSED: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a dispute is open
+# After the lead's own bank has returned the money. The looks then do not say who bears a share, because the
+# service does not know.
+GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
+    **dict.fromkeys(SHARE_PAID, TOLD[ShareStatus.PAID]),
+    ShareStatus.DECLINED: ("ended", *TOLD[ShareStatus.DECLINED][1:]),
+    ShareStatus.EXPIRED: ("ended", *TOLD[ShareStatus.EXPIRED][1:]),
+    ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("No longer asked")),
+    ShareStatus.REFUNDED: ("ended", *TOLD[ShareStatus.REFUNDED][1:]),
+}
+# A reimbursement that the lead's card returned.
+CAME_BACK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Came back"))
+TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # through the group link
+ICON_ON_BAR: dict[str, str] = {
+    ShareStatus.PAYING: "ring",
+    ShareStatus.PAID: "check",
+    ShareStatus.REIMBURSED: "check",
+    ShareStatus.DECLINED: "cross",
+}
+TO_MATES = (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER)
+COLOURS = 5  # of mates; the sixth mate has the first mate's colour
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The reason why a share's link was not sent, and the number that the lead typed."""
+
+    share_id: str
+    phone: str
+    error: str
+
+
+@dataclass(frozen=True)
+class OfBank:
+    """Acts of banks and others on an order's money, outside the service.
+
+    - `disputed`: the status of the order's open or lost dispute, "" if there is none
+    - `back`: the money that lost disputes returned, None if no dispute is lost
+    - `accounts`: the accounts of the order's cards, None if the statuses of the shares are enough
+    """
+
+    disputed: str = ""
+    back: GivenBack | None = None
+    accounts: Accounts | None = None
+
+    @property
+    def is_own_back(self) -> bool:
+        """Whether the lead's own bank has returned money."""
+        return self.back is not None and self.back.own != ""
+
+    @property
+    def outside(self) -> int:
+        """Amount that others refunded to the lead's card at the provider, in minor units."""
+        lead = self.accounts.lead if self.accounts else None
+        return lead.outside if lead else 0
+
+
+@dataclass(frozen=True)
+class Line:
+    """One person's line on the bill.
+
+    - `person`: the number of the person's colour
+    - `spoken`: the sentence that a screen reader says when the line changes to this state
+    - `seen`: a text that changes whenever the line's content changes
+    - `url`: the pay link, "" if no one can pay there now
+    - `sent_to`: the masked number to which the link goes
+    - `remind_from`: when the next reminder may follow, "" for now
+    - `is_waiting`: the text is queued and not sent yet
+    - `went`: where the money of a reimbursed share is if it is not on the lead's card. It was returned
+      ("back"), is "owed" again, or was paid "otherwise".
+    - `disputed`: the status of the order's dispute, during which no mate is asked
+    - `may_change`: the mate declined and may still pay
+    - `is_over`: no mate is asked any more, because others have refunded some of the order
+    """
+
+    id: str
+    name: str
+    initial: str
+    amount: str
+    person: int
+    status: str = ""
+    look: str = "mine"
+    tone: str = ""
+    icon: str = ""
+    words: str | Promise = ""
+    hint: str = ""
+    spoken: str = ""
+    seen: str = ""
+    typed_name: str = ""
+    url: str = ""
+    qr_url: str = ""
+    sent_to: str = ""
+    remind_from: str = ""
+    is_waiting: bool = False
+    went: str = ""
+    disputed: str = ""
+    may_change: bool = False
+    is_over: bool = False
+    wrong: Wrong | None = None
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether this is the lead's own line."""
+        return not self.status
+
+    @property
+    def may_be_asked_again(self) -> bool:
+        """Whether the share was declined or cancelled, and the lead can ask for it again now."""
+        has_ended = self.status in (ShareStatus.DECLINED, ShareStatus.CANCELLED)
+        return has_ended and not self.disputed and not self.is_over
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether the lead can choose to keep the share."""
+        return self.status in (ShareStatus.OPEN, ShareStatus.DECLINED)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the lead can do anything with the share."""
+        return self.may_be_asked_again or self.may_be_kept
+
+    def back(self) -> "Line":
+        """Return the line for a share whose reimbursement was returned. The mate has still paid."""
+        tone, icon, words = CAME_BACK
+        line = replace(self, tone=tone, icon=icon, words=words, hint=_("is sent again, or paid another way"))
+        spoken = _spoken(ShareStatus.PAID, self.name, self.amount)
+        return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
+
+    def otherwise(self, *, is_owed: bool) -> "Line":
+        """Return the line for a `reimbursed` share of which the lead's card did not get the whole amount.
+
+        `is_owed` says that the rest is still owed. Otherwise it was paid another way.
+        """
+        words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
+        hint = _("is sent again, or paid another way") if is_owed else ""
+        went, spoken = "owed" if is_owed else "otherwise", _spoken(ShareStatus.PAID, self.name, self.amount)
+        seen = f"{self.seen} {went}"
+        return replace(self, icon="check", words=words, hint=hint, spoken=spoken, seen=seen, went=went)
+
+    def now(self, *, waits_for: str, disputed: str, is_own_back: bool) -> "Line":
+        """Return the line with its waiting text and the order's dispute. During a dispute it offers no link.
+
+        `waits_for` is the number of a text that is not sent yet, "" if there is none. `is_own_back` says that
+        the lead's own bank has returned money.
+        """
+        seen = f"{self.seen} {bool(waits_for)} {disputed}"
+        if not disputed:
+            return replace(
+                self, is_waiting=bool(waits_for), sent_to=_end_of(waits_for) or self.sent_to, seen=seen
+            )
+        line = replace(self, disputed=disputed, seen=seen, url="", qr_url="", sent_to="")
+        match disputed, self.status:
+            case Dispute.Status.OPEN, ShareStatus.PAID:
+                return replace(line, hint=_("waits for the bank"))
+            case Dispute.Status.OPEN, ShareStatus.OPEN:
+                icon, words = PAUSED
+                return replace(line, tone="still", icon=icon, words=words, hint="")
+            case Dispute.Status.LOST, status if is_own_back and status in GIVEN_BACK:
+                look, tone, icon, words = GIVEN_BACK[status]
+                hint = self.hint if status in SHARE_PAID else ""
+                if status == ShareStatus.REIMBURSED:
+                    hint = _where_it_went(self.hint)
+                return replace(line, look=look, tone=tone, icon=icon, words=words, hint=hint)
+        return line
+
+
+def name_of(share: PaymentRequest) -> str:
+    """Return the name of a share for the lead: the mate's name, otherwise its place on the bill."""
+    return share.shown_name or _("Share {number}").format(number=share.position)
+
+
+def of(
+    checkout: Checkout,
+    shares: Sequence[PaymentRequest],
+    now: datetime,
+    wrong: Wrong | None = None,
+    of_bank: OfBank = OfBank(),
+) -> list[Line]:
+    """Return a line for the lead and one for each share. `wrong` is shown on the line of its share."""
+    own = checkout.amount - sum(share.amount for share in shares)
+    name = (checkout.lead.name if checkout.lead else "") or _("You")
+    lead = Line("lead", name, name[:1].upper(), money.for_payer(own, checkout.currency), 1)
+    back, texts = _reimbursements(shares), waiting(checkout, shares, now)
+    found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
+    told = [
+        line.now(waits_for=texts.get(line.id, ""), disputed=of_bank.disputed, is_own_back=of_bank.is_own_back)
+        for line in found
+    ]
+    if of_bank.accounts is not None:
+        is_over = settling.is_given_back_outside(checkout.pk)
+        told = [replace(line, is_over=is_over) for line in told]
+        told = [_as_moved(line, share, of_bank.accounts) for line, share in zip(told, shares, strict=True)]
+    return [lead, *told]
+
+
+def _as_moved(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
+    """Return the line, corrected if the share's money is not where its status says."""
+    part, is_owed = accounts.reimbursement(share)[1], accounts.owed_to_lead(share) > 0
+    if share.status not in SHARE_PAID or not (is_owed or part.settled):
+        return line
+    if part.returned and is_owed:
+        return line.back()
+    if share.status == ShareStatus.REIMBURSED:
+        return line.otherwise(is_owed=is_owed)
+    return line
+
+
+def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
+    """Return the ids of the shares whose text is queued and not sent yet, with the text's number."""
+    fresh = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
+    if not fresh:
+        return {}
+    texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, subject__in=fresh, ended_at=None)
+    found = texts.filter(kind__in=TO_MATES).values_list("subject", "phone")
+    return {str(subject): phone or "" for subject, phone in found}
+
+
+def _end_of(phone: str) -> str:
+    """Return the masked number, of which the lead sees the last four digits."""
+    return f"•••• {phone[-4:]}" if phone else ""
+
+
+def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
+    """Return the last reimbursement of each paid share."""
+    paid = [share.pk for share in shares if share.status in SHARE_PAID]
+    if not paid:
+        return {}
+    rows = Operation.objects.filter(share_uuid__in=paid).exclude(reason__in=IN_PLACE)
+    rows = rows.only("share_uuid", "state", "next_attempt_at", "ended_at")
+    return {row.share_uuid: row for row in rows.order_by("created_at")}
+
+
+def _line(
+    checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: Wrong | None
+) -> Line:
+    kept_until = share.claimed_until if share.status == ShareStatus.OPEN and share.is_kept(now) else None
+    name, amount = name_of(share), money.for_payer(share.amount, checkout.currency)
+    look, tone, icon, words = TAKEN if kept_until else TOLD[share.status]
+    return Line(
+        id=str(share.pk),
+        name=name,
+        initial=share.shown_name[:1].upper() or str(share.position),
+        amount=amount,
+        person=2 + (share.position - 2) % COLOURS,
+        status=share.status,
+        look=look,
+        tone=tone,
+        icon=icon,
+        words=words,
+        hint=_kept(checkout, share) if kept_until else _hint(checkout, share, back),
+        spoken=_spoken(share.status, name, amount),
+        seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until}",
+        typed_name=share.name,
+        may_change=share_changes.may_reconsider(share, now),
+        wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
+        **(_link(checkout, share) if share.status == ShareStatus.OPEN else {}),
+    )
+
+
+def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
+    """Return the fields of a line about the share's open link."""
+    target, again_at = PaymentTarget(checkout, share), share.next_reminder_at
+    return {
+        "url": target.absolute(),
+        "qr_url": target.address("qr"),
+        "sent_to": _end_of(share.phone),
+        "remind_from": summary.day(again_at, checkout) if again_at and again_at > clock.now() else "",
+    }
+
+
+def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> str:
+    """Return the hint next to the badge: when the state was reached, or what follows."""
+    match share.status:
+        case ShareStatus.PAID:
+            if back and back.state in REFUSED:
+                return _("is sent again, or paid another way")
+            due_at = back.next_attempt_at if back else amounts_owed.due_at(share.paid_at or clock.now())
+            if due_at is None or due_at <= clock.now():
+                return _("on its way to your card")
+            return format_html(_("goes back by {time}"), time=summary.day(due_at, checkout))
+        case ShareStatus.REIMBURSED:
+            is_back = back is not None and back.state == Operation.State.SUCCEEDED
+            return _moment(back.ended_at, checkout) if back and is_back and back.ended_at else ""
+        case ShareStatus.DECLINED:
+            at = _moment(share.ended_at, checkout) if share.ended_at else ""
+            return format_html(_("{time}, stays with you"), time=at)
+        case ShareStatus.EXPIRED:
+            return _("stays with you")
+        case _:
+            return ""
+
+
+def _where_it_went(back_at: str) -> str:
+    """Return where the money of a paid share is, after the lead's bank has returned the order's money.
+
+    `back_at` is when the share was reimbursed, "" if it was not. Money that was not reimbursed stays with the
+    shop and covers a part of the shop's loss.
+    """
+    return format_html(_("{time}, went to your card"), time=back_at) if back_at else _("stays with the shop")
+
+
+def _kept(checkout: Checkout, share: PaymentRequest) -> str:
+    """Return the hint that says until when a claimed share is kept."""
+    until = share.claimed_until
+    return format_html(_("kept until {time}"), time=_moment(until, checkout)) if until else ""
+
+
+def _moment(at: datetime, checkout: Checkout) -> SafeString:
+    """Return a time as HTML: only the time of day if it is today, otherwise with its date."""
+    zone = summary.zone_of(checkout)
+    local = at.astimezone(zone)
+    if local.date() != clock.now().astimezone(zone).date():
+        return summary.day(at, checkout)
+    return summary.hour(at, zone)
+
+
+def _spoken(status: str, name: str, amount: str) -> str:
+    match status:
+        case ShareStatus.PAID:
+            words = _("{name} has paid {amount}.")
+        case ShareStatus.REIMBURSED:
+            words = _("{name} has paid {amount}. It is back on your card.")
+        case ShareStatus.DECLINED:
+            words = _("{name} said no.")
+        case ShareStatus.PAYING:
+            words = _("{name} is paying.")
+        case ShareStatus.OPEN:
+            words = _("{name} is asked for {amount}.")
+        case _:
+            return ""
+    return words.format(name=name, amount=amount)

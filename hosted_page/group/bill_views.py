@@ -1,0 +1,191 @@
+"""Views of the lead's bill: rename, ask again, keep, text a link, remind, and the live part of the page."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.db.models import OuterRef, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRefresh
+
+from checkout import mate_shares
+from checkout.group import share_changes
+from checkout.mate_shares import ShareNotOpen
+from checkout.models import NO_CLAIM, Checkout, PaymentRequest
+from checkout.states import ShareStatus, Status
+from config.lib.prepared import Prepared
+from config.lib.web import address
+from hosted_page import payer, rendering, views
+from hosted_page.group import bill, bill_lines, invitations, last_day
+from hosted_page.payment_target import PaymentTarget, for_form, for_target
+from hosted_page.sms import limits
+from hosted_page.steps import sign_in
+from hosted_page.steps.phone import InvalidPhone, parse_phone
+from hosted_page.steps.split_form import clean_name
+from hosted_page.views import Refused
+from payments import disputes
+from payments.operator_stops import AllStopped, MerchantSuspended
+
+
+def _of_order(checkout_uuid: UUID) -> QuerySet[Checkout]:
+    disputed = disputes.standing_on(OuterRef("pk")).values("status")
+    return (
+        Checkout.objects.filter(pk=checkout_uuid)
+        .only("status", "lead_id", "updated_at")
+        .annotate(disputed=disputed)
+    )
+
+
+def _of_shares(checkout_uuid: UUID) -> QuerySet[PaymentRequest]:
+    fields = ("status", "name", "token_digest", "expires_at", "next_reminder_at", *NO_CLAIM)
+    return PaymentRequest.objects.filter(checkout=checkout_uuid).only(*fields).order_by("position")
+
+
+_ORDER, _SHARES = Prepared(_of_order, UUID), Prepared(_of_shares, UUID, read_at="read_at")
+
+
+@require_safe
+def live(request: HttpRequest) -> HttpResponse:
+    """Return the current bill, or 204 if it has not changed since the page got it (rule bill.live).
+
+    The response makes the page reload if the lead is signed out, or if the order is no longer captured.
+    """
+    try:
+        checkout_uuid = UUID(request.GET.get("id", ""))
+        checkout: Any = _ORDER.get(checkout_uuid)
+    except (ValueError, Checkout.DoesNotExist):
+        raise Http404 from None
+    is_lead = checkout.lead_id is not None and payer.customer_of(request, checkout_uuid) == checkout.lead_id
+    if not is_lead or checkout.status != Status.CAPTURED:
+        return HttpResponseClientRefresh()
+    return HttpResponse(status=204) if _has_seen(request, checkout) else _part(request)
+
+
+def _has_seen(request: HttpRequest, checkout: Any) -> bool:
+    """Return whether the page shows the current bill. Late shares end first."""
+    shares: list[Any] = _SHARES.all(checkout.pk)
+    if shares and mate_shares.end_all_late(checkout, shares, shares[0].read_at):
+        shares = _SHARES.all(checkout.pk)
+    if not shares:
+        return False
+    now, disputed = shares[0].read_at, checkout.disputed or ""
+    return bill.seen(checkout, shares, now, disputed) == request.GET.get("seen")
+
+
+@for_target
+def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    shown = bill.of(target.checkout, known_no=request.GET.get("no", ""))
+    if shown is None or shown.is_given_back:  # the rest of the page differs too, so the part is not enough
+        return HttpResponseClientRefresh()
+    context = views.bill_context(target, shown) | {"refused": "", "asks": ""}
+    return rendering.show(request, target, "_bill", context)
+
+
+def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
+    """Return a view in which the lead acts on the share that the form names.
+
+    If the act is refused, the page says why.
+    """
+
+    @for_form
+    def view(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+        if not views.is_lead(request, target):
+            return views.signed_out(request, target)
+        share = _named_share(request, target)
+        if share is None:
+            return target.go()
+        try:
+            act(request, share)
+        except ShareNotOpen as refused:
+            return views.show_page(
+                request, target, Refused(act=_why_not(refused.status, bill_lines.name_of(share)))
+            )
+        return target.go_to(f"share-{share.pk}")
+
+    return view
+
+
+cancel_share = _for_share(lambda request, share: mate_shares.cancel(share.pk))
+ask_again = _for_share(lambda request, share: share_changes.ask_again(share.pk))
+rename = _for_share(
+    lambda request, share: share_changes.rename(share.pk, clean_name(request.POST.get("new_name", "")))
+)
+
+
+def _why_not(status: str, name: str) -> str:
+    """Return the sentence that says why a share of this status was not changed."""
+    match status:
+        case ShareStatus.PAYING:
+            words = _("{name} is paying this just now, so nothing was changed. Look again in a minute.")
+        case ShareStatus.PAID | ShareStatus.REIMBURSED:
+            words = _("{name} has paid this meanwhile, so nothing was changed.")
+        case ShareStatus.EXPIRED:
+            words = _("The time of this link is over, so nothing was changed.")
+        case _:
+            words = _("That is not possible now, so nothing was changed.")
+    return words.format(name=name)
+
+
+def _named_share(request: HttpRequest, target: PaymentTarget) -> PaymentRequest | None:
+    """Return the share that a form of the lead's page names, None if the order has no such share."""
+    shares = {str(share.pk): share for share in target.checkout.payment_requests.all()}
+    return shares.get(request.POST.get("share", ""))
+
+
+@for_form
+def send_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Text a share's link or a reminder to a mate, on the lead's request."""
+    if not views.is_lead(request, target):
+        return views.signed_out(request, target)
+    share = _named_share(request, target)
+    if share is None:
+        return target.go()
+    wrong = _send_link(request, target, share, request.POST.get("phone", "")[:40])
+    if wrong is None:
+        return target.go_to(f"share-{share.pk}")
+    return views.show_page(request, target, Refused(number=wrong))
+
+
+@for_form
+def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Remind all unpaid mates who can be reminded now, on the links' last day. Rule share.last_day."""
+    if not views.is_lead(request, target):
+        return views.signed_out(request, target)
+    refused = _remind(request, target)
+    return views.show_page(request, target, Refused(act=refused)) if refused else target.go_to(last_day.ID)
+
+
+def _remind(request: HttpRequest, target: PaymentTarget) -> str:
+    """Send each reminder that the page offers.
+
+    Return the names and reasons of the refused ones as one text, "" if all were sent.
+    """
+    shown, refused = bill.of(target.checkout), []
+    offered = {line.id for line in shown.last_day.to_remind} if shown and shown.last_day else set()
+    for share in target.checkout.payment_requests.order_by("position"):
+        wrong = _send_link(request, target, share, "") if str(share.pk) in offered else None
+        if wrong is not None:
+            refused.append(f"{bill_lines.name_of(share)}: {wrong.error}")
+    return " ".join(refused)
+
+
+def _send_link(
+    request: HttpRequest, target: PaymentTarget, share: PaymentRequest, typed: str
+) -> bill_lines.Wrong | None:
+    """Send a share's link or a reminder. Return why it was refused, None if it was not."""
+    try:
+        number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
+        invitations.send(share.pk, phone=number, address=address.of(request))
+    except InvalidPhone:
+        error = sign_in.wrong_number(target.checkout.merchant)
+    except limits.TooManySmsMessages as refused:
+        error = str(refused)
+    except (MerchantSuspended, AllStopped):
+        error = _("This shop takes no payments now. Text the link later, or send it yourself.")
+    except invitations.NotNow:
+        return None  # the page shows the share's current state
+    else:
+        return None
+    return bill_lines.Wrong(str(share.pk), typed, error)

@@ -1,0 +1,159 @@
+"""The bill as the group may see it: who has paid, who has claimed, what is free (rule group.privacy)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from checkout import mate_shares, split_amounts
+from checkout.group import share_claims
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import SHARE_PAID, ShareStatus
+from hosted_page import share_bar, summary
+from hosted_page.payment_target import lead_name
+from payments import money
+
+LEAD, PAID, TAKEN, FREE = "lead", "paid", "taken", "free"
+ROOM = 6  # per cent of the bar that a letter needs
+MATES_TINTS = 5  # colours for mates; they start at colour 2, in the order of the shares
+
+
+@dataclass(frozen=True)
+class Person:
+    """One person's part of the bill.
+
+    - `left`, `width`: place and width on the bar, in per cent
+    - `is_named`: the lead gave the share a name
+    - `was_paid`: the share was paid at some time, also if it was refunded later. Its payer has a receipt.
+    """
+
+    position: int
+    name: str
+    initial: str
+    amount: str
+    state: str
+    tint: int
+    left: str = "0"
+    width: str = "0"
+    is_named: bool = False
+    is_mine: bool = False
+    was_paid: bool = False
+    until: str = ""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the person's part of the bar has room for a letter."""
+        return float(self.width) >= ROOM
+
+    @property
+    def called(self) -> str:
+        """Name of the share within the group: its person's name, or its place on the bill."""
+        is_nameless = self.state == FREE and not self.is_named
+        return _("Share {number}").format(number=self.position) if is_nameless else self.name
+
+    @property
+    def of_whom(self) -> str:
+        """Name of the share in a sentence: "Zoe’s share", or "Share 6"."""
+        whose = _("{name}’s share").format(name=self.name) if self.is_named else ""
+        return whose or _("Share {number}").format(number=self.position)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """The whole bill by person, the lead first.
+
+    `each` is the amount of each share, "" if the amounts differ.
+    """
+
+    people: list[Person]
+    each: str
+
+    def of(self, state: str) -> list[Person]:
+        """Return the mates in this state, without the lead."""
+        return [person for person in self.people[1:] if person.state == state]
+
+    def at(self, position: int) -> Person | None:
+        """Return the mate at this position, None if there is no such mate."""
+        return next((person for person in self.people[1:] if person.position == position), None)
+
+    @property
+    def mine(self) -> Person | None:
+        """Share that this browser has claimed."""
+        return next((person for person in self.people if person.is_mine), None)
+
+
+def of(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime) -> Bill:
+    """Return the bill for a browser with this claim."""
+    asked = [share.amount for share in shares]
+    own, name = checkout.amount - sum(asked), lead_name(checkout)
+    amount = money.for_payer(own, checkout.currency)
+    is_equal = _is_equal(checkout, asked)
+    people = [
+        Person(1, name, name[:1].upper(), amount, LEAD, 1),
+        *(_mate(share, checkout, claim, now, is_equal=is_equal) for share in shares),
+    ]
+    drawn = zip(people, share_bar.places([own, *asked]), strict=True)
+    people = [replace(person, left=f"{x:.3f}", width=f"{width:.3f}") for person, (x, width) in drawn]
+    return Bill(people, money.for_payer(asked[0], checkout.currency) if len(set(asked)) == 1 else "")
+
+
+def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, *, is_equal: bool) -> Person:
+    state = _state(share, now)
+    is_leads = state == LEAD
+    name = lead_name(checkout) if is_leads else share.shown_name if state != FREE else share.name
+    is_mine = state == TAKEN and claim == share.claim_digest != ""
+    return Person(
+        position=share.position,
+        name=name or called(share, checkout if is_equal and state == FREE else None),
+        initial=name[:1].upper() or str(share.position),
+        amount=money.for_payer(share.amount, checkout.currency),
+        state=state,
+        tint=1 if is_leads else tint(share),
+        is_named=bool(share.name),
+        is_mine=is_mine,
+        was_paid=share.status in (*SHARE_PAID, ShareStatus.REFUNDED),
+        until=kept_until(share, checkout) if is_mine else "",
+    )
+
+
+def _state(share: PaymentRequest, now: datetime) -> str:
+    """Return the state of a share that the group may see (rule group.privacy).
+
+    A share that is neither paid nor open is shown as the lead's part. The group therefore does not see
+    that a mate declined.
+    """
+    if share.status in SHARE_PAID:
+        return PAID
+    if share.status not in (ShareStatus.OPEN, ShareStatus.PAYING):
+        return LEAD
+    return FREE if share_claims.is_free(share, now) else TAKEN
+
+
+def _is_equal(checkout: Checkout, asked: Sequence[int]) -> bool:
+    """Return whether the cost is split equally."""
+    step = mate_shares.amount_rule(checkout).step
+    return set(asked) == {split_amounts.equally(checkout.amount, len(asked) + 1, step=step)[1]}
+
+
+def called(share: PaymentRequest, equal: Checkout | None = None) -> str:
+    """Return the name of a share without one: its place on the bill.
+
+    If `equal` is given, return that it is one of that order's equal shares.
+    """
+    if equal is not None:
+        return _("One of {count} equal shares").format(count=equal.people)
+    return _("Share {number}").format(number=share.position)
+
+
+def tint(share: PaymentRequest) -> int:
+    """Return the number of a mate's colour, which is the same in every browser."""
+    return (share.position - 2) % MATES_TINTS + 2
+
+
+def kept_until(share: PaymentRequest, checkout: Checkout) -> SafeString:
+    """Return the time of day until which a share is kept, as HTML. Return "" if its card is being asked."""
+    if share.status != ShareStatus.OPEN or share.claimed_until is None:
+        return SafeString()
+    return summary.hour(share.claimed_until, summary.zone_of(checkout))

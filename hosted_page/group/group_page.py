@@ -1,0 +1,366 @@
+"""The group page: the free shares, how a person takes one, and the group link as a QR code. Rules group.*."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_POST, require_safe
+
+from checkout import current_checkouts, mate_shares, settling
+from checkout.group import share_claims
+from checkout.mate_shares import ShareNotOpen
+from checkout.models import Checkout, GroupLink
+from checkout.states import OperationInProgress, ShareStatus, Status
+from config.lib import clock, crypto
+from config.lib.prepared import Prepared
+from config.lib.web import address, qr_codes
+from hosted_page import payer, rendering, summary, waiting_times
+from hosted_page.group import group_members, share_claim_limits
+from hosted_page.group.group_members import Bill, Person
+from hosted_page.payment_target import SIGN_IN, PaymentTarget, absolute, bind, lead_name
+from hosted_page.steps.split_form import clean_name
+from payments import disputes
+from payments.models import Dispute
+
+MAX_NAME = 30
+ENDED = (Status.VOIDED, Status.EXPIRED, Status.REFUNDED)
+NOTHING_LEFT = gettext_lazy("You are not charged, and there is nothing left to do.")
+
+
+@dataclass(frozen=True)
+class Group:
+    """A split order and the token of its group link."""
+
+    checkout: Checkout
+    token: str
+
+    @property
+    def name(self) -> str:
+        """Name of the lead."""
+        return lead_name(self.checkout)
+
+    def path(self, step: str = "") -> str:
+        """Return the path of the group page, or of one of its steps."""
+        return reverse(f"group{'_' if step else ''}{step}", args=[self.token])
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The reason why a share was not taken.
+
+    `kind` is "taken", "name" or "limit". `position` is the position of the share, and `typed` is the typed
+    name.
+    """
+
+    kind: str = ""
+    position: int = 0
+    typed: str = ""
+    words: str = ""
+    status: int = 200
+
+
+NOTHING = Refused()
+GroupView = Callable[[HttpRequest, Group], HttpResponse]
+
+
+def for_group(view: GroupView) -> Callable[..., HttpResponse]:
+    """Decorate a view, which then gets the order of a group link.
+
+    The view raises Http404 if the service never made the link.
+    """
+
+    @wraps(view)
+    def found(request: HttpRequest, token: str) -> HttpResponse:
+        link = _LINK.first(crypto.digest(token))
+        if link is None or not link.checkout.has_mates:
+            raise Http404
+        bind(link.checkout)
+        return view(request, Group(link.checkout, token))
+
+    return found
+
+
+_LINK = Prepared(
+    lambda digest: (
+        GroupLink.objects.filter(token_digest=digest)
+        .select_related("checkout__merchant", "checkout__lead", "checkout__payment")
+        .defer("checkout__lead__phone")
+    ),
+    str,
+)
+
+
+def go(token: str, **query: int) -> HttpResponseRedirect:
+    """Redirect to a group page. A query parameter `left` is the position of the share that was released."""
+    more = "&".join(f"{name}={value}" for name, value in query.items())
+    path = reverse("group", args=[token])
+    return HttpResponseRedirect(f"{path}?{more}" if more else path, status=303)
+
+
+@require_safe
+@for_group
+def page(request: HttpRequest, group: Group) -> HttpResponse:
+    """Show the free shares, or the reason why no share can be taken now."""
+    return _page(request, group)
+
+
+def _page(request: HttpRequest, group: Group, refused: Refused = NOTHING) -> HttpResponse:
+    bill = _bill(request, group)
+    closed = _closed(group, bill)
+    context = {
+        "name": group.name,
+        "bill": bill,
+        "closed": closed,
+        "notice": _notice(request, group, bill, refused),
+        "refused": refused,
+        "take_action": group.path("take"),
+        "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
+        "until": "" if closed else _until(group),
+    }
+    context["order"] = _order(group, bill, closed)
+    return _show(request, group, "group", context, status=refused.status)
+
+
+def _show(
+    request: HttpRequest, group: Group, name: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    every = {"is_share": True, "here": group.path(), "cancel_url_path": ""}
+    return rendering.show(request, PaymentTarget(group.checkout), name, every | context, status=status)
+
+
+def _order(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.Summary:
+    """Return the order's summary for a mate.
+
+    It shows the amount of each share while a share can be taken, or this browser has taken one.
+    """
+    asks = closed is None or bill.mine is not None
+    is_disputed = closed is not None and "is_disputed" in closed
+    each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks and bill.each else ""
+    return replace(
+        summary.of(PaymentTarget(group.checkout)),
+        order_label=_("{name}’s order").format(name=group.name),
+        due=each,
+        total_label=_("Total") if is_disputed else summary.total_label(group.checkout),
+    )
+
+
+def _bill(request: HttpRequest, group: Group) -> Bill:
+    """Return the current bill. Shares whose time has passed end first."""
+    now = clock.now()
+    shares = current_checkouts.shares(group.checkout)
+    if mate_shares.end_all_late(group.checkout, shares, now):
+        shares = current_checkouts.shares(group.checkout)
+    return group_members.of(group.checkout, shares, payer.claim_of(request), now)
+
+
+def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
+    """Return why no share can be taken, None if one can.
+
+    The reason has a heading and words. `passes` says that it ends soon. Rule group.opens.
+    """
+    status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
+    if status in (Status.CREATED, Status.AUTHORIZED):
+        words = _(
+            "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+        )
+        return {"heading": _("Not open yet"), "words": words.format(**facts), "passes": True}
+    if status in ENDED:
+        return _asks_no_more(group)
+    if status == Status.REFUNDING:
+        words = _(
+            "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
+        )
+        return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
+    dispute = disputes.standing(group.checkout.pk)
+    return _all_gone(group, bill) if dispute is None else _disputed(dispute)
+
+
+def _disputed(dispute: Dispute) -> dict[str, Any]:
+    """Return the reason for an order with an open or lost dispute."""
+    if dispute.status == Dispute.Status.LOST:
+        given_back = _("A bank gave back a payment for this order.")
+        heading, words = _("Shares are no longer asked for"), f"{given_back} {NOTHING_LEFT}"
+    else:
+        heading = _("Nothing to pay now")
+        words = _(
+            "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the"
+            " payment stands, this link works again. If not, the link ends."
+        )
+    return {"heading": heading, "words": words, "is_disputed": True}
+
+
+def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
+    """Return the reason why no share is free, None if one is."""
+    if bill.of(group_members.FREE):
+        return None
+    if bill.of(group_members.TAKEN):
+        words = _(
+            "You are not charged. Every share is paid or taken; one that is not paid in time is free again in a few"
+            " minutes."
+        )
+        return {"heading": _("No share is free now"), "words": words, "passes": True}
+    if bill.of(group_members.PAID):
+        words = _("Everyone has paid. You owe nothing.")
+        return {"heading": _("All is paid"), "words": words}
+    if settling.is_given_back_outside(group.checkout.pk):
+        return {"heading": _("Shares are no longer asked for"), "words": NOTHING_LEFT}
+    return _asks_no_more(group)
+
+
+def _asks_no_more(group: Group) -> dict[str, Any]:
+    heading = _("{name} no longer asks for this").format(name=group.name)
+    return {"heading": heading, "words": NOTHING_LEFT}
+
+
+def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:
+    """Return the notice at the top of the page, None if there is none.
+
+    It says that the network took too many shares, that another person took or paid the share, or that a share
+    was released.
+    """
+    if refused.kind == "limit":
+        return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
+    asked = {name: bill.at(_number(request.GET.get(name, ""))) for name in ("taken", "left")}
+    tried = bill.at(refused.position) if refused.kind == "taken" else None
+    if tried is not None and tried.state != group_members.FREE and not tried.is_mine:
+        return _just_taken(group, bill, tried)
+    if asked["taken"] is not None and not asked["taken"].is_mine:
+        return _not_theirs(group, bill, asked["taken"])
+    if asked["left"] is not None and asked["left"].state == group_members.FREE:
+        title = _("You are not charged")
+        words = _("{share} is free again.").format(share=asked["left"].of_whom)
+        return {"tone": "still", "icon": "check", "title": title, "words": words}
+    return None
+
+
+def _not_theirs(group: Group, bill: Bill, share: Person) -> dict[str, str] | None:
+    """Return the notice for a person who was redirected from the page of a share that is not theirs.
+
+    The person might have paid the share in a browser that no longer remembers it, so the notice of a paid
+    share offers a sign-in.
+    """
+    if share.was_paid:
+        sign_in = f"{_share_path(group, share.position)}?{SIGN_IN}=1"
+        asks = _("Did you pay this? Sign in to see your receipt")
+        words = format_html('<a class="link" href="{}">{}</a>', sign_in, asks)
+        if share.state == group_members.PAID:
+            title = _("{share} is paid").format(share=share.of_whom)
+            return {"tone": "done", "icon": "check", "title": title, "words": words}
+        # The share was paid and refunded, which concerns only its payer and the shop: do not say so.
+        title = _("Share {number}").format(number=share.position)
+        return {"tone": "still", "icon": "check", "title": title, "words": words}
+    return _just_taken(group, bill, share) if share.state == group_members.TAKEN else None
+
+
+def _just_taken(group: Group, bill: Bill, share: Person) -> dict[str, str]:
+    is_any_free = bill.of(group_members.FREE)  # if not, the page says below when to look again
+    words = _("Take another, or ask {name}.").format(name=group.name) if is_any_free else ""
+    title = _("{share} was just taken").format(share=share.of_whom)
+    return {"tone": "move", "icon": "ring", "title": title, "words": words}
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 3 else 0
+
+
+def _until(group: Group) -> str:
+    ends = [
+        share.expires_at
+        for share in current_checkouts.shares(group.checkout)
+        if share.status == ShareStatus.OPEN
+    ]
+    return summary.day(max((end for end in ends if end), default=None), group.checkout)
+
+
+def _share_path(group: Group, position: int) -> str:
+    return reverse("group_share", args=[group.token, position])
+
+
+@require_POST
+@for_group
+def take(request: HttpRequest, group: Group) -> HttpResponse:
+    """Take a free share for this browser and redirect to its steps, or show why it was not taken."""
+    position = _number(request.POST.get("share", ""))
+    name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
+    browser = payer.browser_of(request)
+    refused = _take(request, group, position, name, browser)
+    if refused is not None:
+        return _page(request, group, refused)
+    response = HttpResponseRedirect(_share_path(group, position), status=303)
+    payer.name_browser(response, browser)
+    return response
+
+
+def _take(request: HttpRequest, group: Group, position: int, name: str, browser: str) -> Refused | None:
+    """Take a share. Return why it was refused, None if it was not."""
+    share = next((row for row in current_checkouts.shares(group.checkout) if row.position == position), None)
+    if share is None:
+        return Refused("taken", typed=name, status=409)
+    try:
+        share_claims.take(
+            share.pk,
+            claim=crypto.digest(browser),
+            name=name,
+            is_signed_in=payer.customer_of(request, share.pk) is not None,
+            admit=partial(share_claim_limits.admit, address.of(request)),
+        )
+    except share_claims.NameMissing:
+        return Refused("name", position, words=_("Type your name."), status=422)
+    except share_claim_limits.TooManyTakes as many:
+        when = waiting_times.until(many.until, many.now)
+        words = _("Too many shares were taken from your network. Try again {when}.").format(when=when)
+        return Refused("limit", position, name, words, status=429)
+    except (ShareNotOpen, OperationInProgress):
+        return Refused("taken", position, name, status=409)
+    return None
+
+
+@require_safe
+@for_group
+def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
+    """Show the group link as a QR code to hold up at the table, and who has taken a share.
+
+    The page's script gets only the part that changes. If no share can be taken any more, redirect to the page
+    from which the code was opened, which says why.
+    """
+    bill = _bill(request, group)
+    if not _may_come(group, bill):
+        return HttpResponseRedirect(_close_path(request, group), status=303)
+    context = {
+        "name": group.name,
+        "bill": bill,
+        "qr_url": group.path("qr_svg"),
+        "poll_url": group.path("qr"),
+        "close_url": _close_path(request, group),
+        "order": _order(group, bill, closed=None),
+    }
+    name = "_group_people" if rendering.wants_part(request) else "group_qr"
+    return _show(request, group, name, context)
+
+
+def _may_come(group: Group, bill: Bill) -> bool:
+    """Return whether a share can still be taken: one is free, or is claimed and might become free again."""
+    is_open = group.checkout.status == Status.CAPTURED and disputes.standing(group.checkout.pk) is None
+    return is_open and bool(bill.of(group_members.FREE) or bill.of(group_members.TAKEN))
+
+
+def _close_path(request: HttpRequest, group: Group) -> str:
+    """Return the address of the page from which the code was opened: the lead's page or the group page."""
+    checkout = group.checkout
+    is_lead = checkout.lead_id is not None and payer.customer_of(request, checkout.pk) == checkout.lead_id
+    return PaymentTarget(checkout).address() if is_lead else group.path()
+
+
+@require_safe
+@cache_control(private=True, max_age=86_400, immutable=True)
+@for_group
+def qr(request: HttpRequest, group: Group) -> HttpResponse:
+    """Return the group link as a QR code."""
+    return HttpResponse(qr_codes.svg(absolute(group.path())), content_type="image/svg+xml")

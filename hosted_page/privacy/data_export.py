@@ -1,0 +1,115 @@
+"""Export of a person's data, whole or limited to what one merchant may know (rule privacy.export)."""
+
+from typing import Any
+from uuid import UUID
+
+from checkout.models import Checkout, Customer, PaymentRequest, Prefill
+from config.lib import clock
+from hosted_page.models import KnownBrowser, OptIn, PayerSignIn
+from hosted_page.privacy.data_subjects import Person
+from payments.models import Merchant, Operation, Payment
+
+
+def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
+    """Return a person's data as JSON values. With a merchant, return only what that merchant may know.
+
+    A merchant gets the orders that the person led there. It gets the name and the number only if the person
+    opted in there. A merchant does not learn that the person paid as a mate, or what they did at another
+    merchant (rule share.privacy).
+    """
+    led, shares, opt_ins, prefills = person.led, person.shares, person.opt_ins, person.prefills
+    if merchant is not None:
+        led, shares = led.filter(merchant=merchant), shares.none()
+        opt_ins = opt_ins.filter(person__merchant=merchant)
+        prefills = prefills.filter(checkout__merchant=merchant)
+    customer = person.customer
+    is_whole = merchant is None or opt_ins.exists()  # an opt-in gave the merchant the name and the number
+    prefills = prefills if is_whole else prefills.none()
+    return {
+        "name": (customer.name or None) if customer and is_whole else None,
+        "phone": (customer.phone if is_whole else str(customer)) if customer else None,
+        "remembered_since": _remembered(customer) if merchant is None else [],
+        "signed_in_since": _signed_in(customer) if merchant is None else [],
+        "known_since": clock.iso(customer.created_at) if customer and merchant is None else None,
+        "orders": [_order(row, customer) for row in led.select_related("merchant").order_by("created_at")],
+        "shares": [
+            _share(row, customer)
+            for row in shares.select_related("checkout__merchant").order_by("created_at")
+        ],
+        "said_by_merchants": [_said(row) for row in prefills.select_related("checkout__merchant")],
+        "opt_ins": [_opt_in(row) for row in opt_ins.select_related("text__merchant").order_by("opted_in_at")],
+    }
+
+
+def _remembered(customer: Customer | None) -> list[str | None]:
+    """Return since when each browser is remembered with the person's number."""
+    known = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
+    return [clock.iso(row.proven_at) for row in known]
+
+
+def _signed_in(customer: Customer | None) -> list[str | None]:
+    """Return when the person signed in to pay. The service keeps sign-ins for a few hours only."""
+    sign_ins = PayerSignIn.objects.filter(customer_uuid=customer.pk) if customer else ()
+    return [clock.iso(row.began_at) for row in sign_ins]
+
+
+def _order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
+    return {
+        "merchant": row.merchant.name,
+        "merchant_order_id": row.merchant_order_id,
+        "checkout_uuid": str(row.pk),
+        "status": row.status,
+        "amount": row.amount,
+        "currency": row.currency,
+        "created_at": clock.iso(row.created_at),
+        "cards": _cards(row.pk, customer),
+    }
+
+
+def _share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
+    """Return a share, without its name if another person paid it, because it is then that person's name."""
+    is_anothers = row.mate_id is not None and (customer is None or row.mate_id != customer.pk)
+    return {
+        "merchant": row.checkout.merchant.name,
+        "checkout_uuid": str(row.checkout_id),
+        "payment_request_uuid": str(row.pk),
+        "name": None if is_anothers else row.name or None,
+        "status": row.status,
+        "amount": row.amount,
+        "currency": row.checkout.currency,
+        "created_at": clock.iso(row.created_at),
+        "cards": _cards(row.pk, customer),
+    }
+
+
+def _said(row: Prefill) -> dict[str, Any]:
+    return {
+        "merchant": row.checkout.merchant.name,
+        "checkout_uuid": str(row.checkout_id),
+        "phone": row.phone or None,
+        "name": row.name or None,
+        "locale": row.locale or None,
+    }
+
+
+def _cards(subject: UUID, customer: Customer | None) -> list[dict[str, str]]:
+    """Return the cards that this person used for an order or a share, without those of other people."""
+    if customer is None:
+        return []
+    given = Operation.objects.filter(kind=Operation.Kind.AUTHORIZE, actor=f"customer:{customer.pk}")
+    tried = Payment.objects.filter(subject=subject, operations__in=given).exclude(card_last4="")
+    return [
+        {"brand": row.card_brand, "last4": row.card_last4, "status": row.status}
+        for row in tried.order_by("created_at")
+    ]
+
+
+def _opt_in(row: OptIn) -> dict[str, Any]:
+    return {
+        "merchant": row.text.merchant.name,
+        "checkout_uuid": str(row.checkout_uuid),
+        "email": row.email or None,
+        "words": row.text.text,
+        "placement": row.placement,
+        "opted_in_at": clock.iso(row.opted_in_at),
+    }

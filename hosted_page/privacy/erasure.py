@@ -1,0 +1,193 @@
+"""Erasure of a person: the service deletes their names, numbers and addresses.
+
+The rows that the books need stay, and identify no one. Rules privacy.erase, privacy.open, privacy.again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from checkout.models import Customer, MerchantCustomer, PaymentRequest, Prefill
+from checkout.states import ShareStatus, Status
+from config.lib import batches, clock, crypto
+from hosted_page.models import CardTry, KnownBrowser, OptIn, PayerSignIn, SignInCode, SmsMessage
+from hosted_page.opt_in import consent
+from hosted_page.privacy import data_subjects
+from hosted_page.privacy.data_subjects import Person
+from hosted_page.sms import outbox
+from hosted_page.steps import declines
+from payments.models import Dispute, Operation
+
+OPEN_ORDERS = (Status.CREATED, Status.AUTHORIZED, Status.REFUNDING)
+OPEN_SHARES = (ShareStatus.OPEN, ShareStatus.PAYING, ShareStatus.PAID)
+
+
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class StillNeeded(Exception):
+    """The person cannot be erased, because an open order or case needs their number or name.
+
+    `reasons` names each obstacle in one line.
+    """
+
+    def __init__(self, reasons: list[str]) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+def erase(person: Person, *, writes_down: bool = True, unless_since: datetime | None = None) -> None:
+    """Erase a person, and record the erasure outside the database unless `writes_down` is false.
+
+    Raises StillNeeded, also if the person has led an order since `unless_since`. If the number signs in
+    later, it belongs to a new person.
+    """
+    with transaction.atomic(durable=True):
+        if person.customer is not None:
+            Customer.objects.select_for_update(no_key=True).get(pk=person.customer.pk)
+            known_as = MerchantCustomer.objects.filter(customer=person.customer)
+            person = replace(person, known_as=[*person.known_as, *known_as])
+        if reasons := [*_open(person), *_since(person, unless_since)]:
+            raise StillNeeded(reasons)
+        now = clock.now()
+        marks = _marks(person)
+        _empty(person, now)
+        _empty_opt_ins(person)
+        consent.erase_events(person.opt_ins)
+        if writes_down:
+            _write_down(marks, now)
+
+
+def again() -> Iterator[tuple[str, list[str]]]:
+    """Erase again, after a restore, the people whose erasure was recorded.
+
+    Yield the mark of each person found and the reasons that block the erasure, an empty list if it was done.
+    A person who returned after their erasure is not erased.
+    """
+    marks = _written_down()
+    for customer in batches.each(Customer.objects.filter(erased_at=None).exclude(phone=None)):
+        mark, erased_at = _find(marks, "phone", customer.phone or "")
+        if customer.created_at <= erased_at:
+            yield mark, _erase_again(data_subjects.of_customer(customer.pk))
+    for row in batches.each(MerchantCustomer.objects.filter(customer=None)):
+        ticks = OptIn.objects.filter(person=row).exclude(email_digest="").order_by("-opted_in_at")
+        last = ticks.first()
+        if last is None:
+            continue
+        mark, erased_at = _find(marks, "e-mail", last.email.lower())
+        if last.opted_in_at <= erased_at:
+            yield mark, _erase_again(Person(None, [row]))
+    yield from _numbers_again(marks)
+
+
+def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]]:
+    """Erase again the numbers of people who never signed in.
+
+    These are numbers that a merchant sent, and numbers that a lead asked for a share.
+    """
+    sent = Prefill.objects.exclude(phone="").select_related("checkout")
+    asked = PaymentRequest.objects.exclude(phone="").select_related("checkout")
+    for row in chain[Prefill | PaymentRequest](batches.each(sent), batches.each(asked)):
+        mark, erased_at = _find(marks, "phone", row.phone)
+        if row.checkout.created_at > erased_at or not data_subjects.is_named(row.phone):
+            continue
+        person = data_subjects.find(phone=row.phone)
+        if person.customer is None:
+            yield mark, _erase_again(person)
+
+
+def _erase_again(person: Person) -> list[str]:
+    try:
+        erase(person, writes_down=False)
+    except StillNeeded as needed:
+        return needed.reasons
+    return []
+
+
+def _open(person: Person) -> Iterator[str]:
+    for order in person.led.filter(status__in=OPEN_ORDERS):
+        yield f"order {order.pk} is {order.status}"
+    orders = {*person.led.values_list("pk", flat=True), *person.shares.values_list("checkout", flat=True)}
+    captured = PaymentRequest.objects.filter(checkout__in=orders, checkout__status=Status.CAPTURED)
+    for share in captured.filter(status__in=OPEN_SHARES):
+        yield f"share {share.pk} of order {share.checkout_id} is {share.status}"
+    for dispute in Dispute.objects.filter(checkout_uuid__in=orders, status=Dispute.Status.OPEN):
+        yield f"dispute {dispute.pk} of order {dispute.checkout_uuid} is open"
+    for operation in Operation.objects.filter(payment__checkout_uuid__in=orders, ended_at=None):
+        yield f"operation {operation.pk} ({operation.kind}) has not ended"
+
+
+def _since(person: Person, moment: datetime | None) -> Iterator[str]:
+    if moment is not None:
+        for order in person.led.filter(created_at__gte=moment):
+            yield f"order {order.pk} is of {order.created_at:%Y-%m-%d}"
+
+
+def _empty(person: Person, now: datetime) -> None:
+    phone = (person.customer.phone if person.customer else person.phone) or ""
+    person.shares.update(name="", phone="", next_reminder_at=None, claim_name="")
+    Prefill.objects.filter(pk__in=list(person.prefills.values_list("pk", flat=True))).delete()
+    if phone:
+        SignInCode.objects.filter(phone=phone).delete()
+        KnownBrowser.objects.filter(phone=phone).delete()
+        texts = SmsMessage.objects.filter(phone_digest__in=outbox.digests(phone))
+        texts.update(phone_digest="", range_digest="")
+        CardTry.objects.filter(phone_digest__in=declines.digests(phone)).delete()
+    if person.customer is not None:
+        PayerSignIn.objects.filter(customer_uuid=person.customer.pk).delete()
+        Customer.objects.filter(pk=person.customer.pk).update(phone=None, name="", erased_at=now)
+
+
+def _empty_opt_ins(person: Person) -> None:
+    """Empty the e-mail addresses of the person's opt-ins (rule privacy.opt_ins).
+
+    The table is append-only for the service, so a function of the tables' owner empties them.
+    """
+    with connection.cursor() as cursor:
+        known_as = [row.pk for row in person.known_as]
+        cursor.execute("SELECT erase_opt_ins(%s::uuid[], %s)", [known_as, crypto.encrypt("")])
+
+
+def _marks(person: Person) -> list[str]:
+    """Return keyed digests of the person's number and addresses. Without our key, they identify no one."""
+    addresses = {opt_in.email.lower() for opt_in in person.opt_ins if opt_in.email}
+    phone = (person.customer.phone if person.customer else person.phone) or ""
+    phones = [phone] if phone else []
+    return [_digests("phone", phone)[0] for phone in phones] + [
+        _digests("e-mail", email)[0] for email in sorted(addresses)
+    ]
+
+
+def _digests(kind: str, value: str) -> list[str]:
+    return crypto.keyed_digests(f"erased {kind}", value)
+
+
+def _find(marks: dict[str, datetime], kind: str, value: str) -> tuple[str, datetime]:
+    """Return the newest mark of a number or address under any of the keys, and its time.
+
+    The time is NEVER if there is no mark.
+    """
+    found = [(marks.get(mark, NEVER), mark) for mark in _digests(kind, value)]
+    erased_at, mark = max(found)
+    return mark, erased_at
+
+
+def _write_down(marks: list[str], now: datetime) -> None:
+    """Append the marks to the file outside the database, before the erasure is committed."""
+    if settings.ERASURES_FILE and marks:
+        with Path(settings.ERASURES_FILE).open("a") as file:
+            file.writelines(f"{mark} {clock.iso(now)}\n" for mark in marks)
+
+
+def _written_down() -> dict[str, datetime]:
+    """Return the marks of the file, each with its newest time."""
+    path = Path(settings.ERASURES_FILE or "/dev/null")
+    lines = (
+        sorted(line.partition(" ")[::2] for line in path.read_text().splitlines()) if path.exists() else []
+    )
+    return {mark: datetime.fromisoformat(at) for mark, at in lines}

@@ -1,0 +1,182 @@
+"""Notifications of leads by text about their mates' shares (rules lead.told, lead.language).
+
+The rows of the notifications (LeadTold) were written in the transaction of each change.
+"""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import translation
+from django.utils.translation import gettext as _
+from uuid_utils.compat import uuid7
+
+from checkout import current_checkouts
+from checkout.models import Checkout, LeadTold, PaymentRequest
+from checkout.states import SHARE_PAID, ShareStatus, Status
+from config.lib import clock, quota
+from hosted_page.group import last_day
+from hosted_page.models import SmsMessage
+from hosted_page.payment_target import PaymentTarget, absolute
+from hosted_page.sms import outbox, safe_names
+from hosted_page.sms.limits import TooManySmsMessages
+from hosted_page.sms.outbox import Asked
+from payments import disputes, money, operator_stops
+
+A_RUN = 100  # maximum of rows per run
+PER_CHECKOUT = 4
+LIFE = timedelta(hours=1)  # a text that is still unsent after this time is not sent
+PAUSED = timedelta(hours=1)  # between two checks of an order that is being refunded or disputed
+Kind = LeadTold.Kind
+
+
+def tell() -> None:
+    """Queue the texts of the notifications that are due now."""
+    for _number in range(A_RUN):
+        if not _tell_next():
+            return
+
+
+def _tell_next() -> bool:
+    """Process the notification that has been due longest. Return False if no notification is due."""
+    with transaction.atomic(durable=True):
+        rows = LeadTold.objects.filter(ended_at=None, due_at__lte=Now()).order_by("due_at")
+        row = rows.select_for_update(of=("self",), no_key=True, skip_locked=True).first()
+        if row is None:
+            return False
+        now = clock.now()
+        checkout = Checkout.objects.select_related("merchant", "lead").get(pk=row.checkout_id)
+        shares = current_checkouts.shares(checkout)
+        later = _later(row, checkout, shares, now)
+        if later is not None:
+            row.due_at = later
+        else:
+            row.ended_at = now
+            _text(row, checkout, shares, now)
+        row.save(update_fields=["due_at", "ended_at"])
+    return True
+
+
+def _later(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> datetime | None:
+    """Return when to check the notification again, None to process it now.
+
+    It is checked later while the order is paused. The notification of the links' end also moves if a pause or
+    a new link has moved that end.
+    """
+    if _is_paused(row, checkout):
+        return now + PAUSED
+    end = last_day.ends_at(shares)
+    if row.kind != Kind.LINKS_END or end is None or end - last_day.LASTS <= now:
+        return None
+    return end - last_day.LASTS
+
+
+def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
+    """Return whether the notification must wait until a dispute or a refund of the order has ended.
+
+    While a dispute is open, a text must not ask for acts that need working links. While the order is being
+    refunded, no text is sent. If the refund fails, all these texts are sent.
+    """
+    is_disputed = row.kind != Kind.ALL_PAID and disputes.is_open(checkout.pk)
+    return is_disputed or checkout.status == Status.REFUNDING
+
+
+def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
+    """Queue the text, unless it is no longer true, the order has had all its texts, or a limit is reached."""
+    with translation.override(checkout.language or settings.LANGUAGE_CODE):
+        body = _words(row, checkout, shares)
+    lead, target = checkout.lead, PaymentTarget(checkout)
+    if not body or lead is None or not lead.phone or _has_had_all(checkout):
+        return
+    try:
+        operator_stops.check(checkout.merchant)
+        # No network address requested this text, so the order's id takes the place of the address in the
+        # limits.
+        asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
+        with transaction.atomic():
+            outbox.put(asked, key=row.pk)
+    except (TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped):
+        return
+
+
+def _has_had_all(checkout: Checkout) -> bool:
+    """Return whether the lead has had, or might have had, the maximum number of texts for the order.
+
+    Texts that ended before they were claimed do not count. The lock makes other notifications of the order
+    wait until this transaction ends, so that each text is counted.
+    """
+    quota.lock(f"told:{checkout.pk}")
+    texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.LEAD)
+    return texts.exclude(ended_at__isnull=False, claimed_at=None).count() >= PER_CHECKOUT
+
+
+def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
+    """Return the words of the text, "" if the notification is no longer true."""
+    about = _about(row, shares) if checkout.status == Status.CAPTURED else []
+    if not about:
+        return ""
+    name = ""
+    match row.kind:
+        case Kind.SAID_NO:
+            name = safe_names.plain(about[0].name)
+            words = _("{name} said no to {amount} at {shop}. Ask again or keep it: {link}")
+        case Kind.ALL_PAID if len(about) == len(shares):
+            words = _("All your mates have paid their shares at {shop}, {amount} in all: {link}")
+        case Kind.ALL_PAID:
+            words = _("Your mates have paid {amount} at {shop}, and nobody is asked for more: {link}")
+        case _:
+            words = _(
+                "{amount} at {shop} is not paid yet, and the links to it end in a day."
+                " Remind your mates: {link}"
+            )
+    return _filled(words, checkout, about, name) + (f"#{last_day.ID}" if row.kind == Kind.LINKS_END else "")
+
+
+def _about(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
+    """Return the shares that the text is about.
+
+    Return an empty list if the notification is no longer true, or if a dispute stops the links that it needs.
+    """
+    if row.kind != Kind.ALL_PAID and disputes.standing(row.checkout_id) is not None:
+        return []
+    if row.kind == Kind.SAID_NO:
+        return [
+            share for share in shares if share.pk == row.share_uuid and share.status == ShareStatus.DECLINED
+        ]
+    if row.kind == Kind.ALL_PAID:
+        asked = [share for share in shares if share.status != ShareStatus.CANCELLED]
+        return asked if all(share.status in SHARE_PAID for share in asked) else []
+    return [share for share in shares if share.status == ShareStatus.OPEN]
+
+
+def _filled(words: str, checkout: Checkout, about: list[PaymentRequest], name: str) -> str:
+    return words.format(
+        name=name or _("A mate"),
+        amount=money.for_payer(sum(share.amount for share in about), checkout.currency),
+        shop=safe_names.shop(checkout.merchant),
+        link=absolute(PaymentTarget(checkout).way_back()),
+    )
+
+
+def is_wanted(message: SmsMessage) -> bool:
+    """Return whether the content of a lead's text is still true.
+
+    If the same event has happened again since, another text reports it, and this one is not wanted.
+    """
+    row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
+    if row is None or row.checkout.status != Status.CAPTURED:
+        return False
+    return bool(_about(row, current_checkouts.shares(row.checkout)))
+
+
+def take_back(message: SmsMessage) -> None:
+    """Requeue the notification of an unsent text, if the order is paused or the notification is true.
+
+    It can be true again if a pause has ended since. The notification gets a new id, because its next text is
+    another message.
+    """
+    row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
+    if row is not None and (_is_paused(row, row.checkout) or is_wanted(message)):
+        waits = LeadTold.objects.filter(pk=row.pk)
+        waits.update(id=uuid7(), due_at=clock.now() + PAUSED, ended_at=None)

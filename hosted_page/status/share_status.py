@@ -1,0 +1,204 @@
+"""The status page of a share, in words for the mate."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from checkout import given_up_cards, settling
+from checkout.models import Checkout, PaymentRequest
+from checkout.settling.cards import Accounts
+from checkout.states import ShareStatus, Status
+from hosted_page import summary
+from hosted_page.payment_target import PaymentTarget, lead_name
+from hosted_page.status import receipt, refund
+from hosted_page.status.order_status import PageStatus, asked_for, came_back, checking, show_refund, silent
+from hosted_page.status.receipt import Receipt
+from payments import disputes, money, open_operations
+from payments.models import Operation
+
+
+def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
+    """Return the current status of a share, None while it can be paid. Only its mate sees card details."""
+    share = target.share
+    if share is None:
+        raise ValueError("A pay link leads to a share.")
+    is_mate = customer_uuid is not None and customer_uuid == share.mate_id
+    facts = _facts(target, share, is_mate)
+    match share.status:
+        case ShareStatus.DRAFT:
+            words = _(
+                "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+            )
+            return PageStatus("draft", _("Not open yet"), [words.format(**facts)], live=True)
+        case ShareStatus.OPEN if target.checkout.status == Status.CAPTURED:
+            return _paused() if disputes.standing(target.checkout.pk) else None
+        case ShareStatus.OPEN:
+            words = _(
+                "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
+            )
+            return PageStatus("paused", _("Nothing to pay now"), [words.format(**facts)], live=True)
+        case ShareStatus.PAYING:
+            return _paying(target, is_mate, now)
+        case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
+            return _paid(target, share, facts, is_mate)
+        case _:
+            return _ended(target, share, facts)
+
+
+def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) -> PageStatus:
+    """Return the status of a share that ended unpaid."""
+    match share.status:
+        case ShareStatus.DECLINED:
+            words = _("You are not charged, and there is nothing left to do.")
+            if _stays(target.checkout):  # otherwise the lead's page does not show the shares
+                words = _("You are not charged. {name} sees that you said no.").format(**facts)
+            return PageStatus("declined", _("You said no"), [words])
+        case ShareStatus.EXPIRED:
+            until = summary.day(share.expires_at, target.checkout)
+            told = [_("You are not charged, and there is nothing left to do.")]
+            told.append(_("{name} asked you for <strong>{amount}</strong> until {until}."))
+            if _stays(target.checkout):
+                told.append(_("Your share stays with {name}."))
+            words = format_html(" ".join(told), until=until, **facts)
+            return PageStatus("link_ended", _("This link has ended"), [words])
+        case _:
+            return _asked_no_more(target, facts)
+
+
+def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
+    """Return the status of a share that the lead cancelled, or that ended with its order."""
+    told = [_("You are not charged, and there is nothing left to do.")]
+    is_captured = target.checkout.status == Status.CAPTURED
+    if is_captured and settling.is_given_back_outside(target.checkout.pk):
+        asks = _("{shop} gave back a payment for this order: ask {name} whether it still stands.")
+        told = [_("You are not charged."), asks]
+        heading = _("Your share is no longer asked for")
+    elif disputes.is_lost(target.checkout.pk):
+        asks = _("A bank gave back a payment for this order: ask {name} whether it still stands.")
+        told = [_("You are not charged."), asks]
+        heading = _("Your share is no longer asked for")
+    else:
+        heading = _("{name} no longer asks for this").format(**facts)
+    if _stays(target.checkout):
+        told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))
+    return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
+
+
+def _stays(checkout: Checkout) -> bool:
+    """Return whether an unpaid share stays with the lead.
+
+    It does so only if the order is captured, no dispute is open or lost, and no one has refunded any of it.
+    """
+    if checkout.status != Status.CAPTURED or disputes.standing(checkout.pk):
+        return False
+    return not settling.is_given_back_outside(checkout.pk)
+
+
+def _paused() -> PageStatus:
+    """Return the status while a dispute is open. It does not say whose card is disputed."""
+    words = _(
+        "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the payment"
+        " stands, this link works again. If not, the link ends."
+    )
+    return PageStatus("paused", _("Nothing to pay now"), [words], live=True)
+
+
+def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
+    """Return the status while the bank asks the mate or has not answered, or the money is being taken."""
+    found = open_operations.open_operation(target.subject)
+    if found is None or found.kind != Operation.Kind.AUTHORIZE:
+        words, title = _("This takes a moment."), _("Please don’t pay again.")
+        return PageStatus("checking", _("Paying your share"), [words], title=title, live=True)
+    if found.state == Operation.State.NEEDS_ACTION:
+        words = _("Your bank wants to be sure that this is you. Nothing is taken until it has the answer.")
+        if not is_mate:
+            return PageStatus(
+                "confirm", _("Somebody is paying this"), [_("Their bank is asking them.")], live=True
+            )
+        shown = PageStatus("confirm", _("Confirm with your bank"), [words], live=True)
+        shown.action_url, shown.may_change_card = found.action_url, True
+        return shown
+    if given_up_cards.may_use_another_card(found, now):
+        return silent(is_mate)
+    amount = money.for_payer(target.amount, target.checkout.currency)
+    return checking(asked_for(amount, found.payment, is_theirs=is_mate), is_theirs=is_mate)
+
+
+def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
+    """Return the status of a paid share: its money is taken, being refunded, or refunded."""
+    accounts, is_refunded = settling.look(target.checkout), share.status == ShareStatus.REFUNDED
+    lost = disputes.lost_by_payment(target.checkout.pk) if accounts else {}
+    back = lost[share.payment_id].amount if share.payment_id in lost else 0
+    is_by_bank = back > 0 and (target.checkout.status == Status.CAPTURED or back >= share.amount)
+    if is_by_bank and (is_mate or is_refunded):
+        return _back_by_bank(target, share, back, is_mate)
+    if not is_refunded and target.checkout.status != Status.REFUNDING:
+        return _taken(target, share, facts, accounts, is_mate)
+    card = accounts.cards.get(share.payment_id) if accounts and share.payment_id else None
+    is_away = is_refunded and card is not None and card.borne > 0
+    shown = came_back(facts) if is_away else _refunded(facts, is_settled=is_refunded)
+    if is_mate and not is_away:
+        show_refund(shown, refund.of_mate(target.checkout, share))
+    if is_mate:
+        shown.receipt = _receipt(target, share)
+    return shown
+
+
+def _refunded(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
+    if is_settled:
+        words = _("{shop} gave back the whole order. Your bank may take a few days to show it on {card}.")
+        return PageStatus("refunded", _("Your money is back"), [words.format(**facts)])
+    words = _("{shop} is giving the whole order back. Your <strong>{amount}</strong> goes back to {card}.")
+    return PageStatus("refunding", _("Your money is going back"), [format_html(words, **facts)], live=True)
+
+
+def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_mate: bool) -> PageStatus:
+    """Return the status of a share whose mate got money back from their bank.
+
+    Other readers do not learn whose payment it was.
+    """
+    nothing = _("You are not charged, and there is nothing left to do.")
+    if not is_mate:
+        words = _("A bank gave back a payment for this order.")
+        return PageStatus("link_ended", _("Nothing to pay now"), [f"{words} {nothing}"])
+    amount = money.for_payer(back, target.checkout.currency)
+    words = _("You are not asked for your share again.")
+    heading = _("Your bank gave you {amount} back").format(amount=amount)
+    return PageStatus("refunded", heading, [words], receipt=_receipt(target, share))
+
+
+def _taken(
+    target: PaymentTarget,
+    share: PaymentRequest,
+    facts: dict[str, str],
+    accounts: Accounts | None,
+    is_mate: bool,
+) -> PageStatus:
+    """Return the status of a paid share whose amount goes to the lead's card, or has arrived there."""
+    is_owed = accounts is not None and accounts.owed_to_lead(share) > 0
+    is_there = share.status == ShareStatus.REIMBURSED and not is_owed
+    words = _("<strong>{amount}</strong> was taken from {card}. It goes back to {name}’s card.")
+    if is_there:
+        words = _("<strong>{amount}</strong> was taken from {card}. It is back on {name}’s card.")
+    told = [format_html(words, **facts), _("You can close this page.")]
+    shown = PageStatus("share_paid", _("Your share is paid"), told, place="shop")
+    shown.is_on_its_way = not is_there
+    if is_mate:
+        shown.receipt = _receipt(target, share)
+    return shown
+
+
+def _receipt(target: PaymentTarget, share: PaymentRequest) -> Receipt:
+    return receipt.of_share(target, share.paid_at or share.created_at, share.payment)
+
+
+def _facts(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> dict[str, str]:
+    """Return the values for the sentences about a share."""
+    return {
+        "shop": target.checkout.merchant.name,
+        "name": lead_name(target.checkout),
+        "amount": money.for_payer(target.amount, target.checkout.currency),
+        "card": summary.card(share.payment, is_theirs=is_mate),
+    }

@@ -1,0 +1,22 @@
+"""Code to the number that a merchant sent, on the payer's request (rule prefill.code)."""
+
+from functools import partial
+
+from django.http import HttpRequest, HttpResponse
+
+from hosted_page import prefill, remembered_browsers
+from hosted_page.payment_target import PaymentTarget, for_form
+from hosted_page.steps import sign_in
+
+
+@for_form
+def text_code(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Send a code to the number that the merchant sent, within the same limits as for a typed number."""
+    number = prefill.number(target)
+    if not number:
+        return target.go()  # the page shows the current state
+    response = sign_in.send_code(
+        request, target, number, partial(sign_in.show_prefilled, request, target, number)
+    )
+    remembered_browsers.note_tick(request, response, target.subject)
+    return response

@@ -1,0 +1,26 @@
+"""Answers of a remembered person on the phone step: continue, or forget the number (rule known.opens)."""
+
+from django.http import HttpRequest, HttpResponse
+
+from hosted_page import payer, prefill, remembered_browsers
+from hosted_page.payment_target import PaymentTarget, for_form
+from hosted_page.steps import codes, sign_in
+
+
+@for_form
+def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Sign in the person who is remembered here, only for an order or share that can be paid."""
+    browser = remembered_browsers.of(request)
+    if browser is None or not target.is_payable or not prefill.may_go_on(target, browser.phone):
+        return target.go()  # the page shows the current state
+    person = codes.person_of(browser.phone)
+    return sign_in.enter(request, target, person, payer.begin(target.subject, person.pk, is_proven=False))
+
+
+@for_form
+def end(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    """Forget the number in this browser, end the sign-ins that it gave, and ask for a number."""
+    response = target.go()
+    remembered_browsers.end(request, response)
+    payer.end_remembered(request, target.subject)
+    return response

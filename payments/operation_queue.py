@@ -1,0 +1,150 @@
+"""When an operation that has not ended is due again, and how a process claims it (rule doubt.unknown)."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Exists, OuterRef, Q
+
+from config.lib import clock
+from payments import restore_guard
+from payments.models import Operation
+
+LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm because the key is the same
+PATIENT_FOR = timedelta(minutes=1)  # how long a payer waits for their bank before they may use another card
+ASKED_OFTEN_FOR = timedelta(minutes=15)  # slightly longer than the time that a payer has to answer their bank
+PENDING_TOO_LONG = timedelta(minutes=10)  # for a capture that the provider has accepted
+IN_DOUBT_TOO_LONG = timedelta(hours=24)
+Kind: TypeAlias = Operation.Kind
+State: TypeAlias = Operation.State
+
+
+def is_in_doubt(operation: Operation) -> bool:
+    """Return whether the operation was sent and its outcome is not known yet."""
+    return operation.state in (State.IN_FLIGHT, State.PENDING, State.UNKNOWN)
+
+
+def is_leased(operation: Operation, now: datetime) -> bool:
+    """Return whether a process still leases the operation. A lease ends when its operation is due again."""
+    at = operation.next_attempt_at
+    return operation.lease_token is not None and at is not None and at > now
+
+
+def gap(operation: Operation, state: State, now: datetime) -> timedelta:
+    """Return how long to wait before asking again (rule doubt.authorize). The waits grow with time."""
+    age, tries = now - operation.created_at, operation.attempts
+    if state == State.NEEDS_ACTION:
+        return timedelta(seconds=5 if age < ASKED_OFTEN_FOR else 60)
+    if operation.kind == Kind.AUTHORIZE and age < IN_DOUBT_TOO_LONG:
+        return timedelta(seconds=2 if age < PATIENT_FOR else 10)
+    if operation.kind == Kind.REFUND and state == State.PENDING:
+        return _doubling(tries // 4, 600)
+    if operation.kind == Kind.VOID:
+        return _doubling(tries // 4, 60)
+    # short waits for a capture, because a hold must not outlive its deadline for long
+    return _doubling(tries - 1, 10 if operation.kind == Kind.CAPTURE else 60)
+
+
+def _doubling(times: int, longest: int) -> timedelta:
+    """Return one second doubled `times` times, at most `longest` seconds."""
+    return timedelta(seconds=min(2.0 ** min(max(times, 0), 10), longest))
+
+
+def make_due(operation: Operation) -> None:
+    """Make an operation due now, if it has not ended and no process has leased it."""
+    rows = Operation.objects.filter(pk=operation.pk, ended_at=None, lease_token=None)
+    rows.update(next_attempt_at=clock.now())
+
+
+def no_later_than(operation: Operation, moment: datetime) -> None:
+    """Make an operation due at `moment` at the latest, if it has not ended and no process has leased it."""
+    rows = Operation.objects.filter(
+        pk=operation.pk, ended_at=None, lease_token=None, next_attempt_at__gt=moment
+    )
+    rows.update(next_attempt_at=moment)
+
+
+def oldest(now: datetime) -> datetime | None:
+    """Return since when the operation that waits longest for the pump has been due, or None if none is due.
+
+    A planned operation behind another operation of its payment is left out, because it does not wait for the
+    pump.
+    """
+    ahead = Operation.objects.filter(payment=OuterRef("payment"), ended_at=None).filter(
+        Q(is_open=True) & ~Q(kind=Kind.REFUND)
+        | Q(state=State.PLANNED, pk__lt=OuterRef("pk"), next_attempt_at__lte=now)
+    )
+    rows = Operation.objects.filter(state__in=Operation.NOT_ENDED, next_attempt_at__lte=now)
+    rows = rows.exclude(Exists(ahead), state=State.PLANNED).order_by("next_attempt_at")
+    return rows.values_list("next_attempt_at", flat=True).first()
+
+
+def on(checkout_uuid: UUID) -> list[UUID]:
+    """Return the ids of a checkout's due operations, the longest due first."""
+    rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=Operation.NOT_ENDED)
+    late = rows.filter(next_attempt_at__lte=clock.now()).order_by("next_attempt_at", "pk")
+    return list(late.values_list("pk", flat=True))
+
+
+def claim(
+    *, limit: int, operation_uuid: UUID | None = None, kinds: Sequence[Kind] = tuple(Kind)
+) -> Sequence[Operation]:
+    """Lease up to `limit` due operations in a separate short transaction, and return them.
+
+    Planned operations become in flight, the first of each payment first. A planned operation does not begin
+    while another operation of its payment is open, unless the open one is a refund: a refund in doubt does
+    not hold up what else its card is owed. An operation in flight is due because its sender's lease has
+    expired. `operation_uuid` and `kinds` narrow the choice. If the database was restored and not repaired, no
+    operation is leased.
+    """
+    if restore_guard.is_closed():
+        return []
+    only = "AND d.id = %(operation)s" if operation_uuid else ""
+    parameters = {
+        "limit": limit,
+        "operation": operation_uuid,
+        "kinds": [kind.value for kind in kinds],
+        "lease": LEASE.total_seconds(),
+    }
+    claimed = _leased(_CLAIM.format(only=only), parameters)
+    if not claimed:
+        return []  # the usual case, for which not even a query is built
+    rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
+    return [row for row in rows if row.lease_token == claimed[row.pk]]  # while it slept, others took the rest
+
+
+def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
+    """Return the operations that were leased, each with its lease token."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement, parameters)
+            return dict(cursor.fetchall())
+    except IntegrityError:
+        return {}  # another pump opened an operation on one of these payments; all of them are still due
+
+
+# MATERIALIZED, because a plan that runs the selection once for each row of the table would exceed the limit.
+_CLAIM = """
+WITH due AS MATERIALIZED (
+    SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
+    WHERE d.state IN ('planned', 'in_flight', 'needs_action', 'pending', 'unknown')
+      AND d.next_attempt_at <= clock_timestamp() AND d.kind = ANY(%(kinds)s) {only}
+      AND (d.state <> 'planned' OR NOT EXISTS (
+          SELECT 1 FROM payments_operation other
+          WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
+            AND (other.is_open AND other.kind <> 'refund'
+                 OR (other.state = 'planned' AND other.id < d.id AND other.next_attempt_at <= clock_timestamp()))))
+    ORDER BY d.next_attempt_at LIMIT %(limit)s
+    FOR NO KEY UPDATE OF d SKIP LOCKED
+)
+UPDATE payments_operation o
+SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
+    attempts = o.attempts + 1,
+    lease_token = gen_random_uuid(),
+    next_attempt_at = clock_timestamp() + make_interval(secs => %(lease)s)
+FROM due
+WHERE o.id = due.id
+RETURNING o.id, o.lease_token
+"""

@@ -1,0 +1,71 @@
+"""The operators' stops, as this process last read them, at most four seconds ago (rule operator.stop)."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from config.lib.process.cached_reads import Fresh
+from payments import restore_guard
+from payments.models import Merchant, Switch
+
+FRESH_SECONDS = 3.0  # a stop is effective everywhere within five seconds
+
+
+class MerchantSuspended(Exception):
+    """An operator has suspended the merchant, so that it cannot create checkouts, be paid or capture."""
+
+
+class AllStopped(Exception):
+    """An operator has stopped all merchants, so that they cannot create checkouts, be paid or capture."""
+
+
+def check(merchant: Merchant) -> None:
+    """Raise MerchantSuspended or AllStopped if an operator has stopped new business.
+
+    Raise opening.Closed after a restore. The pumps do not call this, because they finish operations in doubt
+    at the provider in any case.
+    """
+    restore_guard.check()
+    stopped = _stopped()
+    if merchant.pk in stopped:
+        raise MerchantSuspended
+    if None in stopped:
+        raise AllStopped
+
+
+def is_stopped(merchant_uuid: UUID) -> bool:
+    """Return whether an operator has stopped the new business of this merchant, or of all merchants."""
+    return not _stopped().isdisjoint((merchant_uuid, None))
+
+
+def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
+    """Stop a merchant's new business. Return the switch, or None if the merchant was already stopped."""
+    return _set(merchant, is_stopped=True, reason=reason)
+
+
+def resume(merchant: Merchant, *, reason: str) -> Switch | None:
+    """Lift a merchant's stop. Return the switch, or None if there was none. A stop of all merchants stays."""
+    return _set(merchant, is_stopped=False, reason=reason)
+
+
+def _set(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
+    with transaction.atomic():
+        Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
+        switch = Switch.objects.filter(merchant=merchant).first() or Switch(
+            merchant=merchant, is_stopped=False
+        )
+        if switch.is_stopped == is_stopped:
+            return None
+        switch.is_stopped, switch.reason = is_stopped, reason
+        switch.save()
+    read_anew()
+    return switch
+
+
+def _read() -> frozenset[UUID | None]:
+    """Return the stopped merchants. None in the result means all merchants."""
+    return frozenset(Switch.objects.filter(is_stopped=True).values_list("merchant_id", flat=True))
+
+
+_stopped = Fresh(_read, seconds=FRESH_SECONDS)
+read_anew = _stopped.read_anew

@@ -1,0 +1,147 @@
+"""Whether the service is open. A database that was restored to an earlier state is closed until its repair.
+
+The provider might have moved money since that state, and the database does not know of it. A payment that is
+held in the database might be captured at the provider, and a repeated refund would be paid twice. Rule
+restore.closed.
+
+The database stores a mark of the server on which it was opened. A restored database has the mark, but it runs
+on another server: another cluster (`pg_dump`, logical replication), a later timeline of the same cluster (a
+base backup with archived WAL, a promoted replica), or newly created tables. A storage snapshot restores all
+of that unchanged. If an operator restores a snapshot, they therefore set DATABASE_RESTORED to a word that it
+has not had before.
+
+The service reads the mark once on each new connection, and every three seconds. If a thread has read that the
+database is open, it gets no connection to a server that does not match the mark, because a failover might
+have moved the address in between.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.signals import request_started
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
+from django.db.backends.signals import connection_created
+
+from config.lib.database import replica
+from config.lib.process.cached_reads import Fresh
+
+FRESH_SECONDS = 3.0
+# The row is payments.models.DatabaseMark. Plain SQL, because Celery reads it before the models are loaded.
+_SERVER = """(
+    SELECT concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),
+        'payments_databasemark'::regclass::oid)
+    FROM pg_control_system()
+)"""
+_FITS = f"SELECT FROM payments_databasemark WHERE server = {_SERVER} AND word = %s"
+_MARK = f"""
+INSERT INTO payments_databasemark (id, server, word, opened_at) VALUES (1, {_SERVER}, %s, clock_timestamp())
+ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at,
+    repair_since = NULL
+"""  # noqa: S608 - only constants
+# The earliest start stays: a repair that broke off has already written history, so that the next repair
+# cannot find out from the history where to begin.
+_BEGIN = """
+INSERT INTO payments_databasemark (id, server, word, opened_at, repair_since) VALUES (1, '', '', clock_timestamp(), %s)
+ON CONFLICT (id) DO UPDATE SET repair_since = least(payments_databasemark.repair_since, excluded.repair_since)
+RETURNING repair_since
+"""
+_is_repairing = ContextVar("is_repairing", default=False)
+_thread = threading.local()  # was_told_open: the last answer to this thread in this request
+
+
+class Closed(OperationalError):
+    """The database was restored: the service moves no money and sends no message until the repair has ended.
+
+    The repair is `manage.py reconcile --repair`.
+    """
+
+
+def check() -> None:
+    """Raise Closed if the database was restored and has not been repaired since."""
+    if is_closed():
+        raise Closed
+
+
+def is_closed() -> bool:
+    """Return whether the database was restored and has not been repaired since.
+
+    This process read the mark at most four seconds ago. If this thread has a connection, the mark was read on
+    that connection too.
+    """
+    if _is_repairing.get():
+        return False
+    _clear_answer()  # the read can open a connection to another server, which must not raise Closed
+    with replica.primary():
+        own: Any = connection.connection
+        _thread.was_told_open = _is_open() if own is None or _is_known(own) else _read()
+    return not _thread.was_told_open
+
+
+def begin_repair(since: datetime) -> datetime:
+    """Store the time from which a repair reads the provider's books, and return it.
+
+    If earlier repairs have not ended, the time is the earliest of them all.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGIN, [since])
+        begun: datetime = cursor.fetchone()[0]
+    return begun
+
+
+def open_again() -> None:
+    """Mark the database as opened on this server, after it was repaired."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK, [settings.DATABASE_RESTORED])
+    _is_open.read_anew()
+
+
+@contextmanager
+def repairing() -> Iterator[None]:
+    """Let this thread change orders in a closed database until the block ends."""
+    token = _is_repairing.set(True)
+    try:
+        yield
+    finally:
+        _is_repairing.reset(token)
+
+
+def _read(asked: Any = connection) -> bool:
+    with asked.cursor() as cursor:
+        cursor.execute(_FITS, [settings.DATABASE_RESTORED])
+        asked.connection.is_of_open_server = bool(cursor.rowcount)
+    return _is_known(asked.connection)
+
+
+def _is_known(own: Any) -> bool:
+    """Return whether the mark was read on this connection of the driver and matches its server."""
+    return getattr(own, "is_of_open_server", False)
+
+
+def _check_new(connection: Any, **_: Any) -> None:
+    """Raise Closed if this thread has read that the database is open, but now connects to another server."""
+    was_told_open = getattr(_thread, "was_told_open", False)
+    if connection.alias != DEFAULT_DB_ALIAS or not was_told_open or _is_known(connection.connection):
+        return
+    is_open = False
+    try:
+        is_open = _read(connection)
+    finally:
+        if not is_open:
+            connection.close()
+            _is_open.read_anew()
+    if not is_open:
+        raise Closed
+
+
+def _clear_answer(**_: Any) -> None:
+    _thread.was_told_open = False
+
+
+connection_created.connect(_check_new)
+request_started.connect(_clear_answer)  # a page that only reads is allowed on a closed database
+_is_open = Fresh(_read, seconds=FRESH_SECONDS)

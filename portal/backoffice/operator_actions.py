@@ -1,0 +1,103 @@
+"""The actions of operators on their pages: run a pump, and look up an operation in doubt.
+
+The admin's log records each action.
+"""
+
+from typing import cast
+from uuid import UUID
+
+import structlog
+from django.contrib import messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.decorators import permission_required
+from django.db import OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from checkout.models import Checkout
+from checkout.remedies import immediate_look_up
+from checkout.remedies.admin import RESTORED
+from checkout.remedies.status_check import NotAllowed
+from config.lib import locks
+from payments import restore_guard
+from payments.models import Operation
+from portal import last_writes
+from portal.backoffice import pumps
+from portal.models import User
+
+log = structlog.get_logger("portal.backoffice")
+MAY_RUN = "payments.change_operation"
+BUSY = "A card operation is open. Try again in a moment."
+
+
+@require_POST
+@permission_required(MAY_RUN, raise_exception=True)
+def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
+    """Ask the provider now about an operation in doubt, and show the result."""
+    operation = get_object_or_404(Operation.objects.select_related("payment"), pk=key)
+    checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
+    what = f"{operation.get_kind_display().capitalize()}, {checkout.merchant_order_id}"
+    try:
+        _tell_outcome(request, what, immediate_look_up.look_up_now(key))
+    except NotAllowed as refusal:
+        messages.warning(request, f"Nothing is done. {refusal}")
+    except restore_guard.Closed:
+        messages.warning(request, f"Nothing is done: {RESTORED}")
+    except OperationalError as error:
+        if not locks.is_locked(error):
+            raise
+        messages.warning(request, BUSY)
+    return HttpResponseRedirect(reverse("admin_operations"), status=303)
+
+
+def _tell_outcome(request: HttpRequest, what: str, found: Operation) -> None:
+    state = found.get_state_display().lower()
+    keep(request, f"Looked it up now: {state}", what)
+    messages.success(request, f"Looked up now. {what}: {state}.")
+
+
+@require_POST
+@permission_required(MAY_RUN, raise_exception=True)
+def run_pump(request: HttpRequest) -> HttpResponse:
+    """Run a pump in this request, and show how long it took.
+
+    The service refuses while the database is closed, because a pump has no effect then.
+    """
+    name = request.POST.get("pump", "")
+    if name not in pumps.TITLES:
+        raise Http404
+    title = pumps.TITLES[name]
+    try:
+        restore_guard.check()
+        seconds = pumps.run(name)
+    except restore_guard.Closed:
+        messages.warning(request, f"Nothing is done: {RESTORED}")
+    except Exception as error:
+        _tell_failure(request, name, title, error)
+    else:
+        _tell_success(request, name, title, seconds)
+    return HttpResponseRedirect(reverse("admin_operations"), status=303)
+
+
+def _tell_success(request: HttpRequest, name: str, title: str, seconds: float) -> None:
+    log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
+    keep(request, f"Ran it by hand in {seconds:.1f} s", title)
+    messages.success(request, f"{title}: it ran for {seconds:.1f} s.")
+
+
+def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception) -> None:
+    kind = type(error).__name__
+    log.error("pump failed", task=name, actor=f"user:{request.user.pk}", exc_info=error)
+    keep(request, f"Ran it by hand, and it failed: {kind}", title)
+    messages.error(request, f"{title}: it failed with {kind}. The log says more.")
+
+
+def keep(request: HttpRequest, happened: str, title: str) -> None:
+    """Write an operator's action into the admin's log, next to the log of their changes."""
+    operator = cast(User, request.user)
+    LogEntry.objects.create(
+        user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."
+    )
+    last_writes.note(last_writes.OPERATORS)

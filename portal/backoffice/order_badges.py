@@ -1,0 +1,57 @@
+"""An order's second badge, for facts that its state does not show.
+
+The facts are a failed refund, a dispute and an operation in doubt. The badges are those of the merchant's
+portal. One statement reads them for all orders of a page.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin
+from django.db.models import Model, QuerySet, Value
+from django.http import HttpRequest
+
+from payments.models import Dispute, Operation
+from portal.backoffice.badges import OPERATION, State
+from portal.badges import REFUND_FAILED, Badge
+from portal.dashboard import merchant_tasks
+from portal.orders.disputed import ON_THE_ORDER
+
+FAILED, UNCLEAR = "failed", "unclear"
+# The states of an operation in doubt. An operation that waits for the payer is not in doubt.
+STATES = (State.IN_FLIGHT, State.UNKNOWN)
+BADGES: dict[str, Badge] = {FAILED: REFUND_FAILED, UNCLEAR: OPERATION[State.UNKNOWN]} | {
+    str(status): badge for status, badge in ON_THE_ORDER.items()
+}
+
+
+def of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
+    """Return the second badges of orders, by the orders' uuids, from rows that this operator may see."""
+    parts = [rows for rows in _parts(uuids) if _may_see(request, rows.model)]
+    if not uuids or not parts:
+        return {}
+    found = parts[0].union(*parts[1:], all=True)
+    told = sorted(found, key=lambda row: (_rank(row[1]), row[2]))
+    return {uuid: BADGES[what] for uuid, what, _ in told}
+
+
+def _rank(what: str) -> int:
+    """Return which badge replaces another.
+
+    The latest dispute replaces a failed refund, and an operation in doubt replaces both.
+    """
+    return {FAILED: 0, UNCLEAR: 2}.get(what, 1)
+
+
+def _parts(uuids: Sequence[UUID]) -> Iterator[QuerySet[Any, Any]]:
+    failed = merchant_tasks.failed_refunds(checkout__in=uuids)
+    yield failed.order_by().values_list("checkout", Value(FAILED), "created_at")
+    disputes = Dispute.objects.filter(checkout_uuid__in=uuids)
+    yield disputes.order_by().values_list("checkout_uuid", "status", "created_at")
+    unclear = Operation.objects.filter(payment__checkout_uuid__in=uuids, state__in=STATES)
+    yield unclear.order_by().values_list("payment__checkout_uuid", Value(UNCLEAR), "created_at")
+
+
+def _may_see(request: HttpRequest, model: type[Model]) -> bool:
+    return admin.site.get_model_admin(model).has_view_permission(request)

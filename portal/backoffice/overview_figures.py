@@ -1,0 +1,186 @@
+"""The figures and lists of the operators' overview.
+
+They take fewer than twenty statements, which read only open rows. Rule operator.page.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery, Value
+from django.http import HttpRequest
+
+from checkout.models import Checkout
+from config.lib import clock
+from config.lib.database import lag
+from payments import money, operation_queue
+from payments.discrepancies import kinds
+from payments.models import Discrepancy, Merchant, Operation, Switch
+from portal.backoffice import ages, cases, queues
+from portal.backoffice.queues import LATE, LATE_AFTER, LATE_MEANS, Queue
+from webhooks.models import Delivery, Endpoint
+
+LISTED = 50
+WAITS_FOR = {
+    Operation.State.IN_FLIGHT: "no answer yet.",
+    Operation.State.NEEDS_ACTION: "the payer is being asked by their bank.",
+    Operation.State.PENDING: "accepted, and not settled yet.",
+    Operation.State.UNKNOWN: "no clear answer.",
+}
+MAXIMUM = 1000  # the most rows that are counted
+
+
+@dataclass(frozen=True)
+class UnresolvedOperation:
+    """An operation whose outcome is not known yet."""
+
+    operation: Operation
+    order_id: str
+    amount: str
+    age: str
+    verdict: str
+    is_in_doubt: bool
+    read_at: datetime
+    hold_ends: datetime | None = None  # only for a capture
+
+    @property
+    def said(self) -> str:
+        """Return what was done about it and what happens next, in words."""
+        tries = self.operation.attempts
+        said = [
+            f"Sent {_at(self.operation.created_at)}.",
+            f"After {tries} {'try' if tries == 1 else 'tries'}: {WAITS_FOR[Operation.State(self.operation.state)]}",
+            self._next_try,
+            self._ending,
+        ]
+        return " ".join(filter(None, said))
+
+    @property
+    def _ending(self) -> str:
+        """Return what happens to a capture in doubt (rule doubt.capture_after)."""
+        if self.hold_ends is None:
+            return ""
+        ends = f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}."
+        return f"{ends} From then on the capture is looked up, never sent again."
+
+    @property
+    def _next_try(self) -> str:
+        at = self.operation.next_attempt_at
+        if at is None:
+            return ""
+        return f"The next try is {_at(at)}." if at > self.read_at else "The next try is due."
+
+
+@dataclass(frozen=True)
+class Board:
+    """The overview at one moment.
+
+    Lists have the oldest rows and their ages. `parked` counts up to `maximum`.
+    """
+
+    at: datetime
+    stops: Sequence[Switch]
+    queues: Sequence[Queue]
+    unresolved: Sequence[UnresolvedOperation]
+    first_cases: Sequence[cases.Case]  # the cases that are shown in full
+    cases: Sequence[cases.Case]
+    failing: Sequence[tuple[Endpoint, str]]
+    parked: int
+    replica: lag.Shown | None
+    maximum: int = MAXIMUM
+    late_after: str = LATE_AFTER
+    late_means: str = LATE_MEANS
+
+    @property
+    def oldest(self) -> Queue | None:
+        """Return the queue whose oldest row has waited longest. Late queues come first."""
+        waiting = [queue for queue in self.queues if queue.since]
+        return min(waiting, key=lambda queue: (queue.verdict != LATE, queue.since), default=None)
+
+    @property
+    def lists(self) -> list[tuple[str, str]]:
+        """Return links to lists of all discrepancies, if only the oldest are shown."""
+        return cases.lists_of(self.cases, self.first_cases)
+
+    @property
+    def breaches(self) -> int:
+        """Return how many open discrepancies say that money and states disagree."""
+        return sum(case.discrepancy.kind_entry.runbook == kinds.BROKEN for case in self.cases)
+
+
+def read(request: HttpRequest | None = None) -> Board:
+    """Return the current board, with the verbs that this operator may use."""
+    now = clock.now()
+    unclear, open_cases = waiting(now, request)
+    return Board(
+        at=now,
+        stops=list(Switch.objects.filter(is_stopped=True).select_related("merchant")),
+        queues=queues.read(now),
+        unresolved=unclear,
+        cases=open_cases,
+        first_cases=cases.first(open_cases, request),
+        failing=_failing(now),
+        parked=_parked_today(now),
+        replica=lag.shown(),
+    )
+
+
+def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[UnresolvedOperation], list[cases.Case]]:
+    """Return the unresolved operations and the cases for a person, oldest first, in two statements."""
+    rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
+    rows = rows.select_related("payment__merchant")
+    order = Checkout.objects.filter(pk=OuterRef("payment__checkout_uuid"))
+    ends = Subquery(order.values("capture_before")[:1])
+    listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"), hold_ends=ends)[:LISTED]
+    unclear = [unresolved(row, row.order_id or "", now, row.hold_ends) for row in listed]
+    return unclear, cases.read(now, request)
+
+
+def count_waiting() -> tuple[int, int]:
+    """Return how many operations are unresolved and how many discrepancies are open.
+
+    Each number is at most LISTED. One statement counts both.
+    """
+    unclear = Operation.objects.filter(state__in=Operation.OPEN).order_by()
+    told = Discrepancy.objects.filter(closed_at=None).order_by()
+    one, other = (
+        rows.values_list(Value(word))[:LISTED] for rows, word in ((unclear, "unclear"), (told, "case"))
+    )
+    found = [word for (word,) in one.union(other, all=True)]
+    return found.count("unclear"), found.count("case")
+
+
+def unresolved(
+    operation: Operation, order_id: str, now: datetime, hold_ends: datetime | None
+) -> UnresolvedOperation:
+    """Return an operation whose outcome is not known yet, in words."""
+    age = now - operation.created_at
+    amount = money.display(operation.amount, operation.payment.currency)
+    verdict = queues.verdict(age, operation_queue.PATIENT_FOR)
+    is_in_doubt = operation_queue.is_in_doubt(operation)  # false while the payer is being asked
+    ends = hold_ends if operation.kind == Operation.Kind.CAPTURE else None
+    return UnresolvedOperation(
+        operation, order_id, amount, ages.in_words(age), verdict, is_in_doubt, now, ends
+    )
+
+
+def _at(moment: datetime) -> str:
+    """Return a time of day with its preposition, without a line break between them."""
+    return f"at\N{NO-BREAK SPACE}{moment:%H:%M:%S}"
+
+
+def _failing(now: datetime) -> list[tuple[Endpoint, str]]:
+    rows = Endpoint.objects.filter(failing_since__isnull=False, subscription__ended_at=None)
+    rows = rows.select_related("subscription__merchant").order_by("failing_since")
+    return [(row, ages.in_words(now - row.failing_since)) for row in rows[:LISTED] if row.failing_since]
+
+
+def _parked_today(now: datetime) -> int:
+    """Count the deliveries that were parked today and are not closed.
+
+    The query names all merchants, because the index begins with the merchant.
+    """
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    rows = Delivery.objects.filter(status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=midnight)
+    return rows.filter(merchant__in=Merchant.objects.all())[:MAXIMUM].count()

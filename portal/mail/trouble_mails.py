@@ -1,0 +1,109 @@
+"""Mails to owners about trouble: an endpoint down, parked deliveries, failed refunds, lost holds, disputes.
+
+Rule portal.mails.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from checkout.models import Change
+from checkout.states import Status, VoidReason
+from config.lib import clock
+from payments import money
+from payments.models import Dispute, Merchant, Movement
+from portal.dashboard import merchant_tasks
+from portal.mail import outbox
+from portal.models import OutboundEmail
+from portal.orders import reasons
+from webhooks.models import Delivery, Endpoint
+
+LONG = timedelta(hours=1)  # how long an endpoint fails before owners get a mail
+LATELY = timedelta(hours=1)  # the pump runs every minute, unless all workers were away
+
+
+def look(now: datetime) -> None:
+    """Queue the mails that are needed, each once."""
+    _failing_endpoints(now)
+    _parked_deliveries(now)
+    _failed_refunds(now)
+    _lost_holds(now)
+    _disputes(now)
+
+
+def _failing_endpoints(now: datetime) -> None:
+    rows = Endpoint.objects.filter(failing_since__lte=now - LONG, subscription__ended_at=None)
+    for endpoint in rows.select_related("subscription__merchant"):
+        subscription, since = endpoint.subscription, endpoint.failing_since
+        if since is not None:
+            key = f"{subscription.pk}:{since:%Y%m%dT%H%M%S}"
+            facts = {"url": subscription.url, "error": endpoint.last_error or "no answer"}
+            outbox.tell(subscription.merchant, "endpoint_failing", key=key, since=clock.iso(since), **facts)
+
+
+def _parked_deliveries(now: datetime) -> None:
+    parked = Delivery.objects.filter(
+        status=Delivery.Status.PARKED, closed_at=None, ended_at__gte=now - LATELY
+    )
+    _tell_daily(now, "deliveries_parked", parked.values("merchant"))
+
+
+def _failed_refunds(now: datetime) -> None:
+    back = Change.objects.filter(
+        pk__gte=clock.first_id(now - LATELY), origin=Status.REFUNDING, to=Status.CAPTURED
+    )
+    failed = merchant_tasks.failed_refunds(checkout__in=back.values("checkout"))
+    for refund in failed.select_related("merchant", "checkout"):
+        checkout = refund.checkout
+        outbox.tell(
+            refund.merchant,
+            "refund_failed",
+            key=str(refund.pk),
+            order=checkout.merchant_order_id,
+            amount=money.display(refund.amount, checkout.currency),
+            checkout=str(checkout.pk),
+            ref=refund.merchant_refund_ref,
+            why=reasons.said(refund.failure_reason),
+            is_hopeless=not reasons.may_pass(refund.failure_reason),
+        )
+
+
+def _lost_holds(now: datetime) -> None:
+    lost = Change.objects.filter(
+        pk__gte=clock.first_id(now - LATELY),
+        origin=Status.AUTHORIZED,
+        to=Status.VOIDED,
+        checkout__void_reason=VoidReason.AUTH_EXPIRED,
+    )
+    _tell_daily(now, "holds_lost", lost.values("checkout__merchant"))
+
+
+def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
+    """Queue a mail, at most once a day, to each merchant with waiting rows that no mail has counted.
+
+    These are rows of `lately`, or rows that came after a mail of the last days, which that mail did not
+    count.
+    """
+    mails = OutboundEmail.objects.filter(kind=kind, pk__gte=clock.first_id(now - merchant_tasks.LOOKS_BACK))
+    today = f"{now:%Y-%m-%d}"
+    told = mails.filter(Q(key=today) | Q(next_try_at__isnull=False))  # a mail that waits will count all rows
+    merchants = Merchant.objects.filter(Q(pk__in=lately) | Q(pk__in=mails.values("merchant")))
+    for merchant in merchants.exclude(pk__in=told.values("merchant")):
+        if outbox.untold(merchant, kind).exists():
+            outbox.tell(merchant, kind, key=today)
+
+
+def _disputes(now: datetime) -> None:
+    """Queue a mail when a dispute is opened, opened again after an appeal, or decided."""
+    rows = Dispute.objects.select_related("payment__merchant")
+    for dispute in rows.filter(created_at__gte=now - LATELY, closed_at=None):
+        outbox.tell(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))
+    again = Movement.objects.filter(kind=Movement.Kind.DISPUTE_WITHDRAWN, dispute__closed_at=None)
+    again = again.filter(recorded_at__gte=now - LATELY, recorded_at__gt=F("dispute__created_at"))
+    for movement in again.select_related("payment__merchant"):
+        key = f"{movement.dispute_id}:{movement.pk}"
+        outbox.tell(movement.payment.merchant, "dispute_opened", key=key)
+    for dispute in rows.filter(closed_at__gte=now - LATELY):
+        key = f"{dispute.pk}:{dispute.closed_at:%Y%m%dT%H%M%S%f}"
+        outbox.tell(dispute.payment.merchant, "dispute_decided", key=key)

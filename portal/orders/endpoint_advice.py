@@ -1,0 +1,58 @@
+"""The advice for a held order whose event the merchant's endpoint has not accepted."""
+
+from typing import NamedTuple
+
+from checkout.states import Status
+from portal.orders import upcoming_entries
+from portal.orders.order import Order
+from portal.templatetags.portal import time_of
+from webhooks import retries
+from webhooks.models import Delivery, EventType
+
+
+class Advice(NamedTuple):
+    """The problem, and what to do now."""
+
+    title: str
+    text: str
+
+
+def advice(order: Order) -> Advice | None:
+    """Return the advice for a held order; None if its server knows of it or is about to."""
+    checkout = order.checkout
+    if checkout.status != Status.AUTHORIZED or checkout.capture_before is None:
+        return None
+    told = [row for row in order.deliveries.values() if row.event_type == EventType.AUTHORIZED]
+    by_api = f"capture it through the API by {time_of(checkout.capture_before)}"
+    if not told:
+        return Advice(
+            "Your server does not hear of this hold", f"No endpoint was saved when it began. {by_api}"
+        )
+    failing = told[0]
+    if failing.status == Delivery.Status.DELIVERED or not failing.attempt_count or failing.lease_token:
+        return None
+    return _of_failing(failing, by_api)
+
+
+def _of_failing(delivery: Delivery, by_api: str) -> Advice:
+    made = delivery.attempt_count
+    next_at = delivery.next_attempt_at
+    if next_at is None or not upcoming_entries.will_be_sent(delivery):
+        return Advice(
+            "The last attempt has failed",
+            _or_else(f"Your endpoint failed {_times(made)} and is not told of this hold again.", by_api),
+        )
+    is_last = made + 1 >= retries.POLICY[delivery.event_type].attempts
+    which = "last" if is_last else "next"
+    return Advice(
+        f"Your endpoint has failed {_times(made)}",
+        f"The {which} attempt is at {time_of(next_at)}. Mend the endpoint before then, or {by_api}.",
+    )
+
+
+def _or_else(what: str, by_api: str) -> str:
+    return f"{what} {by_api[:1].upper()}{by_api[1:]}, or nothing is taken."
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -1,0 +1,186 @@
+"""The checklist as its page shows it: the results of real traffic, and the cases with their trials."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.functional import cached_property
+
+from checkout.models import Checkout
+from checkout.states import Status
+from config.lib import clock
+from payments.models import Merchant
+from portal.dashboard import checklist
+from portal.dashboard.checklist import Step
+from portal.models import Trial
+from portal.templatetags.portal import time_of
+from portal.trials import trial_runs
+from portal.trials.cases import CASES, Case
+from portal.trials.verdicts import LONGEST
+from webhooks import lookup, outbox
+from webhooks.models import Delivery
+
+NUMBERS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+OFTEN = ("", " twice", " three times", " four times", " five times", " again and again")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A case with its latest trial and its latest passed trial.
+
+    `is_done` is also true if real traffic has shown the case.
+    """
+
+    case: Case
+    latest: Trial | None
+    passed: Trial | None
+    is_done: bool
+    ticked_at: datetime | None = None  # when real traffic showed it
+
+    @property
+    def is_running(self) -> bool:
+        return self.latest is not None and self.latest.ended_at is None
+
+    @cached_property
+    def trouble(self) -> str:
+        """The failure of the merchant's server in the running trial, and its next attempt; "" without one."""
+        made = self.latest.checkout_uuid if self.latest and self.is_running else None
+        return _trouble(made, self.lines) if made else ""
+
+    @cached_property
+    def capture_by(self) -> datetime | None:
+        """The end of the running trial's hold, and of the trial; None once the order is no longer held."""
+        made = self.latest.checkout_uuid if self.latest and self.is_running and self.case.then else None
+        if made is None:
+            return None
+        held = Checkout.objects.filter(pk=made, status=Status.AUTHORIZED, capture_before__gt=clock.now())
+        return held.values_list("capture_before", flat=True).first()
+
+    @property
+    def until(self) -> datetime | None:
+        """The latest time at which the latest trial ends."""
+        return self.latest.created_at + LONGEST if self.latest else None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the latest trial has ended without passing."""
+        return self.latest is not None and self.latest.has_passed is False
+
+    @property
+    def lines(self) -> Sequence[Mapping[str, Any]]:
+        """The evidence of the latest trial, while it runs or after it failed."""
+        return _dated(self.latest) if self.is_running or self.has_failed else []
+
+    @property
+    def proof(self) -> Sequence[Mapping[str, Any]]:
+        """The evidence of the trial that passed."""
+        return _dated(self.passed)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The steps that traffic completes, and the cases that the sandbox runs; no cases in production."""
+
+    steps: Sequence[Step]
+    cases: Sequence[Shown]
+    own: Checkout | None = None  # the merchant's newest unpaid order, which a case can pay
+    is_own: bool = False  # whether the cases are to pay it
+
+    @property
+    def order(self) -> Checkout | None:
+        """The merchant's own order that the next case pays; None for one that the sandbox makes."""
+        return self.own if self.is_own else None
+
+    @property
+    def counted(self) -> tuple[str, str]:
+        """How many steps complete automatically, and how many cases a person runs, in words."""
+        return NUMBERS[len(self.steps)], NUMBERS[len(self.cases)]
+
+    @property
+    def next(self) -> Step | None:
+        return next((step for step in self.steps if not step.is_done), None)
+
+    @property
+    def next_case(self) -> Shown | None:
+        """The case to run next, once the steps are done and while no case runs."""
+        if self.next or self.is_running:
+            return None
+        return next((one for one in self.cases if not one.is_done), None)
+
+    @property
+    def is_running(self) -> bool:
+        return any(one.is_running for one in self.cases)
+
+    @property
+    def done(self) -> int:
+        return sum(step.is_done for step in self.steps) + sum(one.is_done for one in self.cases)
+
+    @property
+    def total(self) -> int:
+        return len(self.steps) + len(self.cases)
+
+
+def of(merchant: Merchant, *, is_own: bool = False) -> Progress:
+    """Return the merchant's checklist; in the sandbox, a case replaces the step with its name.
+
+    With `is_own`, the cases pay the merchant's own order.
+    """
+    steps = checklist.of(merchant)
+    if not settings.SANDBOX:
+        return Progress(steps, [])
+    ticked = {step.name: step.at for step in steps if step.is_done}
+    left = [step for step in steps if step.name not in CASES]
+    return Progress(left, _cases(merchant, ticked), trial_runs.unpaid(merchant).first(), is_own)
+
+
+def counted(merchant: Merchant) -> Progress:
+    """Return the checklist of a merchant without a capture, only for its counts.
+
+    Of the trials, only those that passed are included.
+    """
+    steps = checklist.of(merchant, is_paid=False)
+    if not settings.SANDBOX:
+        return Progress(steps, [])
+    done = {step.name for step in steps if step.is_done}
+    done |= set(Trial.objects.filter(merchant=merchant, has_passed=True).values_list("case", flat=True))
+    cases = [Shown(case, None, None, name in done) for name, case in CASES.items()]
+    return Progress([step for step in steps if step.name not in CASES], cases)
+
+
+def _cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[Shown]:
+    rows = Trial.objects.filter(merchant=merchant).order_by("case", "has_passed", "-created_at")
+    newest = sorted(rows.distinct("case", "has_passed"), key=attrgetter("created_at"))
+    latest = {trial.case: trial for trial in newest}
+    passed = {trial.case: trial for trial in newest if trial.has_passed}
+    return [
+        Shown(case, latest.get(name), passed.get(name), name in passed or name in ticked, ticked.get(name))
+        for name, case in CASES.items()
+    ]
+
+
+def _trouble(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence about the failures that the lines show.
+
+    A line is written a moment after the failure.
+    """
+    shown = {line["at"] for line in lines if line["tone"] == "stop"}
+    events = list(lookup.events_about(checkout_uuid).values_list("pk", flat=True))
+    due = lookup.deliveries_of(events).filter(status=Delivery.Status.PENDING, attempt_count__gt=0).first()
+    if due is None or due.next_attempt_at is None:
+        return ""
+    failed = lookup.attempts_under([due.pk]).filter(is_delivered=False).exclude(actor=outbox.SANDBOX)
+    found = failed.order_by("started_at").values_list("started_at", "http_status")
+    answers = [status for at, status in found if datetime.fromisoformat(clock.iso(at) or "") in shown]
+    if not answers:
+        return ""
+    did = f"answered {answers[-1]}" if answers[-1] else "gave no answer"
+    often = OFTEN[min(len(answers), len(OFTEN)) - 1] if len(set(answers)) == 1 else ""
+    return f"Your server {did}{often}. Fix it: the next attempt is at {time_of(due.next_attempt_at)}."
+
+
+def _dated(trial: Trial | None) -> list[Mapping[str, Any]]:
+    return [line | {"at": datetime.fromisoformat(line["at"])} for line in trial.evidence] if trial else []

@@ -1,0 +1,213 @@
+"""The life of a trial: begin one, and take a step of each that is due (rules trial.*)."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db.models import QuerySet
+
+from checkout import creation
+from checkout.creation import Order
+from checkout.models import Checkout
+from checkout.states import Status
+from config.lib import clock, leases, quota, wakeup
+from hosted_page.sandbox import paying
+from payments.cause import Cause
+from payments.models import Merchant
+from portal.models import Trial, User
+from portal.trials import evidence, sandbox_actions, verdicts
+from portal.trials.cases import CASES, Case
+from portal.trials.verdicts import Verdict
+from webhooks import subscriptions
+from webhooks.models import EventType
+
+log = structlog.get_logger("portal.trials")
+RUN_TRIALS = "portal.tasks.run_trials"
+PAYER = "+447700900123"
+LIMIT = quota.Limit(30, timedelta(hours=1))  # trials of a merchant
+LEASE, PAUSE = timedelta(seconds=30), timedelta(seconds=1)
+MAX_STEPS = 50  # in one run of the pump
+KEPT = timedelta(days=2)  # for trials that are neither the latest of their case nor the latest that passed
+RECENT = timedelta(hours=1)
+MADE = "trial-"  # the beginning of the merchant_order_id of an order that the sandbox makes
+UNPAID = "The sandbox could not pay the order. Run it again; if it fails again, write to us."
+
+
+class CannotBegin(Exception):
+    """The trial cannot begin; the text is a sentence for people."""
+
+
+class NoEndpoint(CannotBegin):
+    """The merchant has no endpoint, or it does not get checkout.authorized."""
+
+
+class Begun(NamedTuple):
+    """A trial that runs, and whether this call began it."""
+
+    trial: Trial
+    is_new: bool
+
+
+def begin(merchant: Merchant, case: Case, user: User, order: UUID | None = None) -> Begun:
+    """Begin a trial, or return the one that runs already. Raises CannotBegin. Call it in a transaction.
+
+    `order` is an unpaid order of the merchant. It is paid instead of an order that the sandbox makes.
+
+    Rules trial.one, trial.bounds.
+    """
+    _check_endpoint(merchant, case)
+    quota.lock(f"trials:{merchant.pk}")
+    now = clock.now()
+    mine = Trial.objects.filter(merchant=merchant)
+    running = mine.filter(case=case.name, ended_at=None).first()
+    if running is not None:
+        return Begun(running, is_new=False)
+    if quota.locked_until(mine, LIMIT, now):
+        raise CannotBegin(f"{LIMIT.maximum} cases were run within an hour. Wait a while.")
+    if order is not None:
+        _check_order(merchant, order)
+    _delete_old(merchant, case, now)
+    wakeup.after_commit(RUN_TRIALS)
+    trial = Trial.objects.create(
+        merchant=merchant,
+        case=case.name,
+        user=user,
+        checkout_uuid=order,
+        created_at=now,
+        next_look_at=now,
+    )
+    return Begun(trial, is_new=True)
+
+
+def stop(merchant: Merchant, case: Case) -> bool:
+    """End a case's running trial as not passed; return whether one ran. Its order stays unchanged."""
+    running = Trial.objects.filter(merchant=merchant, case=case.name, ended_at=None)
+    ended = {"ended_at": clock.now(), "next_look_at": None, "has_passed": False}
+    return bool(running.update(**ended, reason=f"It was stopped while it waited for {case.waits_for}."))
+
+
+def _check_endpoint(merchant: Merchant, case: Case) -> None:
+    try:
+        wanted = subscriptions.read(merchant).event_types
+    except subscriptions.SubscriptionNotFound:
+        raise NoEndpoint("Save an endpoint first: the sandbox sends your server real events.") from None
+    for event_type in (EventType.AUTHORIZED, case.needs):
+        if not {"*", event_type.value} & set(wanted):
+            raise NoEndpoint(f"Your endpoint does not get {event_type}. Tick it first.")
+
+
+def _check_order(merchant: Merchant, order: UUID) -> None:
+    is_free = not Trial.objects.filter(merchant=merchant, checkout_uuid=order).exists()
+    if not is_free or not unpaid(merchant).filter(pk=order).exists():
+        raise CannotBegin("That order can be paid no more. Have your shop make another one.")
+
+
+def unpaid(merchant: Merchant) -> QuerySet[Checkout]:
+    """Return the merchant's own orders of the last hour that can be paid, the newest first."""
+    now = clock.now()
+    rows = Checkout.objects.filter(
+        merchant=merchant, status=Status.CREATED, created_at__gte=now - RECENT, payable_until__gt=now
+    )
+    return rows.exclude(merchant_order_id__startswith=MADE).order_by("-created_at")
+
+
+def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:
+    rows = Trial.objects.filter(merchant=merchant, case=case.name)
+    passed = rows.filter(has_passed=True).order_by("-created_at").values_list("pk", flat=True)[:1]
+    rows.filter(created_at__lt=now - KEPT).exclude(pk__in=list(passed)).exclude(ended_at=None).delete()
+
+
+def run_due() -> None:
+    """Take a step of each trial that is due. In production, no trial runs."""
+    for _ in range(MAX_STEPS if settings.SANDBOX else 0):
+        trial = _DUE.take_oldest(_leased)
+        if trial is None:
+            return
+        step(trial)
+
+
+def _leased(_: Trial, now: datetime) -> Mapping[str, Any]:
+    return {"next_look_at": now + LEASE}
+
+
+_DUE: leases.Queue[Trial] = leases.Queue(
+    lambda: Trial.objects.filter(next_look_at__isnull=False).select_related("merchant"), "next_look_at"
+)
+
+
+def step(trial: Trial) -> None:
+    """Make and pay the trial's order, act when it is time, look at the evidence, and end the trial.
+
+    The trial ends only once it can be judged.
+    """
+    case = CASES[trial.case]
+    try:
+        verdict = _looked(trial, _paid(trial, case))
+    except Exception as error:  # the pump tries again after the lease, until the trial has lasted too long
+        log.warning("trial", case=trial.case, trial=str(trial.pk), error=type(error).__name__, exc_info=True)
+        is_late = clock.now() - trial.created_at > verdicts.LONGEST
+        verdict = Verdict(False, UNPAID) if is_late else None
+        if not is_late:
+            return
+    _save(trial, verdict)
+
+
+def _save(trial: Trial, verdict: Verdict | None) -> None:
+    now = clock.now()
+    changes: dict[str, Any] = {"next_look_at": now + PAUSE}
+    if verdict is not None:
+        changes = {"next_look_at": None, "ended_at": now, "has_passed": verdict.has_passed}
+        changes["reason"] = verdict.reason
+    changes |= {"evidence": trial.evidence, "acted_at": trial.acted_at}
+    Trial.objects.filter(pk=trial.pk, ended_at=None).update(**changes)
+
+
+def _paid(trial: Trial, case: Case) -> UUID:
+    """Make the order, and pay it as its customer pays, unless that is done; return its id."""
+    made = trial.checkout_uuid
+    if made is None:
+        trial.checkout_uuid = made = creation.create(
+            trial.merchant, _order(trial, case), cause=_cause(trial)
+        ).pk
+        Trial.objects.filter(pk=trial.pk).update(checkout_uuid=made)
+    checkout = Checkout.objects.select_related("merchant", "lead").get(pk=made)
+    if checkout.status == Status.CREATED:
+        with sandbox_actions.first_attempts(case):
+            paying.pay(checkout, {"phone": PAYER, "card": case.card}, cause=_cause(trial))
+    return made
+
+
+def _looked(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
+    seen = evidence.read(trial, checkout_uuid)
+    if sandbox_actions.act(seen):
+        seen = evidence.read(trial, checkout_uuid)
+    trial.evidence = [line._asdict() for line in evidence.lines(seen)]
+    return verdicts.judge(seen)
+
+
+def _cause(trial: Trial) -> Cause:
+    return Cause(f"user:{trial.user_id}", f"trial-{trial.pk}")
+
+
+def _order(trial: Trial, case: Case) -> Order:
+    page = f"{settings.PORTAL_URL}/portal/checklist"
+    item = {
+        "item_ref": f"trial-{case.name}",
+        "name": "Standing ticket",
+        "quantity": 1,
+        "unit_price": 2250,
+        "currency": "GBP",
+        "category": "ticket",
+        "custom_data": None,
+    }
+    return Order(
+        merchant_order_id=f"{MADE}{case.name}-{trial.pk.hex[-8:]}",
+        total_amount=2250,
+        currency="GBP",
+        return_url=page,
+        cancel_url=page,
+        items=[item],
+    )

@@ -1,0 +1,234 @@
+"""Claims of shares through the group link, and how long they last."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from checkout import mate_shares
+from checkout.group import share_changes, share_claims
+from checkout.mate_shares import ShareNotOpen
+from checkout.models import Checkout, GroupLink, PaymentRequest
+from checkout.states import OperationInProgress
+from config.lib import clock
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from tests import mates
+from tests.factories import CAUSE, CustomerFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven", "order")]
+ZOE, ADE = "z" * 64, "a" * 64
+DECLINED = "4000000000000002"
+
+
+@pytest.fixture
+def zoes(shares: list[PaymentRequest]) -> PaymentRequest:
+    """Return a share without a name, which Zoe has taken."""
+    return share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")
+
+
+def pay(share: PaymentRequest, claim: str = "", card: str = mates.FINNS) -> object:
+    token = bank.tokenise(subject=share.pk, number=card)
+    return mate_shares.pay(
+        share.pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE, claim=claim
+    )
+
+
+def pass_time(share: PaymentRequest) -> None:
+    """End the time for which the share is kept."""
+    PaymentRequest.objects.filter(pk=share.pk).update(claimed_until=clock.now())
+
+
+def refused(call: Callable[[], object]) -> str:
+    with pytest.raises(ShareNotOpen) as error:
+        call()
+    return error.value.status
+
+
+class TestTheLink:
+    @pytest.mark.rule("group.link")
+    def test_is_made_with_the_split_and_nobody_can_guess_it(self, order: Checkout) -> None:
+        link = GroupLink.objects.get(checkout=order)
+        assert len(link.token) == 22
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT token FROM checkout_grouplink")
+            assert link.token not in cursor.fetchone()[0]
+
+    @pytest.mark.rule("group.link")
+    @pytest.mark.usefixtures("acme")
+    def test_is_one_however_often_it_is_split(self, unpaid: Checkout) -> None:
+        fresh = Checkout.objects.create(
+            merchant=unpaid.merchant,
+            merchant_order_id="again",
+            amount=9000,
+            currency="GBP",
+            created_at=clock.now(),
+            updated_at=clock.now(),
+            payable_until=clock.now() + timedelta(hours=1),
+        )
+        mate_shares.split_equally(fresh.pk, 1)
+        assert not GroupLink.objects.filter(checkout=fresh).exists()
+        for people in (3, 2, 1, 3):
+            mate_shares.split_equally(fresh.pk, people)
+        assert GroupLink.objects.filter(checkout=fresh).count() == 1
+
+
+class TestTake:
+    @pytest.mark.rule("group.kept")
+    def test_keeps_a_share_for_three_minutes(self, zoes: PaymentRequest) -> None:
+        assert zoes.claimed_until is not None
+        left = zoes.claimed_until - clock.now()
+        assert timedelta(minutes=2, seconds=50) < left <= share_claims.AT_FIRST
+
+    @pytest.mark.rule("group.kept")
+    def test_by_somebody_who_is_signed_in_to_it_keeps_it_for_fifteen(
+        self, shares: list[PaymentRequest]
+    ) -> None:
+        taken = share_claims.take(shares[0].pk, claim=ZOE, name="Zoe", is_signed_in=True)
+        assert taken.claimed_until is not None
+        left = taken.claimed_until - clock.now()
+        assert share_claims.SIGNED_IN - timedelta(seconds=10) < left <= share_claims.SIGNED_IN
+
+    @pytest.mark.rule("group.taken")
+    def test_by_two_is_one_persons(self, zoes: PaymentRequest) -> None:
+        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
+        zoes.refresh_from_db()
+        assert (zoes.claim_digest, zoes.shown_name) == (ZOE, "Zoe")
+
+    @pytest.mark.rule("group.kept")
+    def test_again_by_the_same_browser_keeps_it_no_longer(self, zoes: PaymentRequest) -> None:
+        again = share_claims.take(zoes.pk, claim=ZOE, name="Zoe")
+        assert again.claimed_until == zoes.claimed_until
+
+    @pytest.mark.rule("group.one_share")
+    def test_of_another_share_lets_go_of_the_first(
+        self, zoes: PaymentRequest, shares: list[PaymentRequest]
+    ) -> None:
+        share_claims.take(shares[1].pk, claim=ZOE, name="Zoe")
+        assert share_claims.take(zoes.pk, claim=ADE, name="Ade").shown_name == "Ade"
+
+    @pytest.mark.rule("group.one_share")
+    def test_of_another_while_the_first_is_paid_is_refused(
+        self, zoes: PaymentRequest, shares: list[PaymentRequest]
+    ) -> None:
+        pay(zoes, ZOE)
+        with pytest.raises(OperationInProgress):
+            share_claims.take(shares[1].pk, claim=ZOE, name="Zoe")
+        shares[1].refresh_from_db()
+        assert shares[1].claim_digest == ""
+
+    @pytest.mark.rule("group.name")
+    def test_of_a_share_without_a_name_asks_for_one(self, shares: list[PaymentRequest]) -> None:
+        with pytest.raises(share_claims.NameMissing):
+            share_claims.take(shares[0].pk, claim=ZOE)
+        PaymentRequest.objects.filter(pk=shares[0].pk).update(name="Finn")
+        assert share_claims.take(shares[0].pk, claim=ZOE, name="Zoe").shown_name == "Finn"
+
+    @pytest.mark.rule("group.own_link")
+    def test_of_one_whose_own_link_was_sent_to_a_number_is_refused(
+        self, shares: list[PaymentRequest]
+    ) -> None:
+        PaymentRequest.objects.filter(pk=shares[0].pk).update(phone="+447700900456")
+        assert refused(lambda: share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")) == "kept"
+
+    @pytest.mark.rule("group.opens")
+    @pytest.mark.parametrize("end", ["declined", "refunding", "late"])
+    def test_of_what_takes_no_money_is_refused(
+        self, order: Checkout, shares: list[PaymentRequest], end: str
+    ) -> None:
+        if end == "declined":
+            mate_shares.decline(shares[0].pk)
+        elif end == "refunding":
+            mates.give_back(order)
+        else:
+            PaymentRequest.objects.filter(pk=shares[0].pk).update(expires_at=clock.now())
+        refused(lambda: share_claims.take(shares[0].pk, claim=ZOE, name="Zoe"))
+        shares[0].refresh_from_db()
+        assert shares[0].claim_digest == ""
+
+    @pytest.mark.rule("group.takes")
+    def test_that_is_not_admitted_writes_nothing(self, shares: list[PaymentRequest]) -> None:
+        def refuse() -> None:
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            share_claims.take(shares[0].pk, claim=ZOE, name="Zoe", admit=refuse)
+        shares[0].refresh_from_db()
+        assert shares[0].claim_digest == ""
+
+
+@pytest.mark.rule("group.kept")
+class TestItsTime:
+    def test_is_longer_once_signed_in(self, zoes: PaymentRequest) -> None:
+        share_claims.hold_longer(zoes.pk, claim=ZOE)
+        zoes.refresh_from_db()
+        assert zoes.claimed_until and zoes.claimed_until - clock.now() > timedelta(minutes=14)
+        assert zoes.shown_name == "Zoe"
+
+    def test_ends_and_the_share_is_free(self, zoes: PaymentRequest) -> None:
+        pass_time(zoes)
+        assert share_claims.take(zoes.pk, claim=ADE, name="Ade").shown_name == "Ade"
+        assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == "kept"
+
+    def test_is_given_again_to_who_signs_in_late_if_nobody_took_it(self, zoes: PaymentRequest) -> None:
+        pass_time(zoes)
+        share_claims.hold_longer(zoes.pk, claim=ZOE)
+        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
+
+    def test_ends_when_it_is_given_back(self, zoes: PaymentRequest) -> None:
+        share_claims.release(zoes.pk, claim=ADE)
+        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
+        share_claims.release(zoes.pk, claim=ZOE)
+        share_claims.take(zoes.pk, claim=ADE, name="Ade")
+
+    def test_does_not_end_while_a_card_is_asked(self, zoes: PaymentRequest) -> None:
+        pay(zoes, ZOE)
+        pass_time(zoes)
+        share_claims.release(zoes.pk, claim=ZOE)
+        share_claims.hold_longer(zoes.pk, claim=ZOE)
+        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "paying"
+        assert mates.settled(zoes) == "reimbursed"
+        assert (zoes.name, zoes.claim_digest, zoes.claim_name) == ("Zoe", "", "")
+
+    def test_goes_on_after_a_declined_card_and_no_longer(self, zoes: PaymentRequest) -> None:
+        pay(zoes, ZOE, DECLINED)
+        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
+        pass_time(zoes)
+        share_claims.take(zoes.pk, claim=ADE, name="Ade")
+
+    def test_ends_with_another_name(self, zoes: PaymentRequest) -> None:
+        renamed = share_changes.rename(zoes.pk, "Finn")
+        assert (renamed.claim_digest, renamed.claim_name, renamed.claimed_until) == ("", "", None)
+        assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == "kept"
+        assert share_claims.take(zoes.pk, claim=ADE, name="").shown_name == "Finn"
+
+    @pytest.mark.parametrize("end", [mate_shares.cancel, lambda pk: mate_shares.decline(pk, ZOE)])
+    def test_ends_with_the_share(self, zoes: PaymentRequest, end: Callable[[object], PaymentRequest]) -> None:
+        ended = end(zoes.pk)
+        assert (ended.claim_digest, ended.claim_name, ended.claimed_until) == ("", "", None)
+        assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == ended.status
+
+
+@pytest.mark.rule("group.pays")
+class TestPaying:
+    def test_is_for_whoever_has_taken_it_alone(self, zoes: PaymentRequest) -> None:
+        assert refused(lambda: pay(zoes)) == "kept"
+        assert refused(lambda: pay(zoes, ADE)) == "kept"
+        assert refused(lambda: mate_shares.decline(zoes.pk)) == "kept"
+        pay(zoes, ZOE)
+        assert mates.settled(zoes) == "reimbursed"
+
+    def test_is_for_the_own_link_too_while_nobody_has_taken_it(self, zoes: PaymentRequest) -> None:
+        pass_time(zoes)
+        pay(zoes)
+        zoes.refresh_from_db()
+        assert (zoes.claim_digest, zoes.shown_name) == ("", "")
+        assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == "paying"
+
+    def test_with_another_card_is_theirs_while_the_first_is_asked(self, zoes: PaymentRequest) -> None:
+        pay(zoes, ZOE, mates.CHALLENGED)
+        pass_time(zoes)
+        assert refused(lambda: pay(zoes, ADE)) == "kept"
+        pay(zoes, ZOE)
+        assert mates.settled(zoes) == "reimbursed"

@@ -1,0 +1,252 @@
+"""The full proof: range by range, stopped and continued, in constant memory."""
+
+import gc
+import itertools
+import tracemalloc
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from checkout import tasks
+from checkout.models import Checkout, ProofRun
+from checkout.proof import ledger_proof, proof_runs
+from payments.discrepancies import reporting
+from payments.models import Discrepancy, Merchant
+from tests import factories
+from tests.bench.seed_load import loading
+from tests.checkout.proof.tampering import ONE, UNBALANCED, copy, prove, tamper
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("money.proof")]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Make ranges of two checkouts."""
+    monkeypatch.setattr(ledger_proof, "SIZE", 2)
+    return 2
+
+
+@pytest.fixture
+def seven(acme: Merchant) -> list[Checkout]:
+    return [factories.checkout(acme) for _ in range(7)]
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[ledger_proof.Range]:
+    """Return the list of the ranges that are proved."""
+    spans: list[ledger_proof.Range] = []
+    original = ledger_proof.breaches_within
+
+    def note(span: ledger_proof.Range) -> list[ledger_proof.Breach]:
+        spans.append(span)
+        return original(span)
+
+    monkeypatch.setattr(ledger_proof, "breaches_within", note)
+    return spans
+
+
+class TestRanges:
+    def test_hold_every_id_once_from_the_first_possible_to_the_last(
+        self, seven: list[Checkout], small: int
+    ) -> None:
+        spans = list(ledger_proof.ranges())
+        assert spans[0].first == ledger_proof.FIRST and spans[-1].last == ledger_proof.LAST
+        assert all(one.last.int + 1 == two.first.int for one, two in itertools.pairwise(spans))
+        of = [[row for row in seven if span.first <= row.pk <= span.last] for span in spans]
+        assert [len(rows) for rows in of if rows] == [2, 2, 2, 1]
+
+    @pytest.mark.parametrize("orphan", [UUID(int=5), uuid4(), UUID(int=2**128 - 1)])
+    def test_hold_postings_of_checkouts_that_there_are_not(
+        self, captured: Checkout, small: int, orphan: UUID
+    ) -> None:
+        where = "original.checkout_uuid = %(checkout)s"
+        changes = {
+            "id": "gen_random_uuid()",
+            "transaction": "gen_random_uuid()",
+            "checkout_uuid": f"'{orphan}'",
+        }
+        tamper(captured, ONE + copy("payments_posting", where, **changes))
+        found = ledger_proof.breaches()
+        assert {(breach.subject, breach.kind.name) for breach in found} == {
+            (orphan, "ledger_unbalanced"),
+            (orphan, "ledger_without_movement"),
+        }
+
+    def test_are_no_longer_than_the_postings_of_one_allow(self, captured: Checkout, small: int) -> None:
+        """Postings without a checkout are split into many ranges, and none of these is long."""
+        where = "original.checkout_uuid = %(checkout)s AND account = 'provider'"
+        many = "WITH numbers AS (SELECT generate_series(1, 50) AS n) "
+        strange = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))"
+        changes = {"id": "gen_random_uuid()", "transaction": "gen_random_uuid()", "checkout_uuid": strange}
+        tamper(captured, many + copy("payments_posting", where, **changes))
+        sizes = [ledger_proof.size_within(span)[1] for span in ledger_proof.ranges()]
+        assert max(sizes) <= 8 * small and sum(sizes) == 52
+
+
+class TestARun:
+    def test_goes_on_where_it_was_stopped_and_proves_nothing_twice(
+        self, seven: list[Checkout], small: int, looked_at: list[ledger_proof.Range]
+    ) -> None:
+        stopped = proof_runs.steps(proof_runs.begin())
+        next(stopped), next(stopped)
+        assert len(looked_at) == 2
+        code, said, complained = prove()
+        assert (
+            code == 0
+            and said.endswith("\n7 checkouts, 0 postings\n")
+            and "goes on: 4 checkouts" in complained
+        )
+        assert all(one.last.int + 1 == two.first.int for one, two in itertools.pairwise(looked_at))
+        assert (looked_at[0].first, looked_at[-1].last) == (ledger_proof.FIRST, ledger_proof.LAST)
+
+    def test_killed_in_a_range_proves_that_range_again(
+        self, seven: list[Checkout], small: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run = proof_runs.begin()
+        next(proof_runs.steps(run))
+        before = ProofRun.objects.get()
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(ledger_proof, "breaches_within", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+            next(proof_runs.steps(before))
+        assert ProofRun.objects.values().get() == ProofRun.objects.values().get(next_uuid=before.next_uuid)
+        assert ProofRun.objects.get().checkout_count == 2
+
+    def test_tells_at_its_end_what_was_found_before_it_was_stopped(
+        self, captured: Checkout, acme: Merchant, small: int
+    ) -> None:
+        tamper(captured, UNBALANCED)
+        for _ in range(5):
+            factories.checkout(acme)
+        step = next(proof_runs.steps(proof_runs.begin()))
+        assert [breach.subject for breach in step.breaches] == [captured.pk]
+        assert Discrepancy.objects.get().kind == "ledger_unbalanced", "at once, not at the end"
+        code, said, complained = prove()
+        assert (code, said) == (1, "") and "1 breaches" in complained
+
+    def test_is_begun_anew_after_a_week_or_when_told_so(self, seven: list[Checkout], small: int) -> None:
+        for anew, age in ((True, timedelta(0)), (False, timedelta(days=8))):
+            run = proof_runs.begin()
+            next(proof_runs.steps(run))
+            ProofRun.objects.filter(pk=run.pk).update(begun_at=timezone.now() - age)
+            again = proof_runs.begin(anew=anew)
+            assert (again.next_uuid, again.checkout_count) == (ledger_proof.FIRST, 0)
+            assert ProofRun.objects.get() == again
+
+    def test_says_to_begin_anew(self, seven: list[Checkout], small: int) -> None:
+        next(proof_runs.steps(proof_runs.begin()))
+        code, said, complained = prove("--anew")
+        assert (code, complained) == (0, "") and said.endswith("\n7 checkouts, 0 postings\n")
+
+    def test_stopped_by_hand_says_how_to_go_on(
+        self, seven: list[Checkout], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            ledger_proof, "breaches_within", lambda _: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        code, said, complained = prove()
+        assert (code, said) == (130, "") and "Start it again" in complained
+
+    def test_says_how_far_it_is(
+        self, seven: list[Checkout], small: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("checkout.management.commands.prove_ledger.QUIET_SECONDS", -1)
+        _, _, complained = prove()
+        first, *_, last = complained.splitlines()
+        assert first == f"2 checkouts, 0 breaches, next checkouts of {seven[0].created_at:%Y-%m-%d}"
+        assert last == "7 checkouts, 0 breaches, next the ledger's sums"
+
+
+@pytest.mark.django_db(transaction=True)
+class TestTwoAtOnce:
+    @pytest.fixture
+    def other(self) -> Iterator[Any]:
+        parameters = connection.get_connection_params()
+        names = ("dbname", "host", "user", "password", "port")
+        with psycopg.connect(**{name: parameters[name] for name in names if name in parameters}) as own:
+            yield own
+
+    def test_one_is_told_that_another_is_at_it(self, acme: Merchant, other: Any) -> None:
+        run = proof_runs.begin()
+        other.execute("SELECT 1 FROM checkout_proofrun FOR UPDATE")
+        for refused in (proof_runs.begin, lambda: next(proof_runs.steps(run))):
+            with pytest.raises(proof_runs.Busy):
+                refused()
+        code, _, complained = prove()
+        assert code == 3 and "Another process" in complained
+        tasks.prove_all()
+        tasks.prove_on()
+        other.rollback()
+        assert prove()[0] == 0
+
+
+class TestTheTasks:
+    def test_prove_everything_in_pieces(
+        self, seven: list[Checkout], small: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tasks, "PROVING_SECONDS", -1.0)
+        tasks.prove_on()
+        assert not ProofRun.objects.exists(), "only what was begun"
+        tasks.prove_all()
+        for pieces in range(1, 5):
+            run = ProofRun.objects.get()
+            assert (run.checkout_count, run.ended_at) == (min(7, 2 * pieces), None)
+            tasks.prove_on()
+        assert ProofRun.objects.get().ended_at is not None
+        monkeypatch.setattr(tasks, "PROVING_SECONDS", 60.0)
+        tasks.prove_all()
+        assert ProofRun.objects.filter(checkout_count=7).exclude(ended_at=None).count() == 2
+
+    def test_leave_a_run_alone_that_a_person_has_stopped_until_the_week_is_over(
+        self, seven: list[Checkout], small: int
+    ) -> None:
+        run = proof_runs.begin()
+        next(proof_runs.steps(run))
+        tasks.prove_on()
+        assert ProofRun.objects.get().checkout_count == 2
+        tasks.prove_all()
+        assert ProofRun.objects.get().checkout_count == 7
+
+    def test_leave_a_discrepancy_for_each_breach(self, captured: Checkout) -> None:
+        tamper(captured, "DELETE FROM payments_posting WHERE checkout_uuid = %(checkout)s")
+        tasks.prove_all()
+        assert Discrepancy.objects.get().kind == "ledger_not_posted"
+
+
+@pytest.mark.long
+class TestMemory:
+    def test_is_that_of_one_range_however_many_there_are(
+        self, acme: Merchant, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Most checkouts break an invariant: if the breaches were held in memory, it would grow too."""
+        monkeypatch.setattr(ledger_proof, "SIZE", 50)
+        monkeypatch.setattr(reporting, "report", lambda *_, **__: None)
+        peak(acme, 50)  # the objects that are loaded once
+        few, many = peak(acme, 150), peak(acme, 1000)
+        assert many < 2 * few, "all that is found would be five times as much"
+
+
+def peak(merchant: Merchant, total: int) -> int:
+    """Return the peak memory, in bytes, of a proof of so many checkouts that break invariants."""
+    loading.load(total - Checkout.objects.count(), merchants=[merchant.pk], say=lambda _: None)
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute("UPDATE checkout_checkout SET amount = 1 WHERE status = 'captured'")
+        cursor.execute("SET session_replication_role = DEFAULT")
+    begun = proof_runs.begin()
+    gc.collect()
+    gc.freeze()  # otherwise each collection below would go through all objects that the tests have loaded
+    tracemalloc.start()
+    for step in proof_runs.steps(begun):
+        done = step.run
+        gc.collect()  # queries leave cycles, which wait for the collector
+    highest = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    gc.unfreeze()
+    assert done.checkout_count == total and done.breach_count >= total // 3
+    return highest

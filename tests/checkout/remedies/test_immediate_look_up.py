@@ -1,0 +1,60 @@
+"""An operator can have an operation in doubt looked up at once."""
+
+import pytest
+
+from checkout import captures
+from checkout.models import Checkout
+from checkout.remedies import immediate_look_up
+from checkout.remedies.status_check import NotAllowed
+from config.lib import clock
+from payments import operation_queue, restore_guard
+from payments.models import Operation
+from payments.providers.sandbox import fault_injection
+from tests.factories import CAUSE
+from tests.refusals import nothing_moves
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def unclear(held: Checkout) -> Operation:
+    """Return a capture whose outcome is unknown."""
+    fault_injection.set_fault(verb="capture", mode="down", times=1)
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
+    return Operation.objects.get(kind="capture")
+
+
+class TestLookingItUpNow:
+    @pytest.mark.rule("doubt.unknown")
+    def test_finishes_it_before_it_is_due(self, unclear: Operation) -> None:
+        assert unclear.next_attempt_at and unclear.next_attempt_at > clock.now()
+        assert immediate_look_up.look_up_now(unclear.pk).state == "succeeded"
+        assert Checkout.objects.get().status == "captured"
+
+    def test_leaves_it_in_doubt_while_nobody_answers(self, unclear: Operation) -> None:
+        fault_injection.set_fault(verb="capture", mode="down", times=5)
+        assert immediate_look_up.look_up_now(unclear.pk).state == "unknown"
+        assert Checkout.objects.get().status == "authorized"
+
+    def test_overtakes_nobody(self, unclear: Operation) -> None:
+        operation_queue.make_due(unclear)
+        (leased,) = operation_queue.claim(limit=1, operation_uuid=unclear.pk)
+        with nothing_moves(), pytest.raises(NotAllowed, match="under way"):
+            immediate_look_up.look_up_now(leased.pk)
+
+    @pytest.mark.rule("restore.closed")
+    def test_asks_nobody_in_a_database_that_was_restored(
+        self, unclear: Operation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(restore_guard, "is_closed", lambda: True)
+        with nothing_moves(), pytest.raises(restore_guard.Closed):
+            immediate_look_up.look_up_now(unclear.pk)
+        operation_queue.make_due(unclear)
+        assert operation_queue.claim(limit=1, operation_uuid=unclear.pk) == []
+
+    @pytest.mark.rule("operator.once")
+    def test_refuses_what_has_ended(self, unclear: Operation) -> None:
+        immediate_look_up.look_up_now(unclear.pk)
+        with nothing_moves(), pytest.raises(NotAllowed, match="not in doubt"):
+            immediate_look_up.look_up_now(unclear.pk)

@@ -1,0 +1,274 @@
+"""Operations that a repair rebuilds: refunds and mates' shares, recognised by the records that are left."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout import captures, mate_shares, refunds
+from checkout.group import share_changes
+from checkout.models import Checkout, PaymentRequest, Refund
+from checkout.remedies import sending
+from checkout.restore import repair
+from config.lib import clock
+from payments.models import Discrepancy, Operation
+from payments.providers.sandbox.models import Call
+from tests import mates, outside
+from tests.factories import CAUSE
+from tests.outages import break_down, pass_time
+from tests.outside import balances, come_back, reimburse, returned, settle
+from tests.restoring import Backup, anew, borne, nothing_moves_later, repaired
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.repair")]
+Pay = Callable[..., Checkout]
+
+
+@pytest.mark.rule("restore.refund")
+class TestARefundThatWasLost:
+    def test_is_the_merchants_again_when_it_is_repeated(self, captured: Checkout, began: datetime) -> None:
+        backup = Backup()
+        refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        settle(captured)
+        backup.restore()
+        assert anew(captured).status == "captured"
+        repaired(began)
+        assert anew(captured).status == "refunded"
+        accepted = refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        assert not accepted.is_new and accepted.refund.merchant_refund_ref == "r-7"
+        again = refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        assert again.refund.pk == accepted.refund.pk
+        with pytest.raises(refunds.NotRefundable):
+            refunds.accept(captured.merchant, captured.pk, ref="another", cause=CAUSE)
+        nothing_moves_later(captured)
+
+    def test_that_the_bank_has_not_settled_goes_on(
+        self, captured: Checkout, began: datetime, settings: Settings
+    ) -> None:
+        settings.SANDBOX_REFUND_SECONDS = 60
+        backup = Backup()
+        refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        mates.pump(captured.pk)
+        backup.restore()
+        repaired(began)
+        assert anew(captured).status == "refunding"
+        settle(captured)
+        assert anew(captured).status == "refunded" and borne() == {"4242": 0}
+
+    @pytest.mark.rule("sync.outside")
+    @pytest.mark.parametrize("amount", [1500, 9000])
+    def test_that_others_made_at_the_bank_is_theirs_again(
+        self, captured: Checkout, began: datetime, amount: int
+    ) -> None:
+        backup = Backup()
+        outside.refund_outside(captured.payment, amount)
+        backup.restore()
+        repaired(began)
+        assert anew(captured).status == "captured"
+        assert Operation.objects.get(kind="refund").purpose == "outside"
+        nothing_moves_later(captured)
+
+
+@pytest.mark.rule("restore.refund")
+class TestARefundWhoseKeyWasReplaced:
+    """A refund that got a new key in the lost minutes, because the provider vouched that it never arrived."""
+
+    def test_is_the_one_that_was_open(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        mates.pay(shares[0])
+        break_down("refund", "error")
+        backup = mates_pumped_to_the_refund(order)
+        assert mates.settled(shares[0]) == "reimbursed" and borne()["4242"] == 7000
+        assert Operation.objects.filter(kind="refund", reason="new_key").exists()
+        backup.restore()
+        (still_open,) = Operation.objects.filter(kind="refund", ended_at=None)
+        repaired(began)
+        still_open.refresh_from_db()
+        assert (still_open.state, still_open.reason) == ("failed", "new_key")
+        assert mates.settled(shares[0]) == "reimbursed"
+        nothing_moves_later(order)
+        assert borne() == {"4242": 7000, "4444": 2000}
+
+    def test_stays_open_while_nobody_vouches_that_it_never_arrived(
+        self, captured: Checkout, began: datetime
+    ) -> None:
+        break_down("refund", "error")
+        refunds.accept(captured.merchant, captured.pk, ref="r-7", cause=CAUSE)
+        mates.pump(captured.pk)
+        pass_time(Operation.objects.get(kind="refund"), hours=26)
+        backup = Backup()
+        mates.pump(captured.pk, rounds=4)
+        assert anew(captured).status == "refunded"
+        backup.restore()
+        break_down("look_up", "not_vouched", times=99)
+        repair.repair(began)
+        assert borne() == {"4242": 0}
+        (still_open,) = Operation.objects.filter(kind="refund", ended_at=None)
+        assert (still_open.state, anew(captured).status) == ("unknown", "refunding")
+
+
+def mates_pumped_to_the_refund(order: Checkout) -> Backup:
+    """Pump until the bank has answered the lead's reimbursement with an error.
+
+    Return the backup of a day later.
+    """
+    for _ in range(10):
+        mates.pump(order.pk)
+        if in_doubt := Operation.objects.filter(kind="refund", state="unknown").first():
+            pass_time(in_doubt, hours=26)
+            return Backup()
+    raise AssertionError("nothing went back to the lead")
+
+
+@pytest.mark.rule("restore.refund")
+def test_what_went_to_the_lead_for_a_share_that_was_lost_is_left_for_a_person(
+    unpaid: Checkout, pay: Pay, began: datetime
+) -> None:
+    backup = Backup()
+    asked = mates.split(unpaid, 2000)
+    paid = pay(unpaid)
+    captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+    mates.pay(PaymentRequest.objects.get(pk=asked[0].pk))
+    assert mates.settled(PaymentRequest.objects.get(pk=asked[0].pk)) == "reimbursed"
+    backup.restore()
+    done = repaired(began)
+    assert (len(done.unknown), anew(unpaid).status) == (1, "captured")
+    assert balances(unpaid) == {"provider": 7000, "merchant": -7000}
+    found = Discrepancy.objects.get(kind="restored_refund", closed_at=None)
+    assert found.facts["checkout"] == str(unpaid.pk)
+
+
+class TestSharesThatWereLost:
+    def paid_and_reimbursed(self, share: PaymentRequest) -> None:
+        mates.pay(share)
+        assert mates.settled(share) == "reimbursed"
+
+    def test_are_paid_and_reimbursed_once(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        backup = Backup()
+        self.paid_and_reimbursed(shares[0])
+        before = borne()
+        backup.restore()
+        shares[0].refresh_from_db()
+        assert shares[0].status == "open"
+        repaired(began)
+        shares[0].refresh_from_db()
+        assert shares[0].status == "reimbursed"
+        nothing_moves_later(order)
+        assert borne() == before == {"4242": 7000, "4444": 2000}
+
+    def test_that_were_paid_and_not_reimbursed_yet(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        backup = Backup()
+        mates.pay(shares[0])
+        mates.pump(order.pk)
+        backup.restore()
+        repaired(began)
+        assert mates.settled(shares[0]) == "reimbursed"
+        assert borne() == {"4242": 7000, "4444": 2000}
+
+    @pytest.mark.parametrize("status", ["declined", "cancelled"])
+    def test_count_as_paid_whatever_they_had_come_to_before(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime, status: str
+    ) -> None:
+        """In the lost minutes the mate changed their mind, or the lead asked again."""
+        share = {"declined": mate_shares.decline, "cancelled": mate_shares.cancel}[status](shares[0].pk)
+        backup = Backup()
+        {"declined": share_changes.reconsider, "cancelled": share_changes.ask_again}[status](share.pk)
+        self.paid_and_reimbursed(PaymentRequest.objects.get(pk=share.pk))
+        backup.restore()
+        share.refresh_from_db()
+        assert share.status == status
+        repaired(began)
+        share.refresh_from_db()
+        assert share.status == "reimbursed"
+        nothing_moves_later(order)
+        assert borne() == {"4242": 7000, "4444": 2000}
+
+    @pytest.mark.rule("restore.refund")
+    def test_with_the_refund_of_all(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        backup = Backup()
+        self.paid_and_reimbursed(shares[0])
+        mates.give_back(order)
+        settle(order)
+        assert anew(order).status == "refunded"
+        backup.restore()
+        repaired(began)
+        shares[0].refresh_from_db()
+        assert (anew(order).status, shares[0].status) == ("refunded", "refunded")
+        accepted = refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert not accepted.is_new
+        nothing_moves_later(order)
+
+    @pytest.mark.rule("restore.refund")
+    def test_that_were_known_with_the_refund_of_all(
+        self, order: Checkout, shares: list[PaymentRequest], began: datetime
+    ) -> None:
+        self.paid_and_reimbursed(shares[0])
+        mates.pay(shares[1], mates.AMYS)
+        mates.pump(order.pk)
+        backup = Backup()
+        mates.give_back(order)
+        settle(order)
+        backup.restore()
+        assert anew(order).status == "captured"
+        repaired(began)
+        assert anew(order).status == "refunded"
+        nothing_moves_later(order)
+        assert set(borne().values()) == {0}
+
+    def test_with_the_whole_order(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
+        asked = mates.split(unpaid, 2000, 3000)
+        backup = Backup()
+        paid = pay(unpaid)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        self.paid_and_reimbursed(PaymentRequest.objects.get(pk=asked[0].pk))
+        backup.restore()
+        repaired(began)
+        statuses = [PaymentRequest.objects.get(pk=share.pk).status for share in asked]
+        assert (anew(unpaid).status, statuses) == ("captured", ["reimbursed", "open"])
+        nothing_moves_later(unpaid)
+
+
+@pytest.mark.rule("restore.refund")
+@pytest.mark.usefixtures("posted")
+def test_what_was_sent_again_after_it_came_back_is_booked_in_its_place(
+    refunded: Checkout, began: datetime
+) -> None:
+    come_back()
+    backup = Backup()
+    sending.send_again(returned(refunded).pk, cause=CAUSE)
+    settle(refunded)
+    Call.objects.filter(kind="refund").update(returns_at=None)
+    backup.restore()
+    assert balances(refunded) == {"provider": 9000, "merchant": -9000}
+    repaired(began)
+    assert balances(refunded) == {} and Refund.objects.get().status == "settled"
+    assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
+    nothing_moves_later(refunded)
+
+
+@pytest.mark.rule("restore.refund")
+@pytest.mark.usefixtures("posted")
+@pytest.mark.parametrize("lost", ["the second sending", "the return too"])
+@pytest.mark.parametrize("amount", [3000, 4500], ids=["of a part", "of as much as the lead bears"])
+def test_a_reimbursement_that_was_sent_again_begins_no_refund(
+    unpaid: Checkout, pay: Pay, began: datetime, amount: int, lost: str
+) -> None:
+    reimburse(unpaid, pay, amount)
+    earlier = Backup() if lost == "the return too" else None
+    come_back()
+    backup = earlier or Backup()
+    sending.send_again(returned(unpaid).pk, cause=CAUSE)
+    settle(unpaid)
+    Call.objects.filter(returns_at__gt=clock.now()).update(returns_at=None)
+    backup.restore()
+    repaired(began)
+    assert (anew(unpaid).status, balances(unpaid)) == ("captured", {"provider": 9000, "merchant": -9000})
+    assert not Discrepancy.objects.filter(kind="refund_returned", closed_at=None).exists()
+    nothing_moves_later(unpaid)

@@ -1,0 +1,315 @@
+"""Repairs from the bank's books, after an order has moved on and the database was restored."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from io import StringIO
+from uuid import UUID
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from checkout import cancellations, captures, tasks
+from checkout.models import Checkout
+from checkout.proof import ledger_proof
+from checkout.restore import repair
+from checkout.syncing import sync
+from config.lib import clock
+from payments import restore_guard
+from payments.models import Discrepancy, Merchant, Operation, Payment
+from payments.provider import ProviderUnreachable
+from payments.providers.sandbox import bank, client, journal
+from payments.providers.sandbox.models import Charge
+from tests import factories, mates
+from tests.factories import CAUSE
+from tests.outages import InDoubt
+from tests.restoring import Backup, anew, borne, nothing_moves_later, repaired, told
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.repair")]
+Pay = Callable[..., Checkout]
+
+
+class TestACaptureThatWasLost:
+    def test_is_captured_again_and_never_told_as_voided(self, held: Checkout, began: datetime) -> None:
+        backup = Backup()
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
+        backup.restore()
+        factories.make_late(held)
+        assert anew(held).status == "authorized"
+        repaired(began)
+        tasks.expire_due()
+        assert anew(held).status == "captured"
+        again = captures.capture(held.merchant, held.pk, cause=CAUSE)
+        assert again.status == "captured" and "checkout.voided" not in told(held)
+        assert Operation.objects.filter(payment=held.payment, kind="capture").count() == 1
+        nothing_moves_later(held)
+
+    def test_with_its_hold_and_its_payment(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
+        backup = Backup()
+        paid = pay(unpaid)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        backup.restore()
+        assert not Payment.objects.exists()
+        done = repaired(began)
+        assert done.payments == 1
+        restored = anew(unpaid)
+        assert restored.status == "captured" and restored.payment_id == paid.payment_id
+        assert restored.payment and restored.payment.card_last4 == "4242"
+        assert captures.capture(paid.merchant, paid.pk, cause=CAUSE).status == "captured"
+        nothing_moves_later(unpaid)
+
+    @pytest.mark.rule("restore.open")
+    def test_that_was_under_way(self, in_doubt: InDoubt, began: datetime) -> None:
+        """The bank captures in the lost minutes, and its look-up says so."""
+        capture = in_doubt("capture")
+        backup = Backup()
+        mates.pump(capture.payment.checkout_uuid)
+        order = Checkout.objects.get(pk=capture.payment.checkout_uuid)
+        assert order.status == "captured"
+        backup.restore()
+        assert anew(order).status == "authorized"
+        repaired(began)
+        assert anew(order).status == "captured"
+
+    @pytest.mark.rule("restore.open")
+    def test_after_a_challenge_that_was_open(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
+        pay(unpaid, mates.CHALLENGED)
+        backup = Backup()
+        asked = Operation.objects.get(kind="authorize")
+        bank.answer_challenge(key=asked.pk, is_confirmed=True)
+        mates.pump(unpaid.pk)
+        captures.capture(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        backup.restore()
+        assert anew(unpaid).status == "created"
+        repaired(began)
+        assert anew(unpaid).status == "captured"
+        nothing_moves_later(unpaid)
+
+
+class TestTwoCardsForOneOrder:
+    def test_the_one_that_was_captured_counts(self, unpaid: Checkout, pay: Pay, began: datetime) -> None:
+        """The first card's challenge was open. The payer replaced it by the second in the lost minutes."""
+        pay(unpaid, mates.CHALLENGED)
+        backup = Backup()
+        paid = pay(unpaid, "5555555555554444")
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        backup.restore()
+        repaired(began)
+        order = anew(unpaid)
+        assert order.status == "captured" and order.payment and order.payment.card_last4 == "4444"
+        nothing_moves_later(order)
+        assert not Discrepancy.objects.filter(kind="unknown_order").exists()
+
+
+class TestARepairThatBrokeOff:
+    def test_reads_from_where_it_began(
+        self, held: Checkout, acme: Merchant, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = pay(factories.checkout(acme), "5555555555554444")
+        backup = Backup()
+        for order in (held, other):
+            captures.capture(acme, order.pk, cause=CAUSE)
+        backup.restore()
+        follow, done = sync.sync, list[UUID]()
+
+        def once(payment_uuid: UUID, *, is_restored: bool) -> bool:
+            if done:
+                raise RuntimeError
+            done.append(payment_uuid)
+            return follow(payment_uuid, is_restored=is_restored)
+
+        with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+            patch.setattr(sync, "sync", once)
+            repair.repair(began)
+        assert restore_guard.is_closed()
+        repair.repair(clock.now() + timedelta(minutes=1))
+        assert {anew(held).status, anew(other).status} == {"captured"} and ledger_proof.breaches() == []
+
+
+def test_a_payment_whose_id_there_was_lost_gets_it_back(
+    held: Checkout, began: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = replace(journal.payment(Charge.objects.get()), reference="pi_1", place="acct_1")
+    monkeypatch.setitem(client.OTHERS, "payments", lambda since: [told])
+    Backup().restore()
+    repaired(began)
+    payment = Payment.objects.get()
+    assert (payment.provider_reference, payment.provider_account) == ("pi_1", "acct_1")
+
+
+def test_a_capture_that_had_failed_counts_by_the_one_that_was_lost(held: Checkout, began: datetime) -> None:
+    backup = Backup()
+    captures.capture(held.merchant, held.pk, cause=CAUSE)
+    assert held.payment
+    backup.restore()
+    ended = clock.now() - timedelta(minutes=1)
+    facts = {"kind": "capture", "amount": 9000, "state": "failed", "reason": "refused", "actor": "pump"}
+    Operation.objects.create(payment=held.payment, created_at=ended, ended_at=ended, **facts)
+    repaired(began)
+    assert anew(held).status == "captured"
+
+
+class TestAHoldThatWasNotCaptured:
+    def test_is_released_and_its_order_can_be_paid_anew(
+        self, unpaid: Checkout, pay: Pay, began: datetime
+    ) -> None:
+        backup = Backup()
+        pay(unpaid)
+        backup.restore()
+        done = repaired(began)
+        assert done.payments == 1
+        assert anew(unpaid).status == "created" and told(unpaid) == []
+        mates.pump(unpaid.pk)
+        assert Charge.objects.get().state == "voided"
+        again = pay(unpaid, "5555555555554444")
+        assert again.status == "authorized"
+        assert captures.capture(again.merchant, again.pk, cause=CAUSE).status == "captured"
+
+    def test_that_was_known_lapses_as_ever(self, held: Checkout, began: datetime) -> None:
+        backup = Backup()
+        backup.restore()
+        factories.make_late(held)
+        repaired(began)
+        tasks.expire_due()
+        assert anew(held).status == "voided"
+
+    def test_that_was_cancelled_is_voided_by_the_merchant(self, held: Checkout, began: datetime) -> None:
+        backup = Backup()
+        cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+        mates.pump(held.pk)
+        backup.restore()
+        repaired(began)
+        order = anew(held)
+        assert (order.status, order.void_reason) == ("voided", "merchant_cancel")
+        assert cancellations.cancel(held.merchant, held.pk, cause=CAUSE).status == "voided"
+
+    def test_that_was_released_with_its_payment_lost(
+        self, unpaid: Checkout, pay: Pay, began: datetime
+    ) -> None:
+        backup = Backup()
+        paid = pay(unpaid)
+        cancellations.cancel(paid.merchant, paid.pk, cause=CAUSE)
+        mates.pump(paid.pk)
+        backup.restore()
+        repaired(began)
+        assert anew(unpaid).status == "created"
+        nothing_moves_later(unpaid)
+        assert not Operation.objects.filter(ended_at=None).exists()
+
+
+@pytest.mark.rule("restore.unknown_orders")
+class TestAnOrderThatIsNotInOurBooks:
+    def test_is_named_for_a_person_and_never_moved(self, acme: Merchant, pay: Pay, began: datetime) -> None:
+        backup = Backup()
+        order = pay(factories.checkout(acme))
+        captures.capture(acme, order.pk, cause=CAUSE)
+        backup.restore()
+        done = repaired(began)
+        found = Discrepancy.objects.get(closed_at=None)
+        assert (found.kind, found.merchant, found.facts["amount"]) == ("unknown_order", acme, order.amount)
+        assert done.unknown == {found.subject} and done.written == 0
+        tasks.finish_operations()
+        assert borne() == {"4242": order.amount}
+
+    def test_is_none_of_another_merchants(
+        self, acme: Merchant, rival: Merchant, unpaid: Checkout, pay: Pay, began: datetime
+    ) -> None:
+        backup = Backup()
+        paid = pay(unpaid)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        Charge.objects.update(account=rival.pk)
+        backup.restore()
+        repair.repair(began)
+        assert anew(unpaid).status == "created" and not Payment.objects.exists()
+        assert Discrepancy.objects.get(kind="unknown_order").merchant == rival
+
+
+@pytest.mark.rule("restore.unknown_orders")
+class TestAnAccountAtTheProvider:
+    """An account at the provider, whose merchant can write any data there."""
+
+    def lost(
+        self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch, place: str
+    ) -> repair.Repair:
+        backup = Backup()
+        paid = pay(unpaid)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        told = replace(journal.payment(Charge.objects.get()), reference="pi_1", place=place)
+        monkeypatch.setitem(client.OTHERS, "payments", lambda since: [told])
+        backup.restore()
+        return repair.repair(began)
+
+    def test_that_is_not_the_merchants_is_not_believed(
+        self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        done = self.lost(unpaid, pay, began, monkeypatch, "acct_stranger")
+        assert (done.payments, anew(unpaid).status) == (0, "created")
+        assert not Payment.objects.exists()
+        assert Discrepancy.objects.get(kind="unknown_order").facts["order"] == str(unpaid.pk)
+
+    @pytest.mark.parametrize("is_former", [False, True])
+    def test_that_is_or_was_the_merchants_is_believed(
+        self, unpaid: Checkout, pay: Pay, began: datetime, monkeypatch: pytest.MonkeyPatch, is_former: bool
+    ) -> None:
+        Merchant.objects.filter(pk=unpaid.merchant_id).update(provider_account="acct_1")
+        if is_former:
+            Merchant.objects.filter(pk=unpaid.merchant_id).update(provider_account="acct_2")
+        done = self.lost(unpaid, pay, began, monkeypatch, "acct_1")
+        assert (done.payments, anew(unpaid).status) == (1, "captured")
+        assert Payment.objects.get().provider_account == "acct_1"
+
+
+@pytest.mark.rule("restore.closed")
+class TestTheCommand:
+    def run(self, *arguments: str) -> str:
+        said = StringIO()
+        call_command("reconcile", "--repair", *arguments, stdout=said)
+        return said.getvalue()
+
+    def test_opens_and_says_what_it_did(self, unpaid: Checkout, pay: Pay) -> None:
+        backup = Backup()
+        paid = pay(unpaid)
+        captures.capture(paid.merchant, paid.pk, cause=CAUSE)
+        backup.restore()
+        said = self.run()
+        assert "1 payments written again, 1 followed." in said
+        assert "0 payments are of orders that are not in our books" in said and not restore_guard.is_closed()
+
+    def test_changes_nothing_where_it_is_open(self, held: Checkout) -> None:
+        with pytest.raises(CommandError, match="was not restored"):
+            self.run()
+
+    def test_stays_closed_while_the_provider_is_silent_and_goes_on_later(
+        self, held: Checkout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        backup = Backup()
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
+        backup.restore()
+
+        def silent(verb: str, /, **_: object) -> object:
+            raise ProviderUnreachable
+
+        with monkeypatch.context() as patch:
+            patch.setattr(client, "ask", silent)
+            with pytest.raises(CommandError, match="stays closed"):
+                self.run()
+        assert restore_guard.is_closed() and anew(held).status == "authorized"
+        self.run()
+        assert anew(held).status == "captured"
+
+
+@pytest.mark.rule("restore.repair")
+def test_share_that_was_paid_and_reimbursed_in_the_lost_time_is_no_surplus(
+    unpaid: Checkout, pay: Callable[..., Checkout]
+) -> None:
+    """The lead's card is read first. It has got a share back whose payment is not read yet."""
+    (share,) = mates.split(unpaid, 3000)
+    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    backup, began = Backup(), clock.now()
+    mates.pay(share)
+    assert mates.settled(share) == "reimbursed"
+    backup.restore()
+    repaired(began)
+    share.refresh_from_db()
+    assert share.status == "reimbursed"
+    assert not Discrepancy.objects.filter(kind="card_got_too_much").exists()

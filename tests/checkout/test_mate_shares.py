@@ -1,0 +1,178 @@
+"""Shared orders: the lead pays, and asks mates for shares by pay links."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import connection
+
+from checkout import authorizations, cancellations, expiry, mate_shares, split_amounts, tasks
+from checkout.models import Checkout, Customer, PaymentRequest
+from checkout.states import Status
+from config.lib import clock
+from payments.models import Merchant
+from payments.provider import CardUse
+from payments.providers.sandbox import bank
+from tests import factories, mates
+from tests.conftest import Api
+from tests.factories import CAUSE, CustomerFactory, make_late
+from tests.refusals import nothing_moves
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("proven")]
+
+
+class TestSplit:
+    @pytest.mark.rule("split.shares")
+    def test_leaves_the_rest_to_the_lead(self, unpaid: Checkout) -> None:
+        assert [(share.position, share.amount, share.status) for share in mates.split(unpaid, 1, 8999)] == [
+            (2, 1, "draft"),
+            (3, 8999, "draft"),
+        ]
+        unpaid.refresh_from_db()
+        assert unpaid.people == 3
+
+    @pytest.mark.parametrize("amounts", [[9001], [4500, 4501], [9000] * 2])
+    def test_that_is_more_than_the_order_is_refused(self, unpaid: Checkout, amounts: list[int]) -> None:
+        with pytest.raises(split_amounts.DoesNotAddUp) as refused:
+            mates.split(unpaid, *amounts)
+        assert refused.value.excess == sum(amounts) - 9000
+        assert not unpaid.payment_requests.exists()
+
+    @pytest.mark.rule("split.shares")
+    @pytest.mark.parametrize("amounts", [[0], [-1, 5], [1] * 20])
+    def test_of_nothing_or_between_too_many_is_refused(self, unpaid: Checkout, amounts: list[int]) -> None:
+        with pytest.raises(ValueError, match="mates"):
+            mates.split(unpaid, *amounts)
+
+    @pytest.mark.rule("share.link")
+    def test_is_a_change_that_lists_show_when_it_begins_and_ends(self, unpaid: Checkout) -> None:
+        def changed_at() -> datetime:
+            return Checkout.objects.values_list("updated_at", flat=True).get()
+
+        was = changed_at()
+        mate_shares.split_equally(unpaid.pk, 1)
+        assert changed_at() == was
+        mate_shares.split_equally(unpaid.pk, 2)
+        assert changed_at() > was
+        was = changed_at()
+        mate_shares.split_equally(unpaid.pk, 1)
+        assert changed_at() > was and not PaymentRequest.objects.exists()
+
+    def test_makes_links_that_nobody_can_guess(self, unpaid: Checkout) -> None:
+        one, other = mates.split(unpaid, 1000, 1000)
+        assert len(one.token) == 22 and one.token != other.token
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT token FROM checkout_paymentrequest")
+            assert not {row[0] for row in cursor.fetchall()} & {one.token, other.token}
+
+
+class TestLinks:
+    @pytest.mark.rule("share.opens")
+    def test_open_with_the_capture_for_two_weeks(self, order: Checkout, shares: list[PaymentRequest]) -> None:
+        assert [share.status for share in shares] == ["open", "open"]
+        assert order.captured_at and shares[0].expires_at == order.captured_at + timedelta(days=14)
+
+    @pytest.mark.rule("share.opens")
+    def test_are_drafts_while_it_is_held(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> None:
+        share, _ = mates.split(unpaid, 1000, 1000)
+        pay(unpaid)
+        with pytest.raises(mate_shares.ShareNotOpen):
+            mates.pay(share)
+
+    @pytest.mark.rule("share.ends")
+    @pytest.mark.parametrize("end", ["cancelled unpaid", "cancelled held", "lapsed", "expired"])
+    def test_end_with_an_order_that_is_not_captured(
+        self, unpaid: Checkout, pay: Callable[..., Checkout], end: str
+    ) -> None:
+        share, _ = mates.split(unpaid, 1000, 1000)
+        if end in ("cancelled held", "lapsed"):
+            unpaid = pay(unpaid)
+        if end.startswith("cancelled"):
+            cancellations.cancel(unpaid.merchant, unpaid.pk, cause=CAUSE)
+        else:
+            make_late(unpaid)
+            expiry.expire_due(Status(unpaid.status), limit=10)
+        assert mates.settled(share) == "cancelled"
+
+    @pytest.mark.rule("share.ends")
+    def test_end_after_two_weeks(self, shares: list[PaymentRequest]) -> None:
+        PaymentRequest.objects.filter(pk=shares[0].pk).update(expires_at=clock.now())
+        tasks.end_links()
+        assert [mates.settled(share) for share in shares] == ["expired", "open"]
+        with pytest.raises(mate_shares.ShareNotOpen) as refused:
+            mates.pay(shares[0])
+        assert refused.value.status == "expired"
+
+    @pytest.mark.rule("share.ends")
+    def test_that_are_late_are_found_by_whoever_comes_first(self, shares: list[PaymentRequest]) -> None:
+        PaymentRequest.objects.filter(pk=shares[0].pk).update(expires_at=clock.now())
+        with pytest.raises(mate_shares.ShareNotOpen):
+            mates.pay(shares[0])
+
+    @pytest.mark.rule("share.ended_once")
+    def test_are_ended_by_either_side_once(self, shares: list[PaymentRequest]) -> None:
+        finn, amy = shares
+        assert mate_shares.decline(finn.pk).status == mate_shares.decline(finn.pk).status == "declined"
+        assert mate_shares.cancel(amy.pk).status == "cancelled"
+        with pytest.raises(mate_shares.ShareNotOpen):
+            mate_shares.decline(amy.pk)
+        assert mate_shares.cancel(finn.pk).status == "cancelled", "the lead keeps what was refused"
+        with pytest.raises(mate_shares.ShareNotOpen):
+            mates.pay(amy)
+
+
+def test_a_strangers_share_is_no_one_elses(rival: Merchant, shares: list[PaymentRequest]) -> None:
+    others = factories.checkout(rival)
+    assert not others.payment_requests.exists()
+
+
+class TestTheLead:
+    @staticmethod
+    def led(customer: Customer) -> list[Checkout]:
+        return list(Checkout.objects.filter(lead=customer))
+
+    def test_is_found_by_their_orders(self, unpaid: Checkout) -> None:
+        first, second = CustomerFactory.create(), CustomerFactory.create()
+        mate_shares.join(unpaid.pk, first)
+        assert (self.led(first), self.led(second)) == ([unpaid], [])
+        mate_shares.join(unpaid.pk, second)
+        assert (self.led(first), self.led(second)) == ([], [unpaid])
+
+    @pytest.mark.rule("pay.lead")
+    def test_who_is_not_it_any_more_does_not_pay(self, unpaid: Checkout) -> None:
+        """Another person has signed in while the first person's card page was open."""
+        first, second = CustomerFactory.create(), CustomerFactory.create()
+        mate_shares.join(unpaid.pk, first)
+        token = bank.tokenise(subject=unpaid.pk, number="4242424242424242")
+        mate_shares.join(unpaid.pk, second)
+        with nothing_moves(), pytest.raises(authorizations.NotTheLead):
+            authorizations.authorize(unpaid.pk, card=CardUse(token), lead=first, cause=CAUSE)
+        paid = authorizations.authorize(unpaid.pk, card=CardUse(token), lead=second, cause=CAUSE)
+        assert paid.verdict == "succeeded"
+
+    @pytest.mark.rule("pay.lead")
+    def test_who_is_not_it_any_more_splits_nothing(self, unpaid: Checkout) -> None:
+        """Another person has signed in and split the order before the first person's request arrived."""
+        first, second = CustomerFactory.create(), CustomerFactory.create()
+        for lead in (first, second):
+            mate_shares.join(unpaid.pk, lead)
+        mate_shares.split(unpaid.pk, [mate_shares.Share(1000)], lead=second.pk)
+        for lead_uuid in (first.pk, None):
+            with nothing_moves(), pytest.raises(authorizations.NotTheLead):
+                mate_shares.split(unpaid.pk, [mate_shares.Share(2000)], lead=lead_uuid)
+            with nothing_moves(), pytest.raises(authorizations.NotTheLead):
+                mate_shares.split_equally(unpaid.pk, 1, lead=lead_uuid)
+        assert [share.amount for share in unpaid.payment_requests.all()] == [1000]
+
+    def test_of_the_helper_is_whoever_pays_last(self, api: Api, unpaid: Checkout) -> None:
+        path = f"/api/sandbox/v1/checkouts/{unpaid.pk}/pay"
+        for phone, card, status in (
+            ("+447700900123", "4000000000000002", 402),
+            ("+447700900999", "4242424242424242", 200),
+        ):
+            headers = api.headers({})
+            body = {"card": card, "phone": phone}
+            answer = api.client.post(path, body, content_type="application/json", headers=headers)
+            assert answer.status_code == status
+        unpaid.refresh_from_db()
+        assert unpaid.lead is not None and unpaid.lead.phone == "+447700900999"

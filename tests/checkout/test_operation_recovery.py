@@ -1,0 +1,210 @@
+"""Silence is not an answer: an operation in doubt is brought to its end."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from checkout import cancellations, operation_recovery, tasks
+from checkout.models import Checkout
+from payments import operations
+from payments.models import Operation
+from payments.provider import Outcome, Verdict
+from payments.providers.sandbox import fault_injection
+from payments.providers.sandbox.models import Call
+from tests import factories
+from tests.conftest import Api
+from tests.factories import CAUSE, make_late
+from tests.outages import DONE, UNDONE, InDoubt, break_down, events, overhear, pump, seen
+from tests.refusals import nothing_moves, refused
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient", "proven")]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
+    return overhear(monkeypatch)
+
+
+class TestCapture:
+    @pytest.mark.rule("api.retry_after", "doubt.capture_before")
+    @pytest.mark.parametrize("mode", UNDONE + DONE)
+    def test_is_a_504_that_tells_when_to_ask_again(self, api: Api, held: Checkout, mode: str) -> None:
+        break_down("capture", mode)
+        break_down("look_up", "down")
+        answer = api.post(f"checkouts/{held.pk}/capture")
+        refused(answer, 504, "outcome_unknown")
+        assert answer["Retry-After"] == "2"
+        read = api.get(f"checkouts/{held.pk}").json()["data"]
+        assert (read["status"], read["pending_operation"]) == ("authorized", "capture")
+        assert read["available_actions"] == [] and "captured_at" not in read
+        pump()
+        again = api.post(f"checkouts/{held.pk}/capture")
+        assert (again.status_code, again.json()["data"]["status"]) == (200, "captured")
+        assert "pending_operation" not in again.json()["data"]
+        key = Operation.objects.get(kind="capture").pk
+        assert Call.objects.get(kind="capture").key == key
+        assert factories.balances(held.pk) == {"provider": 9000, "merchant": -9000}
+
+    @pytest.mark.parametrize("mode", DONE)
+    def test_is_resolved_by_a_look_up_in_the_same_call(self, api: Api, held: Checkout, mode: str) -> None:
+        break_down("capture", mode)
+        answer = api.post(f"checkouts/{held.pk}/capture")
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
+
+    @pytest.mark.rule("doubt.capture_before", "doubt.unknown")
+    def test_before_the_deadline_it_is_sent_again_under_the_same_key(
+        self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any]
+    ) -> None:
+        operation = in_doubt("capture", times=3)
+        for _ in range(3):
+            pump()
+        assert [call for call in calls if call[0] == "capture"] == [("capture", operation.pk)] * 4
+        assert seen(unpaid) == ("captured",) * 3
+        assert Call.objects.filter(kind="capture").count() == 1
+
+    @pytest.mark.rule("doubt.capture_after")
+    @pytest.mark.parametrize(("mode", "end"), [("down", "voided"), ("done_then_reset", "captured")])
+    def test_after_the_deadline_it_is_asked_about_and_never_sent_again(
+        self, unpaid: Checkout, in_doubt: InDoubt, calls: list[Any], mode: str, end: str
+    ) -> None:
+        operation = in_doubt("capture", mode)
+        unpaid.refresh_from_db()
+        make_late(unpaid)
+        calls.clear()
+        break_down("look_up", "down")
+        tasks.expire_due()
+        pump()
+        assert (seen(unpaid)[0], calls) == ("authorized", [("look_up", operation.pk)])
+        pump()
+        assert calls[1] == ("look_up", operation.pk)
+        assert [verb for verb, _ in calls[2:]] == (["void"] if end == "voided" else [])
+        assert seen(unpaid) == (end,) * 3
+        assert events() == ["checkout.authorized", *["checkout.voided"] * (end == "voided")]
+
+    def test_a_fence_in_doubt_keeps_it_open(self, api: Api, unpaid: Checkout, in_doubt: InDoubt) -> None:
+        in_doubt("capture")
+        unpaid.refresh_from_db()
+        make_late(unpaid)
+        break_down("void", "done_then_reset")
+        pump()
+        tasks.expire_due()
+        refused(api.post(f"checkouts/{unpaid.pk}/cancel"), 409, "operation_in_progress")
+        assert seen(unpaid) == ("authorized", "authorized", "voided")
+        pump()
+        assert seen(unpaid) == ("voided",) * 3
+        assert unpaid.voided_at == unpaid.capture_before and events()[1:] == ["checkout.voided"]
+
+    @pytest.mark.rule("doubt.nothing_over_it")
+    @pytest.mark.parametrize("kind", ["authorize", "capture"])
+    def test_neither_cancel_nor_refund_runs_over_an_open_operation(
+        self, api: Api, in_doubt: InDoubt, kind: str
+    ) -> None:
+        path = f"checkouts/{in_doubt(kind).payment.subject}"
+        with nothing_moves():
+            refused(api.post(f"{path}/cancel"), 409, "operation_in_progress")
+            refund = api.post(f"{path}/refund", {"merchant_refund_ref": "r-1"})
+            refused(refund, 409, "operation_in_progress")
+
+    def test_a_pump_that_stalled_opens_no_second_fence(
+        self, unpaid: Checkout, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stalled, look_up = in_doubt("capture"), operations.look_up
+        unpaid.refresh_from_db()
+        make_late(unpaid)
+
+        def overtaken(operation: Operation, **rest: Any) -> Outcome:
+            outcome = look_up(operation, **rest)
+            monkeypatch.setattr(operations, "look_up", look_up)
+            pump()
+            return outcome
+
+        monkeypatch.setattr(operations, "look_up", overtaken)
+        operation_recovery.finish(stalled)
+        assert Operation.objects.filter(kind="void").count() == 1
+        assert (seen(unpaid), events()[1:]) == (("voided",) * 3, ["checkout.voided"])
+
+    @pytest.mark.rule("capture.provider_refused")
+    @pytest.mark.parametrize("no", [Verdict.DECLINED, Verdict.FAILED])
+    def test_a_clear_no_is_a_502_and_changes_nothing(
+        self, api: Api, held: Checkout, monkeypatch: pytest.MonkeyPatch, no: Verdict
+    ) -> None:
+        before = api.get(f"checkouts/{held.pk}").json()["data"]
+        with monkeypatch.context() as patched:
+            patched.setattr(fault_injection, "call", lambda *_: Outcome(no, reason="refused"))
+            refused(api.post(f"checkouts/{held.pk}/capture"), 502, "provider_error")
+        after = api.get(f"checkouts/{held.pk}").json()["data"]
+        assert after == before | {"updated_at": after["updated_at"]}
+        assert seen(held) == ("authorized", "authorized", "held") and factories.balances(held.pk) == {}
+        assert api.post(f"checkouts/{held.pk}/capture").status_code == 200
+
+
+@pytest.mark.rule("doubt.refusal")
+class TestARefusalOfARepeatedCall:
+    """A refusal of a repeated call.
+
+    The provider may have forgotten the key after the act happened, so that it refuses to act twice.
+    """
+
+    @pytest.mark.parametrize("kind", ["refund", "capture", "void"])
+    def test_counts_only_if_nothing_was_done(self, in_doubt: InDoubt, kind: str) -> None:
+        operation = in_doubt(kind, "done_then_reset")
+        break_down(kind, "forgets_keys")
+        pump()
+        operation.refresh_from_db()
+        assert (operation.state, operation.attempts) == ("succeeded", 2)
+
+    def test_counts_only_if_nothing_was_accepted(self, in_doubt: InDoubt) -> None:
+        """The bank accepted the first call for later. It refuses the second because the first is pending."""
+        operation = in_doubt("void", "pending_for_ever")
+        Operation.objects.filter(pk=operation.pk).update(state="unknown")  # as if the answer had been lost
+        break_down("void", "forgets_keys")
+        pump()
+        operation.refresh_from_db()
+        assert operation.state == "pending"
+
+    def test_of_an_authorization_that_overtook_its_look_up(
+        self, unpaid: Checkout, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        in_doubt("authorize", "done_then_reset")
+        look_up, answers = operations.look_up, [Outcome(Verdict.NOT_FOUND)]
+        monkeypatch.setattr(
+            operations, "look_up", lambda *given, **named: (answers or [look_up(*given, **named)]).pop()
+        )
+        break_down("authorize", "forgets_keys")
+        pump()
+        assert seen(unpaid) == ("authorized", "authorized", "held")
+
+    def test_leaves_the_doubt_if_the_look_up_says_nothing(self, in_doubt: InDoubt) -> None:
+        operation = in_doubt("refund", "done_then_reset")
+        break_down("refund", "forgets_keys")
+        break_down("look_up", "down")
+        pump()
+        operation.refresh_from_db()
+        assert (operation.state, operation.ended_at) == ("unknown", None)
+
+
+@pytest.mark.rule("doubt.old_key")
+def test_release_that_the_bank_does_not_know_gets_a_new_key_after_four_calls(held: Checkout) -> None:
+    """The error could be stored under the key. The hold is released once, by either call."""
+    break_down("void", "error", times=99)
+    cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
+    keys = []
+    for _ in range(13):
+        pump()
+        keys.append(Operation.objects.filter(kind="void").count())
+    assert keys == [1] * 4 + [2] * 4 + [3] * 5
+
+
+@pytest.mark.rule("doubt.refund")
+def test_money_goes_back_once_though_the_key_of_its_refund_is_forgotten(
+    in_doubt: InDoubt, calls: list[tuple[str, UUID]]
+) -> None:
+    """The bank could be asked twice for a part of the captured amount, and would refund it twice."""
+    operation = in_doubt("refund", "done_then_reset")
+    break_down("refund", "forgets_keys")
+    calls.clear()
+    pump()
+    operation.refresh_from_db()
+    assert (operation.state, calls) == ("succeeded", [("look_up", operation.pk)])
+    assert Call.objects.filter(kind="refund").count() == 1

@@ -1,0 +1,43 @@
+"""The question that an action of the admin asks before it does anything."""
+
+import pytest
+from django.contrib import admin
+from django.http import HttpRequest
+from django.test import RequestFactory
+
+from config.lib.admin import confirmation
+from payments.models import Merchant
+from portal.backoffice import cases
+from portal.models import User
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.proof")]
+
+
+@pytest.fixture
+def request_of() -> HttpRequest:
+    request = RequestFactory().get("/admin/")
+    request.user = User.objects.create_superuser("operator@example.com")
+    return request
+
+
+@pytest.fixture
+def row(acme: Merchant) -> Merchant:
+    found: Merchant = admin.site.get_model_admin(Merchant).get_queryset(RequestFactory().get("/")).get()
+    return found
+
+
+class TestAsked:
+    def test_is_the_question_with_a_field_for_the_note(self, request_of: HttpRequest, row: Merchant) -> None:
+        asked = confirmation.asked(cases.admin_of(row), request_of, "suspend", row)
+        assert asked is not None and asked.question.title == "Suspend Acme Tickets?" and asked.seen == ""
+        assert asked.field.label == "Reason" and asked.field.field.required
+
+    @pytest.mark.parametrize("action", ["resume", "nothing"])
+    def test_is_nothing_where_the_action_is_not_offered(
+        self, request_of: HttpRequest, row: Merchant, action: str
+    ) -> None:
+        assert confirmation.asked(cases.admin_of(row), request_of, action, row) is None
+
+    def test_is_nothing_for_who_may_not_act(self, request_of: HttpRequest, row: Merchant) -> None:
+        request_of.user = User.objects.create_user("looker@example.com", is_staff=True)
+        assert confirmation.asked(cases.admin_of(row), request_of, "suspend", row) is None

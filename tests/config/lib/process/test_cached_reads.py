@@ -1,0 +1,111 @@
+"""A value that is read again every few seconds is never much older. No caller waits for another's read."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+
+from config.lib.process import cached_reads
+from config.lib.process.cached_reads import GRACE, Fresh
+
+SECONDS = 3.0
+
+
+class Source:
+    """The source of a value: a number that a test can raise. A test can also hold up a read."""
+
+    def __init__(self) -> None:
+        self.number = self.readings = 0
+        self.is_reading, self.may_go_on = threading.Event(), threading.Event()
+        self.may_go_on.set()
+
+    def read(self) -> int:
+        self.readings += 1
+        found = self.number
+        self.is_reading.set()
+        assert self.may_go_on.wait(5)
+        return found
+
+    def hold_up(self) -> None:
+        self.is_reading.clear()
+        self.may_go_on.clear()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr(cached_reads, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+@pytest.fixture
+def number(source: Source, clock: list[float]) -> Fresh[int]:
+    return Fresh(source.read, seconds=SECONDS)
+
+
+def test_is_kept_for_its_seconds_and_read_when_told_so(
+    number: Fresh[int], source: Source, clock: list[float]
+) -> None:
+    assert number() == 0
+    source.number = 1
+    clock[0] += SECONDS - 0.1
+    assert number() == 0
+    clock[0] += 0.1
+    assert number() == 1
+    source.number = 2
+    number.read_anew()
+    assert (number(), source.readings) == (2, 3)
+
+
+def test_one_reads_while_the_others_go_by_what_was_read(
+    number: Fresh[int], source: Source, clock: list[float]
+) -> None:
+    number()
+    source.number, clock[0] = 1, clock[0] + SECONDS
+    source.hold_up()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(number)
+        assert source.is_reading.wait(5)
+        assert number() == 0
+        source.may_go_on.set()
+        assert first.result() == 1
+    assert (number(), source.readings) == (1, 2)
+
+
+@pytest.mark.rule("operator.stop")
+def test_what_is_too_old_is_used_by_nobody(number: Fresh[int], source: Source, clock: list[float]) -> None:
+    """Two callers come at once after a quiet time.
+
+    The second one does not use a value from before that time.
+    """
+    number()
+    source.number, clock[0] = 1, clock[0] + SECONDS + GRACE
+    source.hold_up()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(number)
+        assert source.is_reading.wait(5)
+        source.is_reading.clear()
+        second = pool.submit(number)
+        assert source.is_reading.wait(5), "it waits for the first"
+        source.may_go_on.set()
+        assert (first.result(), second.result()) == (1, 1)
+
+
+def test_a_reading_that_began_before_it_was_to_be_read_anew_is_not_kept(
+    number: Fresh[int], source: Source, clock: list[float]
+) -> None:
+    source.hold_up()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(number)
+        assert source.is_reading.wait(5)
+        source.number, clock[0] = 1, clock[0] + 0.1
+        number.read_anew()
+        source.may_go_on.set()
+        assert first.result() == 0
+    assert number() == 1

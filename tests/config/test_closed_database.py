@@ -1,0 +1,196 @@
+"""The effects of a restored database on merchants, payers and workers until it is repaired."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+from django.utils import translation
+from django.utils.module_loading import import_string
+from pytest_django.fixtures import Settings
+
+from checkout import cancellations, captures, creation, refunds, tasks
+from checkout.models import Checkout
+from config import schedule, startup_checks
+from payments import restore_guard
+from payments.models import DatabaseMark, Merchant, Operation
+from payments.restore_guard import Closed
+from portal.backoffice import figures
+from tests import factories
+from tests.conftest import Api
+from tests.factories import CAUSE
+from tests.portal import people
+from tests.refusals import nothing_moves, refused
+from webhooks import delivery
+from webhooks.models import Delivery
+
+DO_NOT_PAY = (
+    "The fault is ours. Don’t pay again: open the same link in a minute. It always shows what is true."
+)
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.closed")]
+
+
+@pytest.fixture(autouse=True)
+def _open_again_after_it() -> Iterator[None]:
+    yield
+    restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
+
+
+def close() -> None:
+    """Set the mark to another server, as in a restored database."""
+    DatabaseMark.objects.update(server="another")
+    restore_guard._is_open.read_anew()
+
+
+class TestTheMark:
+    def test_a_migrated_database_is_open(self) -> None:
+        restore_guard._is_open.read_anew()
+        assert not restore_guard.is_closed()
+
+    @pytest.mark.parametrize("position", [0, 1, 2], ids=["cluster", "timeline", "tables"])
+    def test_another_server_closes_it(self, position: int) -> None:
+        parts = DatabaseMark.objects.get().server.split("/")
+        parts[position] = f"{parts[position]}0"
+        DatabaseMark.objects.update(server="/".join(parts))
+        restore_guard._is_open.read_anew()
+        assert restore_guard.is_closed()
+
+    def test_tables_that_were_made_anew_close_it(self) -> None:
+        """Reading a dump into the same cluster creates the tables again."""
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE payments_databasemark RENAME TO before")
+            cursor.execute("CREATE TABLE payments_databasemark AS SELECT * FROM before")
+        restore_guard._is_open.read_anew()
+        assert restore_guard.is_closed()
+
+    def test_no_mark_at_all_closes_it(self) -> None:
+        DatabaseMark.objects.all().delete()
+        restore_guard._is_open.read_anew()
+        assert restore_guard.is_closed()
+        restore_guard.open_again()
+        assert not restore_guard.is_closed()
+
+    def test_a_word_of_the_operators_closes_it(self, settings: Settings) -> None:
+        settings.DATABASE_RESTORED = "2026-11-23"
+        restore_guard._is_open.read_anew()
+        assert restore_guard.is_closed()
+        restore_guard.open_again()
+        assert not restore_guard.is_closed()
+
+    def test_is_looked_at_again_within_seconds(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        restore_guard._is_open.read_anew()
+        assert not restore_guard.is_closed()
+        DatabaseMark.objects.update(server="another")
+        monkeypatch.setattr(
+            restore_guard._is_open, "_read_at", restore_guard._is_open._read_at - restore_guard.FRESH_SECONDS
+        )
+        assert restore_guard.is_closed()
+
+
+class TestTheWorld:
+    def test_no_call_of_the_api_is_answered(self, api: Api, held: Checkout) -> None:
+        close()
+        with nothing_moves():
+            for answer in (
+                api.get(f"checkouts/{held.pk}"),
+                api.get("checkouts"),
+                api.post("checkouts", factories.order()),
+                api.post(f"checkouts/{held.pk}/capture"),
+                api.post(f"checkouts/{held.pk}/cancel"),
+            ):
+                refused(answer, 503, "service_unavailable")
+                assert answer["Retry-After"] == "30"
+
+    @pytest.mark.parametrize("path", ["/pay?id={}", "/pay/held?id={}"])
+    def test_no_page_tells_anything(self, held: Checkout, path: str) -> None:
+        close()
+        answer = Client().get(path.format(held.pk))
+        assert answer.status_code == 503 and answer["Retry-After"] == "30"
+        assert "Don’t pay again" in answer.content.decode()
+
+    @pytest.mark.rule("page.language")
+    @pytest.mark.parametrize("method", ["get", "post"])
+    @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
+    def test_a_payer_is_told_in_their_language(self, held: Checkout, language: str, method: str) -> None:
+        close()
+        client = Client(enforce_csrf_checks=True, headers={"accept-language": language})
+        answer = getattr(client, method)(f"/pay/phone?id={held.pk}")
+        page = answer.content.decode()
+        with translation.override(language):
+            assert translation.gettext(DO_NOT_PAY) in page and f'<html lang="{language}">' in page
+        assert (DO_NOT_PAY in page) is (language == "en-gb") and answer["Content-Language"] == language
+
+    @pytest.mark.rule("secret.csp")
+    def test_the_page_has_the_headers_of_every_page(self, held: Checkout) -> None:
+        before = Client().get(f"/pay?id={held.pk}")
+        close()
+        answer = Client().get(f"/pay?id={held.pk}")
+        assert answer.status_code == 503 and "form-action" in answer["Content-Security-Policy"]
+        for name in ("X-Frame-Options", "X-Content-Type-Options", "Referrer-Policy", "Cache-Control"):
+            assert answer[name] == before[name], name
+
+    def test_the_provider_is_asked_to_come_again(self) -> None:
+        close()
+        assert (
+            Client().post("/provider/notifications", b"{}", content_type="application/json").status_code
+            == 503
+        )
+
+    def test_the_portal_shows_what_there_is(self, acme: Merchant, held: Checkout) -> None:
+        browser = Client()
+        browser.force_login(people.join(acme))
+        factories.make_late(held)
+        close()
+        assert browser.get("/portal/checkouts").status_code == 200
+        assert browser.get(f"/portal/checkouts/{held.pk}").status_code == 200
+
+    def test_probes_say_why(self, settings: Settings) -> None:
+        close()
+        answer = Client().get("/readyz")
+        assert (answer.status_code, answer.content.decode()) == (503, f"{startup_checks.CLOSED}\n")
+        assert Client().get("/livez").status_code == 200
+        assert ("checkout_closed", "", 1.0) in figures.read()
+
+
+class TestWhatStands:
+    def test_no_verb_moves_anything(self, acme: Merchant, held: Checkout, captured: Checkout) -> None:
+        other = factories.checkout(acme)
+        close()
+        with nothing_moves():
+            with pytest.raises(Closed):
+                captures.capture(acme, other.pk, cause=CAUSE)
+            with pytest.raises(Closed):
+                cancellations.cancel(acme, other.pk, cause=CAUSE)
+            with pytest.raises(Closed):
+                refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
+            with pytest.raises(Closed):
+                creation.create(acme, creation.Order(**factories.order()), cause=CAUSE)
+
+    def test_no_pump_does_anything_whoever_starts_it(self, held: Checkout) -> None:
+        factories.make_late(held)
+        close()
+        with nothing_moves():
+            for name in schedule.PUMPS | schedule.HOURLY | schedule.CALENDAR:
+                import_string(name)()
+            tasks.expire_due()
+        held.refresh_from_db()
+        assert held.status == "authorized"
+        restore_guard.open_again()
+        tasks.expire_due()
+        held.refresh_from_db()
+        assert held.status == "voided"
+
+    def test_no_webhook_is_sent(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+        close()
+        before = list(Delivery.objects.values_list("pk", "status", "attempt_count"))
+        assert delivery.claim(slots=10, general_slots=10) == [] and delivery.end_pointless() == 0
+        assert list(Delivery.objects.values_list("pk", "status", "attempt_count")) == before
+
+    def test_a_repair_alone_may_move(self, held: Checkout) -> None:
+        close()
+        with restore_guard.repairing():
+            assert captures.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
+        assert (
+            restore_guard.is_closed() and Operation.objects.filter(kind="capture", state="succeeded").exists()
+        )

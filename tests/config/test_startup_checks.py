@@ -1,0 +1,231 @@
+"""Outside local, the service runs only on the intended database. Otherwise it says why in one sentence."""
+
+import runpy
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import signals
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.db import OperationalError, ProgrammingError, connection
+from django.test import Client
+from django.urls import clear_url_caches, get_resolver
+from pytest_django.fixtures import Settings
+
+from config import celery, startup_checks
+from config.lib import crypto
+from config.lib.database import limits
+from hosted_page.sms import senders
+from portal import key_check
+from portal.models import Canary
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _hosted(settings: Settings) -> Iterator[None]:
+    """Set up a sandbox whose database fits: the role has the limits, and the canary has this run's keys."""
+    settings.LOCAL, settings.ENVIRONMENT = False, "sandbox"
+    Canary.objects.all().delete()
+    Canary.objects.create(sealed=key_check.WORD, digest=crypto.keyed_digest(key_check.WORD, key_check.WORD))
+    with connection.cursor() as cursor:
+        for limit, milliseconds in limits.LIMITS.items():
+            cursor.execute(f"SET LOCAL {limit} = {milliseconds}")
+    yield
+    crypto._fernet.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _connection_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the connection, because the test's transaction on it is rolled back at the end."""
+    monkeypatch.setattr(connection, "close", lambda: None)
+    monkeypatch.setattr(connection, "close_pool", lambda: None)
+
+
+def said(asked: str, instead: str) -> AbstractContextManager[None]:
+    """Replace a part of every SQL statement until the block ends."""
+    return connection.execute_wrapper(lambda execute, sql, *more: execute(sql.replace(asked, instead), *more))
+
+
+def refused(words: str) -> None:
+    """Check that each process refuses in one sentence, and that the probe says the same."""
+    with pytest.raises(ImproperlyConfigured) as raised:
+        startup_checks.require()
+    sentence = str(raised.value)
+    assert sentence.startswith("ENVIRONMENT=sandbox: ") and words in sentence and "\n" not in sentence
+    with pytest.raises(SystemExit, match="ENVIRONMENT=sandbox"):
+        celery._look_at_the_database()
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503 and words in answer.content.decode()
+
+
+def test_one_that_fits_is_served_by() -> None:
+    startup_checks.require()
+    assert Client().get("/readyz").content == b"ready\n"
+
+
+@pytest.mark.rule("environment.database")
+@pytest.mark.parametrize("guard", startup_checks.GUARDS)
+def test_a_database_without_a_trigger_is_refused(guard: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tgrelid::regclass FROM pg_trigger WHERE tgname = %s", [guard])
+        table = cursor.fetchone()[0]
+        cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER {guard}")
+    refused(guard)
+
+
+def test_every_trigger_is_looked_for() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1")
+        found = [name for (name,) in cursor.fetchall()]
+    assert found == list(startup_checks.GUARDS)
+
+
+@pytest.mark.rule("environment.database")
+@pytest.mark.parametrize("limit", [name for name in limits.LIMITS if name != "tcp_user_timeout"])
+@pytest.mark.parametrize("milliseconds", [0, 60_000])
+def test_a_role_without_its_time_limits_is_refused(limit: str, milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL {limit} = {milliseconds}")
+    refused(f"lacks its time limits ({limit}). Run manage.py migrate.")
+
+
+@pytest.mark.rule("environment.database")
+def test_other_field_keys_are_refused(settings: Settings) -> None:
+    settings.FIELD_KEYS = [Fernet.generate_key().decode()]
+    crypto._fernet.cache_clear()
+    refused("FIELD_KEYS are not those that the database was written with.")
+
+
+def test_one_more_field_key_is_not(settings: Settings) -> None:
+    settings.FIELD_KEYS = [Fernet.generate_key().decode(), *settings.FIELD_KEYS]
+    crypto._fernet.cache_clear()
+    startup_checks.require()
+
+
+@pytest.mark.rule("secret.keys")
+def test_another_lookup_key_is_refused(settings: Settings) -> None:
+    settings.LOOKUP_KEY = "another-one"
+    refused("LOOKUP_KEY")
+
+
+@pytest.mark.rule("secret.keys")
+def test_one_more_lookup_key_is_not(settings: Settings) -> None:
+    settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = "another-one", [settings.LOOKUP_KEY]
+    startup_checks.require()
+    settings.LOOKUP_KEY, settings.LOOKUP_KEY_FALLBACKS = settings.LOOKUP_KEY_FALLBACKS[0], ["another-one"]
+    startup_checks.require()
+
+
+@pytest.mark.rule("environment.database")
+def test_a_database_that_was_never_migrated_is_refused() -> None:
+    Canary.objects.all().delete()
+    refused("Run manage.py migrate.")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def test_a_limit_of_tcp_is_asked_for_where_there_is_tcp() -> None:
+    with said("inet_client_addr()", "'192.0.2.1'::inet"):
+        refused("lacks its time limits (tcp_user_timeout).")
+
+
+def test_a_database_that_lacks_a_table_is_refused() -> None:
+    def ask(execute: Any, sql: str, *more: Any) -> Any:
+        if "portal_canary" in sql:
+            raise ProgrammingError('relation "portal_canary" does not exist')
+        return execute(sql, *more)
+
+    with connection.execute_wrapper(ask):
+        refused("The database lacks a table. Run manage.py migrate.")
+
+
+@pytest.mark.rule("environment.database")
+def test_an_old_postgresql_is_refused() -> None:
+    with said("SHOW server_version_num", "SELECT 150099"):
+        refused("PostgreSQL must be 16 or newer, not 15.")
+    with said("SHOW server_version_num", "SELECT 160000"):
+        startup_checks.require()
+
+
+def test_one_that_does_not_answer_is_waited_for() -> None:
+    def fail(*_: object) -> None:
+        raise OperationalError("away")
+
+    with connection.execute_wrapper(fail):
+        startup_checks.require()
+        assert Client().get("/readyz").content == b"the database does not answer\n"
+
+
+def test_worker_and_beat_look_before_they_begin() -> None:
+    for process in (signals.worker_init, signals.beat_init):
+        assert celery._look_at_the_database in process._live_receivers(None)
+    first, then = (
+        signals.worker_init._live_receivers(None).index(begun)
+        for begun in (celery._look_at_the_database, celery._start_tickers)
+    )
+    assert first < then
+
+
+def test_the_web_looks_before_it_serves() -> None:
+    Canary.objects.all().delete()
+    with pytest.raises(ImproperlyConfigured, match=r"Run manage\.py migrate"):
+        runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
+
+
+def test_the_web_has_its_views_before_it_serves() -> None:
+    """Otherwise the first payer of each process waits a quarter of a second for them."""
+    clear_url_caches()
+    runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
+    assert "url_patterns" in vars(get_resolver())
+
+
+def test_web_and_worker_end_where_no_text_can_be_sent(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SMS_SENDER = "adapter.of.nobody.Sender"
+    monkeypatch.setattr(senders, "current", cache(senders.current.__wrapped__))
+    with pytest.raises(ImproperlyConfigured, match="SMS_SENDER names no class that is installed"):
+        runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
+    with pytest.raises(SystemExit, match="SMS_SENDER names no class that is installed"):
+        celery._make_the_sender()
+
+
+def test_local_asks_nothing(settings: Settings) -> None:
+    settings.LOCAL = True
+    Canary.objects.all().delete()
+    startup_checks.require()
+    assert Client().get("/readyz").status_code == 200
+
+
+class TestMigrate:
+    def kept(self) -> list[str]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT unnest(setconfig) FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase"
+                " WHERE d.datname = current_database() AND setrole = (SELECT oid FROM pg_roles"
+                " WHERE rolname = current_user)"
+            )
+            return [text for (text,) in cursor.fetchall()]
+
+    def test_sets_the_limits_that_a_restored_database_lacks(self) -> None:
+        name = connection.ops.quote_name(connection.settings_dict["NAME"])
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER ROLE CURRENT_USER IN DATABASE {name} RESET ALL")
+        assert self.kept() == []
+        call_command("migrate", verbosity=0)
+        assert {text.partition("=")[0] for text in self.kept()} == set(limits.LIMITS)
+
+    def test_plants_the_canary(self) -> None:
+        assert "portal.0002_sql" in {f"{app}.{name}" for app, name in _applied()}
+
+
+def _applied() -> list[tuple[str, str]]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT app, name FROM django_migrations")
+        return list(cursor.fetchall())

@@ -1,0 +1,38 @@
+"""Collapsed lines of a bill of many people."""
+
+from dataclasses import replace
+
+import pytest
+
+from checkout.models import Checkout
+from config.lib import clock
+from hosted_page.group import bill_lines, collapsed_lines
+from hosted_page.group.collapsed_lines import Fold
+from tests import mates
+from tests.hosted_page.browsers import Payer, words
+
+pytestmark = pytest.mark.django_db
+
+
+def folded(order: Checkout, *, out: int, paid: int) -> list[Fold]:
+    shares = mates.split(order, *[400] * (out + paid))
+    lead, *asked = bill_lines.of(order, shares, clock.now())
+    return collapsed_lines.of(
+        order, shares, [lead, *(replace(line, look="paid") for line in asked[:paid]), *asked[paid:]]
+    )
+
+
+class TestAFold:
+    @pytest.mark.parametrize(("out", "paid", "used"), [(6, 2, []), (7, 3, ["out", "paid"]), (9, 0, ["out"])])
+    def test_is_used_from_so_many_on(self, unpaid: Checkout, out: int, paid: int, used: list[str]) -> None:
+        found = folded(unpaid, out=out, paid=paid)
+        assert [fold.look for fold in found if fold.is_used] == used
+        assert [fold.look for fold in found] == ["out", "paid"], "an open page may have each"
+
+    def test_says_how_many_bear_how_much(self, unpaid: Checkout) -> None:
+        out, paid = folded(unpaid, out=7, paid=3)
+        assert (out.mates, out.amount, str(out.words)) == ("7 mates", "£28.00", "Starts when confirmed")
+        assert (paid.mates, paid.amount, str(paid.words)) == ("3 mates", "£12.00", "Paid")
+
+    def test_is_not_on_a_bill_of_few(self, lead: Payer, order: Checkout) -> None:
+        assert order.has_mates and "group-fold" not in words(lead.get())

@@ -1,0 +1,144 @@
+"""The pages of a split order after a lost dispute: a bank has returned a person's payment for good."""
+
+from datetime import timedelta
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout import mate_shares
+from checkout.models import Checkout, PaymentRequest
+from checkout.states import ShareStatus
+from tests import mates
+from tests.hosted_page.browsers import Mate, Payer
+from tests.hosted_page.group.test_bill import text
+from tests.hosted_page.group.test_dispute import main
+from tests.outside import decide, dispute
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("posted"),
+    pytest.mark.rule("dispute.lost"),
+]
+
+
+def lose(paid: Checkout | PaymentRequest) -> None:
+    """Let the payer of an order or a share dispute the payment, and let the merchant lose."""
+    paid.refresh_from_db()
+    decide(dispute(paid.payment), is_won=False)
+
+
+@pytest.fixture
+def paid(finn: Mate) -> Mate:
+    """Return Finn's browser. He has paid, and his £20.00 are on Lea's card."""
+    finn.pay()
+    assert mates.settled(finn.share) == ShareStatus.REIMBURSED
+    return finn
+
+
+@pytest.fixture
+def owed(finn: Mate, order: Checkout, settings: Settings) -> Mate:
+    """Return Finn's browser. He has paid, and his £20.00 are due to go to Lea's card in a day."""
+    settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+    finn.pay()
+    mates.pump(order.pk)
+    return finn
+
+
+class TestToTheLead:
+    def test_says_how_much_and_what_of_a_mates_money_is_on_the_card_too(
+        self, lead: Payer, paid: Mate, order: Checkout
+    ) -> None:
+        lose(order)
+        page = text(main(lead.get()))
+        assert "Your bank gave you £90.00 back" in page and "You bear" not in page
+        assert "Paid" in page and ", went to your card" in page and "stays with the shop" not in page
+        assert "Your card also got £20.00 from Finn: settle that with them." in page
+
+    def test_says_that_what_was_not_there_yet_stays_with_the_shop(
+        self, lead: Payer, owed: Mate, order: Checkout
+    ) -> None:
+        lose(order)
+        assert owed.status() == ShareStatus.REIMBURSED, "closed against what the bank gave back"
+        page = text(main(lead.get()))
+        assert "stays with the shop" in page and "went to your card" not in page and "had paid" not in page
+
+    def test_of_one_part_says_so(self, lead: Payer, paid: Mate, order: Checkout) -> None:
+        decide(dispute(order.payment, 4000), is_won=False)
+        assert "Your bank gave you £40.00 back" in text(main(lead.get()))
+
+
+class TestToAMate:
+    def test_says_how_much_not_whose_and_that_the_shop_bears_it(
+        self, lead: Payer, paid: Mate, order: Checkout
+    ) -> None:
+        lose(paid.share)
+        page = text(main(lead.get()))
+        assert (
+            "You bear £70.00" in page
+            and "£70.00 now" not in page
+            and "Back on your card" in page
+            and "Adds up" in page
+        )
+        assert "Given back to a mate " in page, "and not the order"
+        told = "A bank gave £20.00 back to a mate’s card. Acme Tickets bears that, not you."
+        assert f"{told} Nobody is asked any more: what is not paid stays with you." in page
+        assert "Stays with you" in page and "Confirmed and paid" not in page, "Amy’s"
+        assert "whether your order still stands" in page and "Your bank" not in page
+
+    def test_once_all_have_paid_says_nothing_of_links(self, lead: Payer, paid: Mate, order: Checkout) -> None:
+        amy = order.payment_requests.get(position=3)
+        mates.pay(amy)
+        assert mates.settled(amy) == ShareStatus.REIMBURSED
+        lose(paid.share)
+        page = text(main(lead.get()))
+        assert "You bear £40.00, your own share" in page and "Nobody is asked" not in page
+
+    def test_before_it_went_to_the_lead_stays_with_her(self, lead: Payer, owed: Mate) -> None:
+        lose(owed.share)
+        assert owed.status() == ShareStatus.REFUNDED
+        page = text(main(lead.get()))
+        assert "A bank gave £20.00 back to a mate’s card. That share stays with you." in page
+        assert "You bear £90.00" in page and "Back on your card" not in page
+
+    def test_and_to_the_lead_leaves_open_who_bears_it(self, lead: Payer, paid: Mate, order: Checkout) -> None:
+        lose(paid.share)
+        lose(order)
+        page = text(main(lead.get()))
+        assert "Your bank gave you £90.00 back" in page
+        assert "A bank gave £20.00 back to a mate’s card." in page
+        assert "bears that" not in page and "You bear" not in page
+
+    @pytest.mark.parametrize("delay", [0, 24])
+    def test_is_what_the_mate_reads_and_no_other(
+        self, finn: Mate, order: Checkout, settings: Settings, delay: int
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=delay)
+        finn.pay()
+        mates.pump(order.pk)
+        if not delay:
+            assert mates.settled(finn.share) == ShareStatus.REIMBURSED
+        lose(finn.share)
+        page = text(main(finn.get()))
+        assert page.count("Your bank gave you £20.00 back") == 2, "above, and in the receipt"
+        assert "Given back " in page and "gave back the whole order" not in page
+        assert "Total, paid by" not in page
+        other = text(main(Mate(finn.share).get()))
+        assert "Your bank" not in other and "gave back the whole order" not in other
+        amy = order.payment_requests.get(position=3)
+        assert "Finn" not in text(main(Mate(amy).get()))
+
+
+class TestTheTotal:
+    def test_is_the_leads_only_while_the_shop_has_it(self, lead: Payer, finn: Mate, order: Checkout) -> None:
+        assert "Total, paid by Lea" in main(finn.get())
+        found = dispute(order.payment)
+        assert "paid by" not in main(finn.get()) and "Total" in main(finn.get())
+        decide(found, is_won=True)
+        assert "Total, paid by Lea" in main(finn.get())
+
+    def test_of_an_order_that_is_held_is_nobodys_yet(self, lead: Payer) -> None:
+        assert "paid by" not in main(Mate(lead.checkout.payment_requests.get(position=2)).get())
+
+    def test_of_a_share_that_stays_with_her_is_hers(self, finn: Mate, order: Checkout) -> None:
+        mate_shares.cancel(finn.share.pk)
+        assert "Total, paid by Lea" in main(finn.get())

@@ -1,0 +1,97 @@
+"""The people on a bill, as anyone with the group link may see them."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from checkout import current_checkouts, mate_shares
+from checkout.group import share_claims
+from checkout.models import Checkout, PaymentRequest
+from config.lib import clock
+from hosted_page.group import group_members
+from hosted_page.group.group_members import Bill
+from tests import mates
+from tests.hosted_page.browsers import TIME
+
+pytestmark = pytest.mark.django_db
+ZOE = "z" * 64
+
+
+@pytest.fixture
+def shares(order: Checkout) -> list[PaymentRequest]:
+    """Return shares to which their lead gave no names."""
+    order.payment_requests.update(name="")
+    return list(order.payment_requests.order_by("position"))
+
+
+def bill(order: Checkout, claim: str = "") -> Bill:
+    order.refresh_from_db()
+    return group_members.of(order, current_checkouts.shares(order), claim, clock.now())
+
+
+def states(order: Checkout) -> list[str]:
+    return [person.state for person in bill(order).people]
+
+
+def test_the_bar_is_as_wide_as_the_amounts(order: Checkout) -> None:
+    parts = bill(order).people
+    assert sum(float(part.width) for part in parts) == pytest.approx(100, abs=0.01)
+    for before, after in pairwise(parts):
+        assert float(before.left) + float(before.width) == pytest.approx(float(after.left), abs=0.01)
+
+
+@pytest.mark.rule("group.privacy")
+def test_a_share_is_paid_taken_free_or_the_leads(order: Checkout, shares: list[PaymentRequest]) -> None:
+    assert states(order) == ["lead", "free", "free"]
+    share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")
+    assert states(order) == ["lead", "taken", "free"]
+    mates.pay(shares[1])
+    assert states(order) == ["lead", "taken", "taken"]
+    assert mates.settled(shares[1]) == "reimbursed" and states(order) == ["lead", "taken", "paid"]
+    mate_shares.cancel(shares[0].pk)
+    gone = bill(order).people[1]
+    assert (gone.state, gone.name, gone.tint) == ("lead", bill(order).people[0].name, 1)
+
+
+@pytest.mark.rule("group.own_link")
+def test_a_share_whose_own_link_was_sent_to_a_number_is_taken(
+    order: Checkout, shares: list[PaymentRequest]
+) -> None:
+    PaymentRequest.objects.filter(pk=shares[0].pk).update(phone="+447700900456")
+    assert states(order) == ["lead", "taken", "free"]
+
+
+@pytest.mark.rule("group.kept")
+def test_what_is_kept_for_this_browser_says_until_when(order: Checkout, shares: list[PaymentRequest]) -> None:
+    share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")
+    mine = bill(order, ZOE).mine
+    assert mine is not None and mine.name == "Zoe"
+    assert re.fullmatch(TIME, mine.until), "it names its zone, as every time does"
+    assert bill(order).mine is None and bill(order).people[1].until == ""
+
+
+@pytest.mark.rule("group.name")
+@pytest.mark.usefixtures("shares")
+def test_a_share_without_a_name_is_called_by_its_place(order: Checkout) -> None:
+    first = bill(order).people[1]
+    assert (first.name, first.initial, first.of_whom) == ("Share 2", "2", "Share 2")
+    PaymentRequest.objects.update(amount=3000)
+    assert bill(order).people[1].name == "One of 3 equal shares" and bill(order).each == "£30.00"
+
+
+@pytest.mark.rule("group.name")
+def test_a_name_that_was_typed_goes_with_the_claim(order: Checkout, shares: list[PaymentRequest]) -> None:
+    share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")
+    PaymentRequest.objects.update(claimed_until=clock.now())
+    assert "Zoe" not in [person.name for person in bill(order).people]
+
+
+def test_mates_have_their_colours_in_the_order_asked(order: Checkout) -> None:
+    assert [person.tint for person in bill(order).people] == [1, 2, 3]
+    assert [group_members.tint(PaymentRequest(position=place)) for place in range(2, 8)] == [2, 3, 4, 5, 6, 2]
+
+
+def test_a_narrow_part_of_the_bar_has_no_letter(order: Checkout) -> None:
+    order.payment_requests.filter(position=2).update(amount=order.amount * 5 // 100)
+    assert [person.has_room for person in bill(order).people] == [True, False, True]

@@ -1,0 +1,124 @@
+"""The status page of a share, as its mate sees it."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from checkout import mate_shares, refunds, tasks
+from checkout.models import Checkout, PaymentRequest
+from hosted_page.models import SignInCode
+from payments.inquiring import inquiries
+from payments.providers.sandbox import client
+from tests import mates
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import FINN, Mate, Payer, words
+
+pytestmark = pytest.mark.django_db
+
+
+class TestTheLink:
+    def test_says_who_asks_for_what_and_until_when(self, finn: Mate) -> None:
+        page = words(finn.get())
+        assert "Lea</bdi> asks you for" in page and "£20.00" in page and "Open until" in page
+        assert "Lea’s order" in page and "Total, paid by Lea" in page
+
+    def test_leads_from_phone_to_paid(self, finn: Mate, order: Checkout) -> None:
+        assert finn.pay().status_code == 303
+        assert "Paying your share" in words(finn.get()) or finn.status() == "paid"
+        mates.pump(order.pk)
+        page = words(finn.get())
+        assert "Your share is paid" in page and "Mastercard ending 4444" in page
+        assert "It goes back to Lea’s card." in page and "places-shop tone-move" in page
+        assert mates.settled(finn.share) == "reimbursed"
+        page = words(finn.get())
+        assert "It is back on Lea’s card." in page and "places-shop tone-done" in page
+
+    def test_shows_no_card_to_another_browser(self, finn: Mate, order: Checkout) -> None:
+        finn.pay()
+        mates.pump(order.pk)
+        assert "4444" not in words(Mate(finn.share).get())
+
+    @pytest.mark.rule("share.link")
+    @pytest.mark.parametrize("token", ["x", "A" * 22, "%00", "a" * 5000, "..%2f"])
+    def test_that_we_never_made_is_a_404(self, finn: Mate, token: str) -> None:
+        assert Client().get(f"/pay/share/{token}").status_code == 404
+
+    def test_before_the_capture_is_not_open(self, lead: Payer) -> None:
+        page = Mate(lead.checkout.payment_requests.get(position=2)).get()
+        assert "Not open yet" in words(page) and "not charged" in words(page)
+
+    def test_is_declined_until_the_mate_changes_their_mind(self, finn: Mate) -> None:
+        for _ in range(2):
+            assert finn.post("/decline").status_code == 303
+        page = words(finn.get())
+        assert finn.status() == "declined" and "You said no" in page and "I changed my mind" in page
+        assert "Lea sees that you said no." in page and "Lea</bdi> still asks for it, until <time" in page
+        finn.post("/phone", phone=FINN)
+        assert not SignInCode.objects.filter(subject=finn.share.pk).exists()
+        assert finn.post("/reconsider").status_code == 303
+        assert "Lea</bdi> asks you for" in words(finn.get()) and finn.status() == "open"
+
+    @pytest.mark.parametrize("end", ["kept", "over", "given back"])
+    def test_that_was_declined_is_not_wanted_after_its_end(
+        self, finn: Mate, order: Checkout, end: str
+    ) -> None:
+        finn.post("/decline")
+        match end:
+            case "kept":
+                mate_shares.cancel(finn.share.pk)
+            case "over":
+                PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
+            case _:
+                refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        page = words(finn.get())
+        assert "I changed my mind" not in page
+        assert ("sees that you said no" in page) == (end == "over"), "while the lead's page shows shares"
+        assert finn.post("/reconsider").status_code == 303
+        assert finn.status() == ("cancelled" if end == "kept" else "declined")
+
+    def test_of_which_the_time_is_over_says_so(self, finn: Mate) -> None:
+        PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
+        page = words(finn.get())
+        assert "This link has ended" in page and finn.status() == "expired"
+        assert "Lea asked you for <strong>£20.00</strong> until <time" in page
+        assert (
+            page.index("You are not charged, and")
+            < page.index("Lea asked you")
+            < page.index("Your share stays with Lea.")
+        )
+
+    def test_that_the_lead_took_back_says_so(self, finn: Mate) -> None:
+        mate_shares.cancel(finn.share.pk)
+        assert "Lea no longer asks for this" in words(finn.get())
+
+    def test_pauses_while_the_order_is_given_back(self, finn: Mate, order: Checkout) -> None:
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        assert "Nothing to pay now" in words(finn.get())
+        assert mates.settled(finn.share) == "cancelled"
+        assert "Lea no longer asks for this" in words(finn.get())
+
+    def test_pauses_while_a_card_of_the_order_is_disputed(self, finn: Mate, order: Checkout) -> None:
+        assert order.payment_id is not None
+        client.ask("dispute", payment=order.payment_id)
+        inquiries.open_about([order.payment_id])
+        tasks.answer_inquiries()
+        page = words(finn.get())
+        assert "A bank is looking into a payment for this order" in page and "You are not charged" in page
+
+    def test_tells_when_the_money_is_back(self, finn: Mate, order: Checkout) -> None:
+        finn.pay()
+        mates.settled(finn.share)
+        refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
+        page = words(finn.get())
+        assert "<h1>£20.00 goes back to your card</h1>" in page and "On its way back" in page
+        assert "goes back to your Mastercard ending 4444" in page
+        assert mates.settled(finn.share) == "refunded"
+        page = words(finn.get())
+        assert "<h1>£20.00 goes back to your card</h1>" in page and "Your Mastercard ending 4444" in page
+        assert "Your money is back" in words(Mate(finn.share).get())
+
+    def test_without_a_name_asks_for_your_mate(self, finn: Mate, order: Checkout) -> None:
+        assert order.lead
+        order.lead.name = ""
+        order.lead.save()
+        assert "Your mate</bdi> asks you for" in words(finn.get())

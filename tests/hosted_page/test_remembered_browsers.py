@@ -1,0 +1,188 @@
+"""A remembered browser: its payer has agreed that the service remembers their number."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import F
+
+from checkout import captures
+from checkout.models import Checkout
+from hosted_page import remembered_browsers, tasks
+from hosted_page.models import KnownBrowser, SignInCode, SmsMessage
+from hosted_page.privacy import data_export, data_subjects, erasure
+from payments.models import Merchant
+from tests import factories
+from tests.factories import CAUSE
+from tests.hosted_page.browsers import PHONE, Mate, Payer, words
+from webhooks.models import Event, plain
+
+pytestmark = pytest.mark.django_db
+CARD = {"number": "4242424242424242", "expiry": "08/49", "code": "123"}
+STILL = "Is this still you?"
+
+
+def remembered(payer: Payer, phone: str = PHONE) -> Payer:
+    """Sign in with the box ticked, and return the payer."""
+    payer.post("/phone", phone=phone, remember="yes")
+    payer.post("/code", code=payer.code())
+    return payer
+
+
+def elsewhere(payer: Payer) -> Payer:
+    """Return the same browser at another order of the merchant."""
+    other = Payer(factories.checkout(payer.checkout.merchant))
+    other.client = payer.client
+    return other
+
+
+@pytest.fixture
+def lea(unpaid: Checkout) -> Payer:
+    return remembered(Payer(unpaid))
+
+
+def grow_older(**by: int) -> None:
+    KnownBrowser.objects.update(proven_at=F("proven_at") - timedelta(**by))
+
+
+@pytest.mark.rule("known.tick")
+class TestTheTick:
+    def test_is_never_there_beforehand(self, unpaid: Checkout) -> None:
+        page = words(Payer(unpaid).get())
+        assert "Remember me here for 30 days" in page and 'id="remember"' in page
+        assert "checked" not in page.partition('id="remember"')[2].partition(">")[0]
+
+    def test_stays_when_the_number_is_refused(self, unpaid: Checkout) -> None:
+        page = words(Payer(unpaid).post("/phone", phone="1", remember="yes"))
+        assert "checked" in page.partition('id="remember"')[2].partition(">")[0]
+
+    def test_decides(self, unpaid: Checkout) -> None:
+        payer = Payer(unpaid)
+        payer.sign_in()
+        assert not KnownBrowser.objects.exists() and STILL not in words(elsewhere(payer).get())
+
+    def test_counts_for_the_code_that_it_was_made_with(self, unpaid: Checkout) -> None:
+        payer = Payer(unpaid)
+        payer.post("/phone", phone=PHONE, remember="yes")
+        payer.post("/phone", phone="07700 900124")
+        payer.post("/code", code=payer.code())
+        assert not KnownBrowser.objects.exists()
+
+    def test_is_for_this_order_alone(self, unpaid: Checkout) -> None:
+        payer = Payer(unpaid)
+        payer.post("/phone", phone=PHONE, remember="yes")
+        elsewhere(payer).sign_in("07700 900124")
+        assert not KnownBrowser.objects.exists()
+
+
+class TestAKnownBrowser:
+    @pytest.mark.rule("known.opens")
+    def test_pays_without_a_code(self, lea: Payer) -> None:
+        other = elsewhere(lea)
+        page = words(other.get())
+        assert STILL in page and "Continue as •••• 0123" in page and "+447700" not in page
+        assert "Not you?" in page and "Forget this number here" in page
+        assert other.post("/known")["Location"] == f"/pay/split?id={other.checkout.pk}"
+        other.checkout.refresh_from_db()
+        assert other.checkout.lead and other.checkout.lead.phone == "+447700900123"
+        assert SignInCode.objects.count() == 1
+
+    @pytest.mark.rule("known.opens")
+    def test_pays_a_share(self, finn: Mate) -> None:
+        finn.client = remembered(elsewhere_alone(finn.share.checkout), "07700 900456").client
+        assert STILL in words(finn.get()) and "asks you for" in words(finn.get())
+        finn.post("/known")
+        assert finn.get()["Location"].endswith("/card")
+
+    @pytest.mark.rule("known.opens")
+    def test_opens_nothing_that_is_paid(self, order: Checkout) -> None:
+        """The links and the receipt of a paid order still require a code.
+
+        `order` is Lea's own order, split and paid.
+        """
+        SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
+        there = Payer(order)
+        there.client = remembered(elsewhere_alone(order)).client
+        assert "Your mobile number" in words(there.get(sign_in="1"))
+        assert "remember" not in words(there.get(sign_in="1"))
+        assert there.post("/known")["Location"] == f"/pay?id={order.pk}"
+        assert f"payer_{order.pk.hex}" not in there.client.cookies
+
+    @pytest.mark.rule("known.ends")
+    def test_is_asked_anew_after_thirty_days_whatever_it_did_since(self, lea: Payer) -> None:
+        grow_older(days=29, hours=23)
+        other = elsewhere(lea)
+        other.post("/known")
+        assert other.get("/split").status_code == 200 and STILL in words(elsewhere(lea).get())
+        grow_older(hours=2)
+        third = elsewhere(lea)
+        assert "Your mobile number" in words(third.get())
+        third.post("/known")
+        assert third.get("/split").status_code == 303
+
+    @pytest.mark.rule("known.ends")
+    def test_is_one_of_five_of_a_number(self, unpaid: Checkout) -> None:
+        browsers = []
+        for _ in range(remembered_browsers.MAX_BROWSERS + 1):
+            SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
+            browsers.append(remembered(elsewhere_alone(unpaid)))
+        assert KnownBrowser.objects.count() == remembered_browsers.MAX_BROWSERS
+        first, second = elsewhere(browsers[0]), elsewhere(browsers[1])
+        assert STILL not in words(first.get()) and STILL in words(second.get())
+
+    @pytest.mark.rule("known.ends")
+    def test_may_be_ended_and_may_ask_for_another_number(self, lea: Payer) -> None:
+        other = elsewhere(lea)
+        assert "Your mobile number" in words(other.get(change="1"))
+        token = lea.client.cookies["payer_known"].value
+        assert other.post("/known/end")["Location"] == f"/pay?id={other.checkout.pk}"
+        assert "Your mobile number" in words(other.get()) and not KnownBrowser.objects.exists()
+        lea.client.cookies["payer_known"] = token
+        assert "Your mobile number" in words(other.get())
+
+    @pytest.mark.rule("known.ends", "privacy.erase")
+    def test_goes_with_its_person(self, lea: Payer) -> None:
+        person = data_subjects.find(phone="+447700900123")
+        assert len(data_export.of(person)["remembered_since"]) == 1
+        Checkout.objects.update(lead=None)
+        erasure.erase(person)
+        assert not KnownBrowser.objects.exists()
+        assert "Your mobile number" in words(elsewhere(lea).get())
+
+    @pytest.mark.rule("known.ends")
+    def test_is_deleted_after_its_time(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+        tasks.delete_old_browsers()
+        assert KnownBrowser.objects.exists()
+        monkeypatch.setattr(remembered_browsers, "LIFE", timedelta(days=-2))
+        tasks.delete_old_browsers()
+        assert not KnownBrowser.objects.exists()
+
+    @pytest.mark.rule("known.sealed")
+    def test_is_a_hash_and_its_number_encrypted(self, lea: Payer) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT t::text FROM hosted_page_knownbrowser t")
+            (row,) = cursor.fetchone()
+        cookie = lea.client.cookies["payer_known"]
+        assert "7700900123" not in row and cookie.value not in row
+        assert cookie["httponly"] and cookie["samesite"] == "Lax" and cookie["path"] == "/"
+        assert cookie["max-age"] == remembered_browsers.LIFE.total_seconds()
+
+    @pytest.mark.rule("opt_in.phone")
+    def test_tells_the_merchant_no_number(self, acme: Merchant, lea: Payer) -> None:
+        Merchant.objects.update(opt_in_enabled=True)
+        other = elsewhere(lea)
+        other.post("/known")
+        other.post("/split", split="all")
+        back = lea.client.post(other.get("/card")["Location"], CARD)
+        lea.client.get(back["Location"])
+        captures.capture(acme, other.checkout.pk, cause=CAUSE)
+        other.post("/opt-in", opt_in="yes", email="lea@example.com", name="Lea")
+        event = Event.objects.get(type="marketing.opted_in")
+        data = json.loads(plain(event.type, bytes(event.body)))["data"]
+        assert data["customer"]["phone"] is None and data["opt_in"]["sms_marketing"] is None
+
+
+def elsewhere_alone(checkout: Checkout) -> Payer:
+    """Return a new browser at a new order of the same merchant."""
+    return Payer(factories.checkout(checkout.merchant))

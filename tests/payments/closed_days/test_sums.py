@@ -1,0 +1,312 @@
+"""Balances from the sums of closed days and months: their totals, the rows they read, and late postings."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+from django.db.models import Sum
+from uuid_utils.compat import uuid7
+
+from checkout.models import Checkout
+from checkout.proof import ledger_proof
+from config.lib import clock
+from payments import tasks
+from payments.closed_days import sums
+from payments.discrepancies import kinds
+from payments.models import LedgerClosing, LedgerSum, Merchant, Posting
+from tests import factories
+from tests.checkout.proof.tampering import without_guards
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("money.sums")]
+LINES = """
+INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
+SELECT gen_random_uuid(), transaction, %(checkout)s, %(merchant)s, account, sign * %(amount)s, %(currency)s, %(at)s
+FROM (SELECT gen_random_uuid() AS transaction, n FROM generate_series(1, %(times)s) AS n) transactions,
+    (VALUES ('provider', 1), ('merchant', -1)) AS line (account, sign)
+"""
+ACCOUNT = Posting.Account.MERCHANT
+
+
+@pytest.fixture
+def other() -> Iterator[Any]:
+    """Open the connection of another process."""
+    parameters = connection.get_connection_params()
+    names = ("dbname", "host", "user", "password", "port")
+    with psycopg.connect(**{name: parameters[name] for name in names if name in parameters}) as own:
+        yield own
+
+
+def moved(merchant: Merchant, at: datetime, amount: int = 100, *, by: Any = connection, **more: Any) -> None:
+    """Post a capture of that time."""
+    order = Checkout.objects.filter(merchant=merchant).first() or factories.bare_checkout(merchant, uuid7())
+    facts = {"merchant": merchant.pk, "checkout": order.pk, "amount": amount, "currency": "GBP", "at": at}
+    facts |= {"times": 1}
+    with by.cursor() as cursor:
+        cursor.execute(LINES, facts | more)
+
+
+def added_up(merchant: Merchant) -> dict[str, int]:
+    """Return the sum of the postings of the merchant's account, by currency."""
+    rows = Posting.objects.filter(merchant=merchant, account=ACCOUNT).values_list("currency")
+    return dict(rows.annotate(total=Sum("amount")).order_by("currency"))
+
+
+def balances(merchant: Merchant) -> dict[str, int]:
+    (found,) = sums.balances(merchant.pk, ACCOUNT)
+    return found
+
+
+def spans(merchant: Merchant) -> list[tuple[date, date]]:
+    rows = LedgerSum.objects.filter(merchant=merchant, account=ACCOUNT).order_by("begin")
+    return list(rows.values_list("begin", "end").distinct())
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+EDGES = (
+    *("2026-01-01T00:00", "2026-01-31T23:59:59.999999", "2026-02-01T00:00", "2026-02-28T12:00"),
+    *("2026-03-01T00:00", "2026-03-01T23:59:59.999999", "2026-03-02T00:00", "2026-03-02T01:30"),
+)
+
+
+@pytest.fixture
+def quarter(acme: Merchant, rival: Merchant) -> Merchant:
+    """Post at the edges of months and days, each time another amount.
+
+    The postings are in two currencies and belong to two merchants.
+    """
+    for number, moment in enumerate(EDGES):
+        moved(acme, at(moment), 10**number)
+        moved(acme, at(moment), 3 * 10**number, currency="EUR")
+        moved(rival, at(moment), 7)
+    return acme
+
+
+class TestClosing:
+    def test_sums_whole_months_and_the_days_of_the_current_one(self, quarter: Merchant) -> None:
+        assert sums.close(at("2026-03-02T02:00"))
+        assert spans(quarter) == [
+            (date(2026, 1, 1), date(2026, 2, 1)),
+            (date(2026, 2, 1), date(2026, 3, 1)),
+            (date(2026, 3, 1), date(2026, 3, 2)),
+        ]
+        rows = LedgerSum.objects.filter(merchant=quarter, account=ACCOUNT, currency="GBP").order_by("begin")
+        assert list(rows.values_list("amount", flat=True)) == [-11, -1100, -110_000]
+        assert balances(quarter) == added_up(quarter) == {"EUR": -33_333_333, "GBP": -11_111_111}
+
+    def test_day_after_day_comes_to_the_same(self, quarter: Merchant, rival: Merchant) -> None:
+        for day in range(90):
+            now = at("2026-01-01T02:00") + timedelta(days=day)
+            assert sums.close(now)
+            assert (balances(quarter), balances(rival)) == (added_up(quarter), added_up(rival)), now
+        assert spans(quarter) == [
+            (date(2026, 1, 1), date(2026, 2, 1)),
+            (date(2026, 2, 1), date(2026, 3, 1)),
+            (date(2026, 3, 1), date(2026, 3, 2)),
+            (date(2026, 3, 2), date(2026, 3, 3)),
+        ]
+        assert sums.close(at("2026-04-01T02:00"))
+        assert spans(quarter)[-1] == (date(2026, 3, 1), date(2026, 4, 1)) and len(spans(quarter)) == 3
+        assert (
+            balances(quarter) == added_up(quarter) and ledger_proof.breaches_of_sums(date(2026, 3, 1)) == []
+        )
+
+    def test_closes_a_day_an_hour_after_its_end(self, quarter: Merchant) -> None:
+        sums.close(at("2026-03-02T00:59"))
+        assert LedgerClosing.objects.get().closed_until == at("2026-03-01T00:00")
+        sums.close(at("2026-03-02T01:00"))
+        assert LedgerClosing.objects.get().closed_until == at("2026-03-02T00:00")
+
+    def test_twice_is_once(self, quarter: Merchant) -> None:
+        assert sums.close(at("2026-03-02T02:00"))
+        before = list(LedgerSum.objects.order_by("id").values())
+        assert not sums.close(at("2026-03-02T02:00"))
+        assert not sums.close(at("2026-02-02T02:00")), "an earlier clock opens nothing"
+        assert list(LedgerSum.objects.order_by("id").values()) == before
+
+    def test_by_two_at_a_time_is_done_once(self, quarter: Merchant, other: Any) -> None:
+        sums.close(at("2026-02-02T02:00"))
+        other.execute("SELECT 1 FROM payments_ledgerclosing FOR NO KEY UPDATE")
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '100ms'")
+            try:
+                assert not sums.close(at("2026-02-02T02:00")), "and nobody waits"
+            finally:
+                cursor.execute("RESET lock_timeout")
+        other.rollback()
+
+    def test_is_begun_by_the_task(self, acme: Merchant) -> None:
+        now = clock.now()
+        moved(acme, now - timedelta(days=3), 5)
+        moved(acme, now, 6)
+        tasks.close_days()
+        assert LedgerSum.objects.filter(account=ACCOUNT).get().amount == -5
+        assert balances(acme) == {"GBP": -11}
+
+
+class TestWhoComesLate:
+    def test_commits_into_a_closed_day_and_is_waited_for(self, quarter: Merchant, other: Any) -> None:
+        moved(quarter, at("2026-02-15T12:00"), 5, by=other)
+        for _ in range(2):
+            assert not sums.close(at("2026-03-02T02:00"))
+            assert balances(quarter) == added_up(quarter)
+        other.commit()
+        assert balances(quarter) == added_up(quarter)
+        assert sums.close(at("2026-03-02T02:00"))
+        assert balances(quarter) == added_up(quarter)
+        february = LedgerSum.objects.get(
+            account=ACCOUNT, merchant=quarter, currency="GBP", begin="2026-02-01"
+        )
+        assert february.amount == -1105
+
+    def test_posts_into_a_closed_day_and_counts_when_it_comes(self, quarter: Merchant) -> None:
+        sums.close(at("2026-03-02T02:00"))
+        moved(quarter, at("2026-02-15T12:00"), 5)
+        newest = Posting.objects.order_by("-created_at")[0]
+        assert clock.now() - newest.created_at < timedelta(minutes=1)
+        assert balances(quarter) == added_up(quarter) and balances(quarter)["GBP"] == -11_111_116
+        assert ledger_proof.breaches_of_sums(date(2026, 2, 1)) == []
+
+    @pytest.mark.parametrize("ahead", [timedelta(days=3), timedelta(days=40)])
+    def test_after_the_clock_ran_ahead_counts_on_the_first_open_day(
+        self, acme: Merchant, ahead: timedelta
+    ) -> None:
+        """The days of the wrong clock are closed, and the correct clock posts into them."""
+        wrong = clock.now() + ahead
+        moved(acme, wrong, 5)
+        assert sums.close(wrong + timedelta(days=2))
+        moved(acme, clock.now(), 7)
+        assert balances(acme) == added_up(acme) == {"GBP": -12}
+        newest = Posting.objects.order_by("-created_at")[0]
+        assert newest.created_at == LedgerClosing.objects.get().closed_until
+        assert sums.close(wrong + timedelta(days=4))
+        assert balances(acme) == added_up(acme)
+        assert [
+            breach for month in ledger_proof.months() for breach in ledger_proof.breaches_of_sums(month)
+        ] == []
+
+    def test_who_began_after_the_look_is_not_waited_for(self, quarter: Merchant, other: Any) -> None:
+        sums.close(at("2026-03-01T02:00"))
+        other.execute("SELECT pg_current_xact_id()")
+        assert not sums.close(at("2026-03-02T02:00"))
+        other.rollback()
+        other.execute("SELECT pg_current_xact_id()")
+        assert sums.close(at("2026-03-02T02:00"))
+
+    def test_whoever_has_looked_at_the_closing_has_a_transaction_id(self, acme: Merchant, other: Any) -> None:
+        """A transaction that looked at the closing has an id, even if it posts no line in the end.
+
+        Otherwise a closing between the look and the line would not wait for the transaction.
+        """
+        other.execute("CREATE TEMP TABLE like_postings (LIKE payments_posting INCLUDING DEFAULTS)")
+        other.commit()
+        other.execute(
+            "CREATE FUNCTION pg_temp.stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+        )
+        for name, function in (("a", "posting_goes_into_an_open_day"), ("b", "pg_temp.stop")):
+            other.execute(
+                f"CREATE TRIGGER {name} BEFORE INSERT ON like_postings FOR EACH ROW EXECUTE FUNCTION {function}()"
+            )
+        other.commit()
+        other.execute("INSERT INTO like_postings (created_at) VALUES (now())")
+        ((given,),) = other.execute("SELECT pg_current_xact_id_if_assigned() IS NOT NULL").fetchall()
+        assert given
+
+    def test_a_horizon_of_another_server_is_looked_for_anew(self, quarter: Merchant, other: Any) -> None:
+        other.execute("SELECT pg_current_xact_id()")
+        sums.close(at("2026-03-02T02:00"))
+        other.rollback()
+        LedgerClosing.objects.update(horizon=10**15)
+        assert sums.close(at("2026-03-02T02:00"))
+
+
+def read(merchant: Merchant) -> dict[str, int]:
+    """Return how many rows of each table a balance reads."""
+    known = LedgerClosing.objects.get().summed_until
+    accounts = [ACCOUNT.value]  # as a page asks for them
+    parameters: Any = {"merchant": merchant.pk, "accounts": accounts, "known": known}
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sums._BALANCES}", parameters)
+        answer = cursor.fetchone()[0]
+    nodes: list[dict[str, Any]] = [(json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]]
+    rows: dict[str, int] = {}
+    while nodes:
+        node = nodes.pop()
+        nodes += node.get("Plans", [])
+        if "Relation Name" in node:
+            assert "posting" not in node["Relation Name"] or node["Node Type"] == "Index Only Scan", node
+            rows[node["Relation Name"]] = rows.get(node["Relation Name"], 0) + round(node["Actual Rows"])
+            assert node["Relation Name"] != "payments_posting" or "Rows Removed by Filter" not in node
+    return rows
+
+
+def test_a_balance_reads_the_sums_and_the_postings_of_open_days_alone(
+    acme: Merchant, rival: Merchant
+) -> None:
+    for month in range(1, 13):
+        for merchant in (acme, rival):
+            moved(merchant, datetime(2025, month, 10, tzinfo=UTC), times=400)
+    moved(acme, at("2026-01-02T00:30"), times=4)
+    assert sums.close(at("2026-01-02T02:00"))
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE payments_posting")
+        cursor.execute("VACUUM ANALYZE payments_ledgersum")
+    assert read(acme) == {"payments_ledgersum": 12, "payments_ledgerclosing": 1, "payments_posting": 4}
+    assert balances(acme) == {"GBP": -480_400}
+
+
+class TestTheProof:
+    @pytest.mark.parametrize(
+        "tampering",
+        [
+            "UPDATE payments_ledgersum SET amount = amount + 1 WHERE merchant_id = %(merchant)s"
+            " AND begin = '2026-02-01'",
+            "DELETE FROM payments_ledgersum WHERE merchant_id = %(merchant)s AND begin = '2026-02-01'",
+            "UPDATE payments_posting SET amount = amount + 1 WHERE merchant_id = %(merchant)s"
+            " AND created_at = '2026-02-28T12:00Z'",
+            "UPDATE payments_posting SET created_at = '2026-01-31T00:00Z' WHERE merchant_id = %(merchant)s"
+            " AND created_at = '2026-02-01T00:00Z'",
+        ],
+    )
+    def test_names_the_merchant_whose_sums_are_not_those_of_the_postings(
+        self, quarter: Merchant, tampering: str
+    ) -> None:
+        sums.close(at("2026-03-02T02:00"))
+        assert next(ledger_proof.months()) == date(2026, 1, 1)
+        assert [
+            found for month in ledger_proof.months() for found in ledger_proof.breaches_of_sums(month)
+        ] == []
+        without_guards(tampering, merchant=quarter.pk)
+        found = {breach for month in ledger_proof.months() for breach in ledger_proof.breaches_of_sums(month)}
+        assert found == {(quarter.pk, kinds.LEDGER_SUMS, quarter.pk)}
+
+    @pytest.mark.parametrize("ahead", [timedelta(0), timedelta(days=40)])
+    def test_finds_a_posting_inside_of_closed_days_that_are_still_to_come(
+        self, acme: Merchant, ahead: timedelta
+    ) -> None:
+        """The clock ran ahead, and the trigger that moves late postings is missing."""
+        now = clock.now()
+        moved(acme, now, 5)
+        assert sums.close(now + timedelta(days=80))
+        assert list(ledger_proof.breaches_of_sums(now.date().replace(day=1))) == []
+        order = Checkout.objects.get(merchant=acme).pk
+        facts = {"merchant": acme.pk, "checkout": order, "amount": 7, "currency": "GBP", "at": now + ahead}
+        without_guards(LINES, times=1, **facts)
+        assert balances(acme) != added_up(acme)
+        found = {breach for month in ledger_proof.months() for breach in ledger_proof.breaches_of_sums(month)}
+        assert found == {(acme.pk, kinds.LEDGER_SUMS, acme.pk)}
+
+    def test_sees_postings_from_before_the_first_sum(self, quarter: Merchant) -> None:
+        sums.close(at("2026-03-02T02:00"))
+        without_guards("UPDATE payments_posting SET created_at = '2025-11-05' WHERE amount = -1")
+        assert list(ledger_proof.months())[:2] == [date(2025, 11, 1), date(2025, 12, 1)]
+        assert ledger_proof.breaches_of_sums(date(2025, 11, 1)) != []
+
+    def test_has_nothing_to_say_while_nothing_is_summed(self, quarter: Merchant) -> None:
+        assert list(ledger_proof.months()) == []

@@ -1,0 +1,188 @@
+"""Operators stop new business. Operations in doubt and acts that return money continue."""
+
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from checkout import captures, tasks
+from checkout.models import Checkout
+from config.lib.process import cached_reads
+from payments import operator_stops
+from payments.models import Merchant, Operation, Switch
+from payments.providers.sandbox import fault_injection
+from tests import factories
+from tests.conftest import Api
+from tests.portal import people
+from tests.refusals import nothing_moves, refused
+
+pytestmark = pytest.mark.django_db
+Stop = Callable[[], None]
+
+
+@pytest.fixture(params=["the merchant", "all"])
+def stopped(request: pytest.FixtureRequest, acme: Merchant) -> tuple[Stop, int, str]:
+    """Return how to stop Acme, only it or all merchants, and the refusal that follows."""
+    if request.param == "all":
+        return lambda: factories.stop(None), 503, "service_unavailable"
+    return lambda: factories.stop(acme), 403, "merchant_suspended"
+
+
+def pay(api: Api, checkout: Checkout) -> Any:
+    path = f"/api/sandbox/v1/checkouts/{checkout.pk}/pay"
+    return api.client.post(path, {}, content_type="application/json", headers=api.headers({}))
+
+
+class TestAStop:
+    @pytest.mark.rule("operator.stop")
+    def test_refuses_new_checkouts(self, api: Api, stopped: tuple[Stop, int, str]) -> None:
+        stop, status, code = stopped
+        stop()
+        with nothing_moves():
+            answer = api.post("checkouts", factories.order())
+        refused(answer, status, code)
+        assert answer.get("Retry-After") == ("1" if status == 503 else None)
+
+    @pytest.mark.rule("operator.stop")
+    def test_refuses_payments(self, api: Api, unpaid: Checkout, stopped: tuple[Stop, int, str]) -> None:
+        stop, status, code = stopped
+        stop()
+        with nothing_moves():
+            refused(pay(api, unpaid), status, code)
+
+    @pytest.mark.rule("operator.stop")
+    def test_refuses_captures(self, api: Api, held: Checkout, stopped: tuple[Stop, int, str]) -> None:
+        stop, status, code = stopped
+        stop()
+        with nothing_moves():
+            refused(api.post(f"checkouts/{held.pk}/capture"), status, code)
+
+    @pytest.mark.rule("operator.stop")
+    def test_leaves_reads_and_cancels(self, api: Api, held: Checkout, stopped: tuple[Stop, int, str]) -> None:
+        stopped[0]()
+        assert api.get(f"checkouts/{held.pk}").json()["data"]["status"] == "authorized"
+        assert api.get("checkouts").status_code == 200
+        assert api.post(f"checkouts/{held.pk}/cancel").json()["data"]["status"] == "voided"
+        tasks.finish_operations()
+        assert Operation.objects.get(kind="void").state == "succeeded"
+
+    def test_leaves_refunds_and_the_answer_to_a_repeated_capture(
+        self, api: Api, captured: Checkout, stopped: tuple[Stop, int, str]
+    ) -> None:
+        stopped[0]()
+        assert api.post(f"checkouts/{captured.pk}/capture").json()["data"]["status"] == "captured"
+        refund = {"merchant_refund_ref": "r-1"}
+        assert api.post(f"checkouts/{captured.pk}/refund", refund).status_code == 204
+        for _ in range(2):
+            Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+            tasks.finish_operations()
+        captured.refresh_from_db()
+        assert captured.status == "refunded"
+
+    @pytest.mark.rule("operator.stop")
+    def test_does_not_touch_a_capture_in_doubt(
+        self, api: Api, held: Checkout, stopped: tuple[Stop, int, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fault_injection.set_fault(verb="capture", mode="down", times=1)
+        refused(api.post(f"checkouts/{held.pk}/capture"), 504, "outcome_unknown")
+        stopped[0]()
+        monkeypatch.setattr(captures, "JOIN_SECONDS", 0.15)
+        refused(api.post(f"checkouts/{held.pk}/capture"), 409, "operation_in_progress")
+        Operation.objects.filter(ended_at=None).update(next_attempt_at="2020-01-01T00:00Z")
+        tasks.finish_operations()
+        answer = api.post(f"checkouts/{held.pk}/capture")
+        assert (answer.status_code, answer.json()["data"]["status"]) == (200, "captured")
+        assert Operation.objects.filter(kind="capture").count() == 1
+
+    def test_of_one_merchant_leaves_the_others(self, api: Api, rival_api: Api, rival: Merchant) -> None:
+        factories.stop(rival)
+        refused(rival_api.post("checkouts", factories.order()), 403, "merchant_suspended")
+        assert api.post("checkouts", factories.order()).status_code == 201
+
+    def test_taken_back_is_over(self, api: Api, held: Checkout, acme: Merchant) -> None:
+        factories.stop(acme)
+        factories.stop(None)
+        refused(api.post(f"checkouts/{held.pk}/capture"), 403, "merchant_suspended")
+        factories.stop(acme, is_stopped=False)
+        refused(api.post(f"checkouts/{held.pk}/capture"), 503, "service_unavailable")
+        factories.stop(None, is_stopped=False)
+        assert api.post(f"checkouts/{held.pk}/capture").status_code == 200
+
+
+class TestWhenItIsEffective:
+    @pytest.mark.rule("operator.stop")
+    @pytest.mark.parametrize("is_stopped", [True, False])
+    def test_within_five_seconds_in_a_process_that_goes_on(
+        self,
+        acme: Merchant,
+        monkeypatch: pytest.MonkeyPatch,
+        django_assert_num_queries: Any,
+        is_stopped: bool,
+    ) -> None:
+        moment = [time.monotonic()]
+        monkeypatch.setattr(cached_reads, "time", SimpleNamespace(monotonic=lambda: moment[0]))
+        Switch.objects.create(merchant=acme, is_stopped=not is_stopped, reason="Test")
+        operator_stops.read_anew()
+        assert self.is_stopped(acme) is not is_stopped
+        Switch.objects.update(is_stopped=is_stopped)
+        moment[0] += 2.9
+        with django_assert_num_queries(0):
+            assert self.is_stopped(acme) is not is_stopped
+        moment[0] += 2
+        assert self.is_stopped(acme) is is_stopped
+
+    def is_stopped(self, merchant: Merchant) -> bool:
+        try:
+            operator_stops.check(merchant)
+        except operator_stops.MerchantSuspended:
+            return True
+        return False
+
+    def test_while_one_thread_reads_the_others_go_on(
+        self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+    ) -> None:
+        moment = [time.monotonic()]
+        monkeypatch.setattr(cached_reads, "time", SimpleNamespace(monotonic=lambda: moment[0]))
+        operator_stops.check(acme)
+        moment[0] += 3.5
+        with operator_stops._stopped._reading, django_assert_num_queries(0):
+            operator_stops.check(acme)
+
+
+class TestTheAdmin:
+    @pytest.fixture
+    def operator(self) -> Client:
+        person = get_user_model().objects.create_superuser(email="operator@example.com", password="x" * 20)
+        client = Client()
+        people.operate(client, person)
+        return client
+
+    def test_keeps_who_changed_a_switch_and_what(self, operator: Client, api: Api, acme: Merchant) -> None:
+        path = "/admin/payments/switch"
+        form = {"merchant": str(acme.pk), "reason": "Fraud", "is_stopped": "on"}
+        assert operator.post(f"{path}/add/", form).status_code == 302
+        switch = Switch.objects.get()
+        operator_stops.read_anew()
+        refused(api.post("checkouts", factories.order()), 403, "merchant_suspended")
+        form.pop("is_stopped")
+        assert operator.post(f"{path}/{switch.pk}/change/", form | {"reason": "Clear"}).status_code == 302
+        operator_stops.read_anew()
+        assert api.post("checkouts", factories.order()).status_code == 201
+        kept = LogEntry.objects.order_by("id")
+        assert [(entry.action_flag, entry.object_id) for entry in kept] == [
+            (ADDITION, str(switch.pk)),
+            (CHANGE, str(switch.pk)),
+        ]
+        assert {str(entry.user) for entry in kept} == {"operator@example.com"}
+        assert "Is stopped" in kept[1].change_message or "is_stopped" in kept[1].change_message
+
+    def test_is_for_operators_alone(self, acme: Merchant) -> None:
+        form = {"merchant": "", "reason": "Mischief", "is_stopped": "on"}
+        answer = Client().post("/admin/payments/switch/add/", form)
+        assert answer.status_code == 302 and "login" in answer["Location"]
+        assert not Switch.objects.exists()

@@ -1,0 +1,173 @@
+"""A process that reaches a promoted standby changes no row there, from its first connection on."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.test import Client
+from django.urls import reverse
+
+from checkout import cancellations, captures, refunds, tasks
+from checkout.models import Checkout
+from config.lib import connection_release
+from payments import operation_queue, restore_guard
+from payments.restore_guard import Closed
+from tests import factories
+from tests.config.lib.database.standby import Standby, running
+from tests.conftest import Api
+from tests.factories import CAUSE, make_late
+from tests.refusals import refused
+from tests.waiting import wait_for
+from webhooks import delivery
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.rule("restore.closed")]
+
+
+@pytest.fixture(autouse=True)
+def _asks_as_in_production() -> Iterator[None]:
+    restore_guard._is_open.read_anew()
+    yield
+    restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
+
+
+@contextmanager
+def promoted() -> Iterator[Standby]:
+    """Run a standby that has been promoted: it has all committed rows, on a later timeline."""
+    with running() as standby:
+        standby.ask("SELECT pg_promote(wait => false)")
+        wait_for(lambda: not standby.ask("SELECT pg_is_in_recovery()"), within=60)
+        yield standby
+
+
+@contextmanager
+def reconnected(standby: Standby) -> Iterator[None]:
+    """Send each new connection of this process to the standby, as after a failover.
+
+    The pool begins with no connection and keeps one.
+    """
+    place: dict[str, Any] = connection.settings_dict
+    own = place["HOST"], place["OPTIONS"]
+
+    def move(host: str, options: dict[str, Any]) -> None:
+        connection.close()
+        connection.close_pool()  # type: ignore[attr-defined]  # the stubs lack it
+        place["HOST"], place["OPTIONS"] = host, options
+
+    others = {name: value for name, value in own[1].items() if name != "host"}
+    move(str(standby.sockets), others | {"pool": {"min_size": 1, "max_size": 1, "timeout": 5}})
+    try:
+        yield
+    finally:
+        move(*own)
+
+
+def acts(api: Api, held: Checkout, captured: Checkout) -> Iterator[Callable[[], Any]]:
+    """Yield the first acts of a thread after it has lost its connection: calls, pages, verbs and pumps."""
+    yield lambda: refused(api.get(f"checkouts/{held.pk}"), 503, "service_unavailable")
+    yield lambda: refused(api.post(f"checkouts/{held.pk}/capture"), 503, "service_unavailable")
+    yield lambda: refused(api.post("checkouts", factories.order()), 503, "service_unavailable")
+    yield lambda: _is_503(Client(raise_request_exception=False).get(f"/pay?id={held.pk}"))
+    yield lambda: _is_closed(captures.capture, held.merchant, held.pk, cause=CAUSE)
+    yield lambda: _is_closed(cancellations.cancel, held.merchant, held.pk, cause=CAUSE)
+    yield lambda: _is_closed(refunds.accept, captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    yield lambda: _is_closed(operation_queue.claim)
+    yield lambda: _is_closed(delivery.claim, slots=10, general_slots=10)
+    yield lambda: _is_closed(tasks.expire_due)
+
+
+def _is_503(answer: Any) -> None:
+    assert answer.status_code == 503
+
+
+def _is_closed(act: Callable[..., Any], *arguments: Any, **more: Any) -> None:
+    """Check that the act raises Closed, or sees that the database is closed and changes no row."""
+    try:
+        found = act(*arguments, **more)
+    except Closed:
+        return
+    assert not found and restore_guard.is_closed()
+
+
+def books(standby: Standby) -> str:
+    """Return all orders, operations and deliveries there, as text."""
+    tables = ("checkout_checkout", "payments_operation", "payments_posting", "webhooks_delivery")
+    parts = (f"(SELECT coalesce(jsonb_agg(t ORDER BY t)::text, '') FROM {table} t)" for table in tables)
+    return str(standby.ask(f"SELECT {' || '.join(parts)}"))
+
+
+def test_a_promoted_standby_is_closed_before_its_first_use(
+    api: Api, captured: Checkout, pay: Callable[..., Checkout]
+) -> None:
+    """Each act is the first of a thread there, which has just seen that its own database is open."""
+    held = pay(factories.checkout(api.merchant))
+    make_late(pay(factories.checkout(api.merchant)))
+    with promoted() as standby:
+        before = books(standby)
+        for act in acts(api, held, captured):
+            restore_guard._is_open.read_anew()
+            assert not restore_guard.is_closed()
+            with reconnected(standby):
+                act()
+                act()
+            assert books(standby) == before
+
+
+def test_a_thread_that_was_told_before_another_knew_moves_nothing(held: Checkout) -> None:
+    """Between the question and the connection, another thread has found the database closed."""
+    with promoted() as standby:
+        assert not restore_guard.is_closed()
+        with reconnected(standby):
+            with ThreadPoolExecutor(max_workers=1) as other:
+                other.submit(_is_closed, captures.capture, held.merchant, held.pk, cause=CAUSE).result()
+                other.submit(connection_release.begin).result()
+            with pytest.raises(Closed):
+                Checkout.objects.filter(pk=held.pk).update(status="voided")
+
+
+@pytest.mark.parametrize("address", ["/api/merchant/v1/checkouts", "/pay"])
+def test_a_request_whose_question_finds_no_database_is_refused(address: str) -> None:
+    """The promoted standby can be there when the view asks for the first time."""
+
+    def fail(execute: Any, sql: str, *more: Any) -> Any:
+        if "payments_databasemark" in sql:
+            raise OperationalError("The server closed the connection.")
+        return execute(sql, *more)
+
+    with connection.execute_wrapper(fail):
+        answer = Client().get(address)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "30")
+
+
+def test_a_request_of_a_closed_database_may_read(held: Checkout) -> None:
+    """The portal shows its data even in a thread that has seen the database open before."""
+    with promoted() as standby:
+        assert not restore_guard.is_closed()
+        with reconnected(standby):
+            assert Client().get(reverse("account_login")).status_code == 200
+
+
+def times_read(standby: Standby) -> int:
+    """Return how many times a process has read the mark there, by the log of statements."""
+    return (standby.folder / "postgres.log").read_text().count("SELECT FROM payments_databasemark")
+
+
+def test_costs_one_statement_for_each_connection_and_none_for_a_request(api: Api, held: Checkout) -> None:
+    with promoted() as standby, reconnected(standby):
+        restore_guard._is_open.read_anew()
+        assert restore_guard.is_closed()
+        restore_guard.open_again()
+        assert not restore_guard.is_closed()
+        restore_guard._is_open._value, restore_guard._is_open._read_at = (
+            True,
+            float("inf"),
+        )  # not again after three seconds
+        before = times_read(standby)
+        for connections_made in (1, 2):
+            connection.close_pool()  # type: ignore[attr-defined]
+            for _ in range(5):
+                assert api.get(f"checkouts/{held.pk}").status_code == 200
+                connection.close()
+            assert times_read(standby) - before == connections_made

@@ -1,0 +1,100 @@
+"""The menu next to each of the operators' pages and each page of the admin."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from checkout.models import Checkout
+from config.lib.admin.panels import Link
+from payments.discrepancies import kinds, reporting
+from payments.models import Operation
+from portal.backoffice import frame, overview_figures
+from portal.models import User
+from tests import factories
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+HERE = 'aria-current="page"'
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+def marked(page: str) -> list[str]:
+    """Return the addresses that the menu marks as the operator's current place."""
+    return [line.split('href="')[1].split('"')[0] for line in page.splitlines() if HERE in line]
+
+
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [
+        ("/admin/", "/admin/"),
+        ("/admin/operations/", "/admin/operations/"),
+        ("/admin/checkout/checkout/", "/admin/checkout/checkout/"),
+        ("/admin/payments/discrepancy/", "/admin/payments/discrepancy/?state=open"),
+    ],
+)
+def test_says_where_one_is(operator: Client, path: str, address: str) -> None:
+    assert marked(operator.get(path).content.decode()) == [address]
+
+
+def test_marks_the_list_on_the_page_of_a_row(operator: Client, captured: Checkout) -> None:
+    page = operator.get(f"/admin/checkout/checkout/{captured.pk}/change/").content.decode()
+    assert marked(page) == ["/admin/checkout/checkout/"]
+
+
+def test_counts_what_waits_beside_each_list(operator: Client, captured: Checkout) -> None:
+    capture = Operation.objects.get(kind="capture")
+    reporting.report_operation(capture, kinds.ANOTHER_AMOUNT)
+    reporting.report_operation(capture, kinds.MISSING_THERE)
+    assert overview_figures.count_waiting() == (0, 2)
+    assert "2<span" in operator.get("/admin/checkout/checkout/").content.decode()
+
+
+def test_shows_no_more_than_one_may_see(client: Client, captured: Checkout) -> None:
+    reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
+    person = User.objects.create_user("x@example.com", is_staff=True)
+    person.user_permissions.set(Permission.objects.filter(codename="view_merchant"))
+    people.operate(client, person)
+    page = client.get("/admin/payments/merchant/").content.decode()
+    assert "/admin/operations/" not in page and "waiting for you" not in page
+
+
+def test_says_beside_a_record_how_many_wait(operator: Client, captured: Checkout) -> None:
+    assert "1 open</span>" not in operator.get("/admin/").content.decode()
+    reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT)
+    assert "1 open</span>" in operator.get("/admin/").content.decode()
+
+
+def test_says_on_the_overview_who_is_stopped_and_why(operator: Client) -> None:
+    assert "Suspended" not in operator.get("/admin/now").content.decode()
+    factories.stop(None)
+    page = operator.get("/admin/now").content.decode()
+    assert "Suspended" in page and "All merchants" in page
+
+
+def test_says_what_the_oldest_job_of_the_queues_is(operator: Client, held: Checkout) -> None:
+    page = operator.get("/admin/now").content.decode()
+    assert "Oldest job in a queue" in page and "None late</strong>" in page and "late means over 5 s" in page
+    factories.make_late(held)
+    assert "Holds to release: not late</span>" in operator.get("/admin/now").content.decode()
+
+
+def test_calls_texts_so_where_it_is_a_label(operator: Client) -> None:
+    page = operator.get("/admin/").content.decode()
+    assert ">Texts</a>" in page and "SMS messages" not in page
+    assert "<h1>Texts</h1>" in operator.get("/admin/hosted_page/smsmessage/").content.decode()
+
+
+def test_orders_links_by_topic_as_the_overview_does() -> None:
+    links = [Link(title, "/") for title in ("Bills", "Disputes", "Events", "Payments", "Refunds")]
+    found = [(topic, [link.title for link in rows]) for topic, rows in frame.by_topic(links)]
+    assert found == [
+        ("Orders", ["Refunds"]),
+        ("Money", ["Payments", "Disputes"]),
+        ("Webhooks", ["Events"]),
+        ("Other", ["Bills"]),
+    ]

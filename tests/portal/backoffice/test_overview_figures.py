@@ -1,0 +1,308 @@
+"""The operators' page about the whole service: what is in doubt, what is late, and pumps run by hand."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
+
+from checkout import captures
+from checkout.models import Checkout
+from config import schedule
+from config.lib import clock
+from hosted_page.models import SmsMessage
+from payments import restore_guard
+from payments.discrepancies import kinds, reporting
+from payments.models import Merchant, Operation
+from payments.providers.sandbox import fault_injection
+from portal.backoffice import ages, overview_figures, pumps, queues
+from portal.mail import outbox
+from portal.models import User
+from tests import factories
+from tests.factories import CAUSE, make_late
+from tests.portal import people
+from tests.refusals import nothing_moves
+from tests.webhooks.story import emit, subscribe
+from webhooks.models import Delivery, Endpoint, EventType
+
+pytestmark = pytest.mark.django_db
+PAGE = "/admin/operations/"
+RUN = "/admin/operations/run"
+LONG_AGO = timedelta(hours=30)
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    people.operate(client)
+    return client
+
+
+@pytest.fixture
+def in_doubt(held: Checkout) -> Operation:
+    """Return a capture whose outcome is unknown."""
+    fault_injection.set_fault(verb="capture", mode="down", times=1)
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
+    return Operation.objects.get(kind="capture")
+
+
+def queue(title: str) -> queues.Queue:
+    return next(found for found in queues.read(clock.now()) if found.title == title)
+
+
+def age(rows: Any, **columns: timedelta) -> None:
+    """Set each of these columns of the rows to this long ago."""
+    rows.update(**{column: clock.now() - ago for column, ago in columns.items()})
+
+
+class TestPage:
+    def test_of_a_quiet_day_says_so(self, operator: Client) -> None:
+        page = operator.get(PAGE).content.decode()
+        for words in (
+            "Nothing is in doubt.",
+            "None is open.",
+            "Nothing parked today is open.",
+            "No endpoint fails.",
+        ):
+            assert words in page
+        assert "is-late" not in page
+
+    @pytest.mark.rule("operator.page")
+    def test_shows_what_is_in_doubt_the_oldest_first(self, operator: Client, in_doubt: Operation) -> None:
+        age(Operation.objects.filter(pk=in_doubt.pk), created_at=timedelta(minutes=3))
+        (row,) = overview_figures.read().unresolved
+        assert (row.operation, row.amount, row.age, row.verdict) == (
+            in_doubt,
+            "£90.00",
+            "3 minutes",
+            "late",
+        )
+        page = operator.get(PAGE).content.decode()
+        assert f"/admin/payments/operation/{in_doubt.pk}/change/" in page
+        assert f"/admin/checkout/checkout/{in_doubt.payment.checkout_uuid}/change/" in page
+
+    @pytest.mark.rule("operator.page")
+    def test_says_of_a_try_whose_time_has_come_that_it_is_due(self, in_doubt: Operation) -> None:
+        soon = clock.now() + timedelta(minutes=1)
+        Operation.objects.filter(pk=in_doubt.pk).update(next_attempt_at=soon)
+        assert (
+            f"The next try is at\N{NO-BREAK SPACE}{soon:%H:%M:%S}."
+            in overview_figures.read().unresolved[0].said
+        )
+        age(Operation.objects.filter(pk=in_doubt.pk), next_attempt_at=timedelta(seconds=1))
+        assert "The next try is due." in overview_figures.read().unresolved[0].said
+
+    @pytest.mark.rule("operator.page")
+    def test_shows_what_a_person_must_see_to(self, operator: Client, acme: Merchant) -> None:
+        told = subscribe()
+        parked = emit(told)
+        Delivery.objects.filter(pk=parked.pk).update(
+            status="parked", next_attempt_at=None, ended_at=clock.now()
+        )
+        Endpoint.objects.create(
+            subscription=told, failing_since=clock.now() - LONG_AGO, last_error="HTTP 500"
+        )
+        reporting.report(kinds.ANOTHER_AMOUNT, acme.pk, merchant=acme)
+        factories.stop(None)
+        page = operator.get(PAGE).content.decode()
+        assert "1 parked today" in page and "Fails</span>" in page and ", for 1 day: HTTP 500." in page
+        assert "The provider speaks of another amount" in page and "All merchants" in page
+
+    @pytest.mark.rule("operator.page", "resend.closed")
+    def test_counts_no_parked_delivery_that_somebody_has_closed(self) -> None:
+        parked = emit(subscribe())
+        now = clock.now()
+        Delivery.objects.filter(pk=parked.pk).update(status="parked", next_attempt_at=None, ended_at=now)
+        assert overview_figures.read().parked == 1
+        Delivery.objects.filter(pk=parked.pk).update(closed_at=now)
+        assert overview_figures.read().parked == 0
+
+    @pytest.mark.parametrize("is_superuser", [True, False])
+    def test_asks_at_most_twenty_statements(
+        self, client: Client, in_doubt: Operation, is_superuser: bool
+    ) -> None:
+        person = User.objects.create_user("x@example.com", is_staff=True, is_superuser=is_superuser)
+        person.user_permissions.set(Permission.objects.filter(codename__endswith="_operation"))
+        people.operate(client, person)
+        client.get(PAGE)  # the first request of a session also writes when it began
+        with CaptureQueriesContext(connection) as asked:
+            assert client.get(PAGE).status_code == 200
+        assert len(asked) <= 20
+
+    def test_is_for_operators_alone(self, client: Client, operator: Client) -> None:
+        assert Client().get(PAGE).status_code == 302
+        client.force_login(User.objects.create_user("staff@example.com", is_staff=True))
+        assert client.get(PAGE).status_code == 403
+
+    def test_is_named_on_the_first_page(self, operator: Client) -> None:
+        assert PAGE in operator.get("/admin/").content.decode()
+
+
+class TestQueues:
+    def test_are_fine_while_nothing_waits(self) -> None:
+        found = queues.read(clock.now())
+        assert {queue.verdict for queue in found} == {"fine"} and {queue.since for queue in found} == {None}
+        assert len(found) == len(queues.TABLE)
+
+    def test_know_the_bank_only_where_it_is_here(self, settings: Settings) -> None:
+        settings.SANDBOX = False
+        assert len(queues.read(clock.now())) == len(queues.TABLE) - 1
+
+    @pytest.mark.rule("operator.page")
+    def test_tell_of_operations_that_nobody_finishes(self, in_doubt: Operation) -> None:
+        assert queue("Operations to finish").since is None
+        age(Operation.objects.filter(pk=in_doubt.pk), next_attempt_at=timedelta(seconds=90))
+        found = queue("Operations to finish")
+        assert (found.verdict, found.age) == ("late", "1 minute")
+
+    def test_leave_out_what_waits_for_another_operation(self, in_doubt: Operation) -> None:
+        Operation.objects.create(
+            payment=in_doubt.payment,
+            kind="void",
+            state="planned",
+            amount=1,
+            actor="pump",
+            created_at=clock.now(),
+            next_attempt_at=clock.now() - LONG_AGO,
+        )
+        assert queue("Operations to finish").since is None
+
+    def test_tell_of_holds_and_unpaid_checkouts_that_nobody_ends(
+        self, held: Checkout, acme: Merchant
+    ) -> None:
+        make_late(held)
+        make_late(factories.checkout(acme))
+        assert queue("Holds to release").since and queue("Unpaid checkouts to end").since
+        assert queue("Holds to release").verdict == "fine"
+
+    def test_leave_out_a_hold_that_waits_for_the_bank(self, in_doubt: Operation) -> None:
+        make_late(Checkout.objects.get())
+        assert queue("Holds to release").since is None
+
+    @pytest.mark.parametrize(
+        ("event_type", "title"),
+        [(EventType.AUTHORIZED, "Urgent webhooks to send"), (EventType.VOIDED, "Other webhooks to send")],
+    )
+    def test_tell_of_webhooks_that_nobody_sends(self, event_type: EventType, title: str) -> None:
+        due = emit(subscribe(), event_type)
+        assert queue(title).verdict == "fine"
+        age(Delivery.objects.filter(pk=due.pk), next_attempt_at=LONG_AGO)
+        assert (queue(title).verdict, queue(title).age) == ("late", "1 day")
+        Delivery.objects.update(next_attempt_at=clock.now() + LONG_AGO)
+        assert queue(title).since is None
+
+    def test_tell_of_texts_and_mails_that_nobody_sends(self, acme: Merchant, unpaid: Checkout) -> None:
+        outbox.tell(acme, "refund_failed", key="1")
+        SmsMessage.objects.create(
+            kind="reminder",
+            merchant=acme,
+            phone="+447700900123",
+            subject=unpaid.pk,
+            checkout_uuid=unpaid.pk,
+            created_at=clock.now(),
+            due_at=clock.now() - LONG_AGO,
+            ends_at=clock.now() + LONG_AGO,
+        )
+        assert queue("SMS messages to send").verdict == "late" and queue("Mails to send").verdict == "fine"
+
+    def test_tell_of_a_refund_that_does_not_settle(self, at: Callable[[str], Checkout]) -> None:
+        at("refunding")
+        assert queue("Refunds to settle").verdict == "fine"
+        age(Operation.objects.filter(kind="refund"), created_at=LONG_AGO)
+        assert queue("Refunds to settle").verdict == "late"
+
+
+class TestRunningAPump:
+    def test_runs_it_here_and_says_how_long_it_took(self, operator: Client, held: Checkout) -> None:
+        make_late(held)
+        answer = operator.post(RUN, {"pump": "checkout.tasks.expire_due"})
+        assert (answer.status_code, answer["Location"]) == (303, PAGE)
+        held.refresh_from_db()
+        assert held.status == "voided"
+        assert "Keep deadlines: it ran for " in operator.get(PAGE).content.decode()
+        kept = LogEntry.objects.get()
+        assert kept.object_repr == "Keep deadlines" and kept.change_message.startswith("Ran it by hand in ")
+
+    @pytest.mark.parametrize("pump", sorted(pumps.TITLES.keys() - {schedule.DELIVER_DUE}))
+    def test_knows_each_of_them(self, operator: Client, pump: str) -> None:
+        assert operator.post(RUN, {"pump": pump}).status_code == 303
+        assert "it ran for" in operator.get(PAGE).content.decode()
+
+    def test_sends_webhooks_for_a_while_and_ends(
+        self, operator: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sent: list[float] = []
+        monkeypatch.setattr(pumps, "send_webhooks", sent.append)
+        operator.post(RUN, {"pump": schedule.DELIVER_DUE})
+        assert sent == [pumps.SENDING_SECONDS]
+
+    def test_that_fails_is_told(self, operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail(name: str) -> float:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(pumps, "run", fail)
+        operator.post(RUN, {"pump": "checkout.tasks.end_links"})
+        assert "End pay links: it failed with ZeroDivisionError." in operator.get(PAGE).content.decode()
+        assert "failed" in LogEntry.objects.get().change_message
+
+    @pytest.mark.rule("restore.closed")
+    @pytest.mark.parametrize("pump", ["checkout.tasks.expire_due", schedule.DELIVER_DUE])
+    def test_does_nothing_in_a_database_that_was_restored(
+        self, operator: Client, held: Checkout, monkeypatch: pytest.MonkeyPatch, pump: str
+    ) -> None:
+        make_late(held)
+        with nothing_moves(), monkeypatch.context() as restored:
+            restored.setattr(restore_guard, "is_closed", lambda: True)
+            operator.post(RUN, {"pump": pump})
+        page = operator.get(PAGE).content.decode()
+        assert "Nothing is done: the database was restored." in page and "it ran for" not in page
+        assert not LogEntry.objects.exists()
+
+    @pytest.mark.parametrize("pump", ["", "os.abort", "checkout.tasks.prove_all"])
+    def test_refuses_what_is_no_pump(self, operator: Client, pump: str) -> None:
+        assert operator.post(RUN, {"pump": pump}).status_code == 404
+        assert not LogEntry.objects.exists()
+
+    def test_is_for_those_who_may_and_never_a_link(
+        self, operator: Client, client: Client, held: Checkout
+    ) -> None:
+        make_late(held)
+        with nothing_moves():
+            assert operator.get(RUN).status_code == 405
+            person = User.objects.create_user("looker@example.com", is_staff=True)
+            person.user_permissions.set(Permission.objects.filter(codename="view_operation"))
+            strict = Client(enforce_csrf_checks=True)
+            people.operate(strict, User.objects.get(email="operator@example.com"))
+            assert strict.post(RUN, {"pump": "checkout.tasks.expire_due"}).status_code == 403
+            people.operate(client, person)
+            assert client.post(RUN, {"pump": "checkout.tasks.expire_due"}).status_code == 403
+
+
+class TestSendingForAWhile:
+    @pytest.mark.django_db(transaction=True)
+    def test_ends_its_sender(self) -> None:
+        pumps.send_webhooks(0.1)
+        assert "webhooks-sender" not in [thread.name for thread in threading.enumerate()]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-1, "less than a second"),
+        (0.4, "less than a second"),
+        (1, "1 second"),
+        (59, "59 seconds"),
+        (60, "1 minute"),
+        (7199, "1 hour"),
+        (200_000, "2 days"),
+    ],
+)
+def test_an_age_is_said_in_its_largest_unit(seconds: float, words: str) -> None:
+    assert ages.in_words(timedelta(seconds=seconds)) == words

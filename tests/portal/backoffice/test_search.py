@@ -1,0 +1,191 @@
+"""The search from a fact that operators have to its order."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.db.models import Model
+from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
+
+from checkout import refunds
+from checkout.models import ApiCall, Checkout, Customer, PaymentRequest
+from config.lib import clock
+from payments import bookings
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy, Merchant, Operation, Payment
+from portal.backoffice import lists, search
+from portal.backoffice.search import Found
+from portal.models import User
+from tests import factories, mates, outside
+from tests.conftest import Api
+from tests.factories import CAUSE
+from tests.webhooks.story import claim_one, register
+from webhooks.models import Delivery, Event
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.search")]
+
+
+def found(term: Any) -> list[Checkout]:
+    return [row.checkout for row in looked_for(term).orders]
+
+
+def looked_for(term: Any) -> Found:
+    request = RequestFactory().get("/admin/find")
+    request.user = User(is_superuser=True)
+    return search.find(str(term), request)
+
+
+class TestFinding:
+    @pytest.mark.parametrize(
+        "term",
+        [
+            lambda order: order.pk,
+            lambda order: str(order.pk).upper(),
+            lambda order: f"  {order.merchant_order_id} ",
+            lambda order: order.payment.pk,
+            lambda order: order.payment.card_last4,
+            lambda order: Operation.objects.get(kind="capture").pk,
+            lambda order: Event.objects.get(type="checkout.authorized").pk,
+            lambda order: order.lead.phone,
+        ],
+        ids=["uuid", "UUID", "order id", "payment", "last 4", "operation", "event", "number"],
+    )
+    def test_by(self, captured: Checkout, rival: Merchant, term: Callable[[Checkout], Any]) -> None:
+        factories.checkout(rival, merchant_order_id="B-1")
+        assert found(term(Checkout.objects.select_related("payment", "lead").get(pk=captured.pk))) == [
+            captured
+        ]
+
+    def test_by_the_providers_reference(self, captured: Checkout) -> None:
+        Payment.objects.update(provider_reference="pi_3Nxyz")
+        assert found("pi_3Nxyz") == [captured] and found("pi_3Nxy") == []
+
+    def test_by_the_request_id_of_a_call(self, api: Api, held: Checkout) -> None:
+        api.post(f"checkouts/{held.pk}/capture", X_Request_Id="order-7.capture")
+        assert ApiCall.objects.filter(request_id="order-7.capture").exists()
+        assert found("order-7.capture") == [held]
+
+    def test_by_a_refunds_reference(self, captured: Checkout) -> None:
+        refund = refunds.accept(captured.merchant, captured.pk, ref="R-17", cause=CAUSE).refund
+        assert found("R-17") == found(refund.pk) == [captured]
+
+    def test_by_a_share_and_its_mates_number(self, unpaid: Checkout) -> None:
+        (share,) = mates.split(unpaid, 2000)
+        PaymentRequest.objects.update(phone="+447700900555")
+        assert found(share.pk) == found("+447700900555") == [unpaid]
+        other = Customer.objects.create(phone="+447700900556")
+        PaymentRequest.objects.update(mate=other)
+        assert found("+447700900556") == [unpaid]
+
+    @pytest.mark.usefixtures("posted")
+    def test_by_a_movement_and_what_was_booked_by_hand(self, captured: Checkout) -> None:
+        assert captured.payment is not None
+        outside.refund_outside(captured.payment, 500)
+        refund = Operation.objects.get(purpose="outside")
+        booking = bookings.settle_outside(refund, 500, note="By hand", now=clock.now(), cause=CAUSE)
+        moved = refund.movements.get()
+        assert found(booking.pk) == found(moved.pk) == found(refund.pk) == [captured]
+
+    def test_by_a_call_and_by_an_attempt_to_tell(self, api: Api, held: Checkout) -> None:
+        register(held.merchant)
+        api.post(f"checkouts/{held.pk}/cancel")
+        assert found(claim_one().lease_token) == [held]
+        assert found(ApiCall.objects.get(path__endswith="cancel").pk) == [held]
+
+    @pytest.mark.usefixtures("posted")
+    def test_by_a_dispute_and_what_is_told_of_it(self, captured: Checkout) -> None:
+        dispute = outside.dispute(captured.payment)
+        told = Discrepancy.objects.get(kind="disputed")
+        assert found(dispute.pk) == found(told.pk) == [captured]
+
+    @pytest.mark.parametrize(
+        ("subject", "facts"),
+        [
+            (lambda order: uuid4(), lambda order: {"checkout": str(order.pk)}),
+            (lambda order: order.pk, lambda order: {}),
+            (lambda order: order.payment_id, lambda order: {}),
+        ],
+        ids=["a provider's record", "the order", "its payment"],
+    )
+    def test_by_a_discrepancy_of_no_operation(self, captured: Checkout, subject: Any, facts: Any) -> None:
+        reporting.report(kinds.OUTSIDE_CAPTURE, subject(captured), **facts(captured))
+        told = Discrepancy.objects.get()
+        assert found(told.pk) == found(told.subject) == [captured]
+
+    def test_by_a_uuid_costs_the_same_whatever_there_is(self, captured: Checkout) -> None:
+        reporting.report(kinds.OUTSIDE_CAPTURE, captured.payment_id)
+        told = Discrepancy.objects.get()
+        with CaptureQueriesContext(connection) as asked:
+            ways = list(search._by_uuid(told.pk))
+        assert len(asked) == len(ways) == 2 * len(search.KEYS) + 1
+
+    @pytest.mark.parametrize(
+        "row", [row for row in search.KEYS if row[1] is not Delivery], ids=lambda row: f"{row[0]} {row[2]}"
+    )
+    def test_by_a_uuid_uses_an_index_that_begins_with_it(
+        self, row: tuple[str, type[Model], str, str]
+    ) -> None:
+        """A query plan would prove little, because these tables are nearly empty.
+
+        Deliveries are left out: only the partitions of their table have the index.
+        """
+        _, model, key, _ = row
+        column = (model._meta.pk if key == "pk" else model._meta.get_field(key)).column  # type: ignore[union-attr]
+        with connection.cursor() as cursor:
+            kept = connection.introspection.get_constraints(cursor, model._meta.db_table).values()
+        assert any(found["index"] or found["unique"] for found in kept if found["columns"][:1] == [column])
+
+    def test_by_an_order_id_that_is_a_uuid(self, acme: Merchant) -> None:
+        order = factories.checkout(acme, merchant_order_id="0193c0de-1111-7000-8000-00000000beef")
+        assert found(order.merchant_order_id) == [order]
+
+    def test_of_another_merchant_by_the_same_order_id(self, acme: Merchant, rival: Merchant) -> None:
+        orders = [factories.checkout(merchant, merchant_order_id="A-1") for merchant in (acme, rival)]
+        assert set(found("A-1")) == set(orders)
+
+    @pytest.mark.parametrize(
+        "term",
+        ["", "   ", "nothing", "+4477", "+44770090012", "7700900123", "%", "'", "\0", "A\0", "9" * 300],
+    )
+    def test_finds_nothing_by(self, captured: Checkout, term: str) -> None:
+        assert found(term) == []
+
+
+class TestSeveral:
+    def test_say_whether_there_are_older_ones(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(search, "SHOWN", 2)
+        phone = "+447700900555"
+        orders = [factories.checkout(acme, merchant_order_id=f"A-{number}") for number in range(3)]
+        for order in orders[:2]:
+            mates.split(order, 2000)
+        PaymentRequest.objects.update(phone=phone)
+        assert len(looked_for(phone).orders) == 2 and not looked_for(phone).is_cut
+        mates.split(orders[2], 2000)
+        PaymentRequest.objects.update(phone=phone)
+        assert found(phone) == [orders[2], orders[1]] and looked_for(phone).is_cut
+
+    def test_cards_of_an_order_stand_once_each(self) -> None:
+        first, *more = [
+            Payment(pk=uuid4(), card_brand=brand, card_last4=last4)
+            for brand, last4 in (("Mastercard", "4444"), ("Visa", "4242"), ("Mastercard", "4444"), ("", ""))
+        ]
+        assert lists.cards([first, *more]) == [
+            lists.Card("Mastercard 4444\N{NO-BREAK SPACE}×2", first.pk),
+            lists.Card("Visa 4242", more[0].pk),
+            lists.Card("no card", more[2].pk),
+        ]
+
+
+class TestHow:
+    def test_is_said_once_where_all_were_found_in_one_way(self, captured: Checkout) -> None:
+        assert looked_for("4242").by == "card" and not looked_for("4242").ways
+
+    def test_is_said_of_each_where_they_were_found_in_several(
+        self, captured: Checkout, acme: Merchant
+    ) -> None:
+        factories.checkout(acme, merchant_order_id="4242")
+        found = looked_for("4242")
+        assert found.ways and not found.by and {row.by for row in found.orders} == {"card", "order id"}

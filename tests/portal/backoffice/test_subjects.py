@@ -1,0 +1,54 @@
+"""The facts in a question: since when its object is in its state, and the amount that lists show too."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from checkout.models import Checkout
+from config.lib import clock
+from payments.discrepancies import kinds, reporting
+from payments.models import Discrepancy, Operation
+from portal.backoffice import subjects
+from portal.backoffice.order import utc
+from tests.portal import people
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
+
+
+@pytest.mark.parametrize(("state", "word"), [("failed", "failed"), ("declined", "declined")])
+def test_an_operation_that_has_ended_says_when_and_how(captured: Checkout, state: str, word: str) -> None:
+    rows = Operation.objects.filter(kind="capture")
+    rows.update(state=state, created_at=clock.now() - timedelta(minutes=2))
+    (shown,) = subjects.of(list(rows))
+    assert (shown.happened, shown.at) == (word, rows.get().ended_at)
+
+
+def test_one_that_goes_on_says_since_when(captured: Checkout) -> None:
+    rows = Operation.objects.filter(kind="capture")
+    rows.update(state="unknown", ended_at=None)
+    (shown,) = subjects.of(list(rows))
+    assert (shown.happened, shown.at) == ("since", rows.get().created_at)
+
+
+def test_an_order_says_when_it_was_made(captured: Checkout) -> None:
+    (shown,) = subjects.of([captured])
+    assert (shown.happened, shown.at) == ("made", captured.created_at)
+
+
+def test_a_discrepancy_has_one_amount_and_one_time_wherever_it_is_read(
+    client: Client, captured: Checkout
+) -> None:
+    people.operate(client)
+    reporting.report_operation(Operation.objects.get(kind="capture"), kinds.ANOTHER_AMOUNT, amount=4850)
+    told = Discrepancy.objects.get()
+    for address in (
+        reverse("admin_operations"),
+        reverse("admin:checkout_checkout_change", args=[captured.pk]),
+        reverse("admin:payments_discrepancy_changelist"),
+        reverse("admin_ask", args=["close", told.pk]),
+    ):
+        page = client.get(address).content.decode()
+        assert '£41.50 <span class="hint">apart</span>' in page and utc(told.created_at) in page, address
+    assert '<strong class="case-amount">£90.00' not in page

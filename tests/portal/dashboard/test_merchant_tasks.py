@@ -1,0 +1,100 @@
+"""The list of what needs the merchant, most urgent first."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from checkout import captures
+from checkout.models import Checkout
+from config.lib import clock
+from payments.models import Dispute, Merchant
+from portal.dashboard.merchant_tasks import Waiting
+from portal.models import Role
+from portal.templatetags.portal import when
+from tests import factories
+from tests.factories import CAUSE
+from tests.outside import decide, dispute
+from tests.portal import stage
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client(acme: Merchant) -> Client:
+    return stage.browser(stage.person(acme, Role.VIEWER))
+
+
+def shown(moment: datetime) -> str:
+    """Return a moment as the portal shows it to a merchant in London."""
+    with timezone.override("Europe/London"):
+        return when(moment)
+
+
+class TestNeeds:
+    def test_are_told_worst_first(self, acme: Merchant, client: Client) -> None:
+        factories.subscribe(acme, url=stage.URL, event_types=["*"])
+        stage.parked(acme)
+        stage.parked(acme)
+        lapsed = stage.hold(factories.checkout(acme))
+        Checkout.objects.filter(pk=lapsed.pk).update(
+            status="voided", void_reason="auth_expired", voided_at=clock.now()
+        )
+        page = client.get("/portal").content.decode()
+        assert page.index("2 deliveries are parked") < page.index("1 hold lapsed before a capture")
+        assert "£90.00 was released" in page
+        assert re.search(r'Home <span class="waiting-count">2<', page) and re.search(
+            r'Deliveries <span class="waiting-count">2<', page
+        )
+
+    def test_are_the_merchants_own(self, acme: Merchant, rival: Merchant) -> None:
+        factories.subscribe(rival, url=stage.URL, event_types=["*"])
+        stage.parked(rival)
+        assert Waiting(acme).needs() == [] and len(Waiting(rival).needs()) == 1
+
+    @pytest.mark.rule("dispute.told")
+    @pytest.mark.usefixtures("posted")
+    def test_of_disputes_names_who_gets_the_evidence_and_until_when(
+        self, acme: Merchant, captured: Checkout, client: Client, settings: Settings
+    ) -> None:
+        settings.SUPPORT_EMAIL = "help@checkout.example"
+        found = dispute(captured.payment)
+        due = clock.now() + timedelta(days=12)
+        Dispute.objects.update(respond_by=due)
+        page = client.get("/portal").content.decode()
+        assert "A customer disputes £90.00" in page
+        assert f"Send your evidence to help@checkout.example before {shown(due)}" in page
+        assert f'href="/portal/checkouts/{captured.pk}"' in page
+        page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+        assert f'href="mailto:help@checkout.example?subject=Dispute%20{captured.merchant_order_id}"' in page
+        decide(found, is_won=True)
+        assert Waiting(acme).needs() == []
+
+    @pytest.mark.rule("dispute.told")
+    @pytest.mark.usefixtures("posted")
+    def test_of_a_dispute_whose_time_is_over_say_so(
+        self, captured: Checkout, client: Client, settings: Settings
+    ) -> None:
+        settings.SUPPORT_EMAIL = "help@checkout.example"
+        dispute(captured.payment)
+        due = clock.now() - timedelta(days=1)
+        Dispute.objects.update(respond_by=due)
+        page = client.get("/portal").content.decode()
+        assert f"Evidence was due {shown(due)}. Ask help@checkout.example if it can still be sent." in page
+        page = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
+        assert "Evidence was due " in page and "and ask if it still counts" in page
+
+    @pytest.mark.usefixtures("posted")
+    def test_of_several_disputes_lead_to_the_most_urgent(
+        self, acme: Merchant, captured: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        other = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
+        dispute(captured.payment)
+        urgent = dispute(other.payment)
+        Dispute.objects.filter(pk=urgent.pk).update(respond_by=clock.now())
+        (need,) = Waiting(acme).needs()
+        assert need.title == "2 payments are disputed" and need.address.endswith(str(other.pk))

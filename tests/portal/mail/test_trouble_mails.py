@@ -1,0 +1,192 @@
+"""Mails to owners about trouble: about all of it, never twice, and none if all is well."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+from pytest_django.fixtures import Settings
+
+from checkout import refunds
+from checkout.models import Change, Checkout, PaymentRequest, Refund
+from config.lib import clock
+from payments.models import Dispute
+from portal.mail import trouble_mails
+from portal.models import Membership, OutboundEmail
+from tests import mates
+from tests.factories import CAUSE
+from tests.outside import decide, dispute
+from tests.portal import stage
+from tests.portal.mail.conftest import look_and_send
+from webhooks import subscriptions
+from webhooks.models import Delivery, Endpoint
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.mails")]
+
+
+def test_tells_of_an_endpoint_that_fails_for_an_hour_once(owner: Membership) -> None:
+    subscription = subscriptions.read(owner.merchant)
+    endpoint = Endpoint.objects.create(
+        subscription=subscription, failing_since=clock.now(), last_error="HTTP 500"
+    )
+    assert look_and_send() == []
+    endpoint.failing_since = clock.now() - timedelta(hours=1, seconds=1)
+    endpoint.save()
+    (sent,) = look_and_send()
+    assert sent.to == ["lea@acme.example"] and "HTTP 500" in sent.body and "for an hour" in sent.subject
+    assert look_and_send() == []
+
+
+def test_tells_of_parked_deliveries_once_a_day(owner: Membership) -> None:
+    stage.parked(owner.merchant)
+    (sent,) = look_and_send()
+    assert "1 delivery is parked" in sent.body and "/portal/deliveries?outcome=parked" in sent.body
+    stage.parked(owner.merchant)
+    assert look_and_send() == []
+    OutboundEmail.objects.update(key="yesterday")
+    (sent,) = look_and_send()
+    assert "2 deliveries are parked" in sent.body
+
+
+def test_tells_the_next_day_of_what_was_parked_after_the_mail(owner: Membership) -> None:
+    stage.parked(owner.merchant)
+    assert len(look_and_send()) == 1
+    for _ in range(2):
+        stage.parked(owner.merchant)
+    let_pass(hours=20)
+    (sent,) = look_and_send()
+    assert "3 deliveries are parked" in sent.body
+    let_pass(hours=24)
+    assert look_and_send() == [], "of none twice"
+
+
+def test_tells_of_all_at_once_when_the_mail_server_was_away_overnight(
+    owner: Membership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.parked(owner.merchant)
+    with monkeypatch.context() as patch:
+        patch.setattr("django.core.mail.EmailMessage.send", Mock(side_effect=ConnectionRefusedError))
+        assert look_and_send() == []
+    OutboundEmail.objects.update(key="yesterday", next_try_at=clock.now())
+    stage.parked(owner.merchant)
+    (sent,) = look_and_send()
+    assert "2 deliveries are parked" in sent.body
+    assert look_and_send() == []
+
+
+def let_pass(*, hours: int) -> None:
+    """Move all mails and parked deliveries this many hours back; the mails get a key of an earlier day."""
+    ago = timedelta(hours=hours)
+    OutboundEmail.objects.update(key=Concat(F("key"), Value(" before")), sent_at=F("sent_at") - ago)
+    Delivery.objects.update(ended_at=F("ended_at") - ago)
+
+
+@pytest.mark.parametrize(
+    ("reason", "says", "helps"),
+    [
+        (
+            "card_closed",
+            "The card’s account is closed.",
+            "Pay the customer another way, or write to",
+        ),
+        ("insufficient_balance", "Insufficient balance.", "Try again"),
+        ("refused", "", "Try again"),
+        (None, "", "Try again"),
+    ],
+)
+def test_tells_of_a_failed_refund_and_what_helps(
+    owner: Membership, captured: Checkout, reason: str | None, says: str, helps: str
+) -> None:
+    refunds.accept(owner.merchant, captured.pk, ref="r-1", cause=CAUSE)
+    Refund.objects.update(status="failed", failure_reason=reason)
+    Checkout.objects.filter(pk=captured.pk).update(status="captured")
+    Change.objects.create(
+        checkout=captured, origin="refunding", to="captured", actor="pump", created_at=clock.now()
+    )
+    (sent,) = look_and_send()
+    assert "£90.00" in sent.body and str(captured.pk) in sent.body
+    assert says in sent.body and helps in sent.body
+    assert ("Try again" in sent.body) == (helps == "Try again") != ("with r-1. Sending it again" in sent.body)
+    assert look_and_send() == []
+
+
+def test_tells_of_lost_holds_once_a_day(owner: Membership, at: Any) -> None:
+    at("lapsed")
+    (sent,) = look_and_send()
+    assert "1 hold lapsed" in sent.body
+    assert look_and_send() == []
+    OutboundEmail.objects.update(key="yesterday")
+    assert look_and_send() == [], "of none twice"
+    Checkout.objects.update(updated_at=clock.now())
+    assert look_and_send() == [], "nor once its hold is released"
+
+
+def test_tells_the_next_day_of_holds_lost_after_the_mail(
+    owner: Membership, at: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"kind": "holds_lost", "key": "yesterday", "sent_at": clock.now()}
+    OutboundEmail.objects.create(merchant=owner.merchant, **told)
+    at("lapsed")
+    monkeypatch.setattr(trouble_mails, "LATELY", timedelta())  # it was lost hours ago
+    (sent,) = look_and_send()
+    assert "1 hold lapsed" in sent.body
+
+
+@pytest.mark.rule("dispute.told")
+@pytest.mark.usefixtures("posted")
+def test_tells_of_a_dispute_and_what_to_do_until_when(
+    owner: Membership, captured: Checkout, settings: Settings
+) -> None:
+    settings.SUPPORT_EMAIL = "help@checkout.example"
+    found = dispute(captured.payment)
+    Dispute.objects.update(respond_by=datetime(2026, 12, 4, 18, tzinfo=UTC))
+    (sent,) = look_and_send()
+    assert sent.to == ["lea@acme.example"] and sent.subject.endswith("a customer disputes £90.00")
+    assert "Send your evidence to help@checkout.example before 4 Dec" in sent.body
+    assert captured.merchant_order_id in sent.body and f"/portal/checkouts/{captured.pk}" in sent.body
+    assert look_and_send() == []
+    decide(found, is_won=False)
+    (sent,) = look_and_send()
+    assert sent.subject.endswith("the dispute over £90.00 is lost") and "nothing to refund" in sent.body
+    assert look_and_send() == []
+
+
+@pytest.mark.rule("dispute.told")
+@pytest.mark.usefixtures("posted")
+def test_tells_of_a_dispute_that_is_won(owner: Membership, captured: Checkout) -> None:
+    found = dispute(captured.payment)
+    trouble_mails.look(clock.now())
+    decide(found, is_won=True)
+    (sent,) = look_and_send()
+    assert sent.subject.endswith("is won") and "given the money back to you" in sent.body
+
+
+@pytest.mark.rule("dispute.told")
+@pytest.mark.usefixtures("posted")
+def test_tells_of_each_decision_of_a_dispute_that_is_appealed(owner: Membership, captured: Checkout) -> None:
+    found = dispute(captured.payment)
+    decide(found, is_won=True)
+    (won,) = look_and_send()
+    decide(found, is_won=False)
+    (lost,) = look_and_send()
+    assert won.subject.endswith("is won") and lost.subject.endswith("is lost")
+    assert look_and_send() == []
+
+
+@pytest.mark.rule("dispute.told", "dispute.lost")
+@pytest.mark.usefixtures("posted")
+def test_says_of_a_mates_lost_dispute_that_the_rest_can_be_refunded(
+    owner: Membership, order: Checkout, shares: list[PaymentRequest]
+) -> None:
+    mates.pay(shares[0])
+    mates.settled(shares[0])
+    shares[0].refresh_from_db()
+    decide(dispute(shares[0].payment), is_won=False)
+    (sent,) = look_and_send()
+    assert "The customer keeps the money;\na refund gives back the rest of the order." in sent.body
+
+
+def test_keeps_still_when_all_is_well(owner: Membership, captured: Checkout) -> None:
+    assert look_and_send() == []

@@ -1,0 +1,131 @@
+"""The bank's entries in a timeline: what it was asked, what it answered, and what was posted."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from checkout.models import Checkout, PaymentRequest
+from checkout.remedies import settling_outside
+from payments import money
+from payments.models import Booking
+from payments.providers.sandbox import client as bank_client
+from portal.orders import bank_entries
+from portal.orders.entries import Entry, Window
+from portal.orders.order import Order
+from tests import mates
+from tests.factories import CAUSE
+from tests.outside import come_back, decide, dispute, hear, refund_outside, reimburse, returned
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
+
+
+def told(checkout: Checkout) -> list[Entry]:
+    return sorted(bank_entries.entries(Order(checkout), Window(None, 500)), key=lambda entry: entry.at)
+
+
+def end(checkout: Checkout, reference: str, fails_with: str = "") -> None:
+    """Let the bank end a pending refund by others, or return a settled one, and hear its notification."""
+    bank_client.ask("end_refund", payment=checkout.payment_id, reference=reference, fails_with=fails_with)
+    hear()
+
+
+class TestEntries:
+    def test_of_a_card_that_was_declined_post_nothing(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        (declined,) = told(pay(unpaid, "4000000000009995"))
+        assert declined.title == "Holding £90.00 on Visa ending 9995: declined"
+        assert (declined.tone, declined.text) == ("stop", "Insufficient funds.")
+        assert declined.facts["state"] == "declined" and declined.facts["postings"] == []
+
+    def test_of_money_that_was_taken_say_where_it_stands(self, captured: Checkout) -> None:
+        held, taken = told(captured)
+        assert (held.title, held.text) == ("The bank holds £90.00 on Visa ending 4242", "")
+        assert taken.title == "The bank took £90.00 from Visa ending 4242"
+        assert taken.text == "Posted: £90.00 from the bank to you."
+        assert sorted(line["amount"] for line in taken.facts["postings"]) == [-9000, 9000]
+
+    def test_of_a_dispute_tell_its_beginning_and_its_end(self, captured: Checkout) -> None:
+        found = dispute(captured.payment)
+        *_, opened = told(captured)
+        assert opened.title == "The customer disputes £90.00" and (opened.tone, opened.icon) == (
+            "held",
+            "alert",
+        )
+        assert opened.text == (
+            "Their bank has taken it back until it has decided. Posted: £90.00 from you to the bank."
+        )
+        decide(found, is_won=False)
+        *_, decided = told(captured)
+        assert (decided.title, decided.text) == ("The dispute over £90.00 is lost", "")
+        decide(found, is_won=True)
+        *_, decided = told(captured)
+        assert decided.title == "The dispute over £90.00 is won" and decided.tone == "done"
+        assert decided.text == "Posted: £90.00 from the bank to you."
+        assert decided.facts["dispute"] == opened.facts["dispute"] == str(found.pk)
+
+    def test_of_a_dispute_that_an_appeal_takes_up_again_tell_each_of_its_moves(
+        self, captured: Checkout
+    ) -> None:
+        found = dispute(captured.payment)
+        decide(found, is_won=True)
+        decide(found, is_won=False)
+        *_, opened, back, lost = told(captured)
+        assert opened.title == "The customer disputes £90.00"
+        assert back.title == "The customer’s bank gave £90.00 back to you"
+        assert lost.title == "The dispute over £90.00 is lost" and lost.text.startswith(
+            "Posted: £90.00 from you"
+        )
+
+    @pytest.mark.rule("sync.outside")
+    def test_of_what_others_gave_back_tell_how_it_stands(self, captured: Checkout) -> None:
+        given = refund_outside(captured.payment, 2000, is_pending=True)
+        *_, going = told(captured)
+        assert going.title == "Giving £20.00 back to Visa ending 4242 in the bank’s own dashboard"
+        assert (going.tone, going.text) == ("move", "Accepted by the bank, not settled yet.")
+        end(captured, given)
+        *_, done = told(captured)
+        assert done.title == "£20.00 was given back to Visa ending 4242 in the bank’s own dashboard"
+        assert (done.tone, done.text) == ("still", "Posted: £20.00 from you to the bank.")
+        end(captured, given)
+        *_, back = told(captured)
+        assert back.title == "The refund of £20.00 to Visa ending 4242 came back" and back.tone == "stop"
+        assert back.text == "The card’s account is closed. Posted: £20.00 from the bank to you."
+
+    @pytest.mark.rule("sync.outside")
+    def test_of_what_others_gave_back_and_the_bank_refused_say_so(self, captured: Checkout) -> None:
+        given = refund_outside(captured.payment, 2000, is_pending=True)
+        end(captured, given, "card_closed")
+        *_, failed = told(captured)
+        assert failed.title.endswith("in the bank’s own dashboard: failed") and failed.tone == "stop"
+        assert failed.facts["postings"] == []
+
+    def test_of_what_was_settled_outside_tell_that_and_its_reversal(
+        self, unpaid: Checkout, pay: Callable[..., Checkout]
+    ) -> None:
+        reimburse(unpaid, pay)
+        come_back()
+        settling_outside.settle_outside(returned(unpaid).pk, note="By bank transfer", cause=CAUSE)
+        settling_outside.take_back(Booking.objects.get().pk, note="It was not", cause=CAUSE)
+        booked, reversed_ = (entry for entry in told(unpaid) if "otherwise" in entry.title)
+        assert booked.title == "£30.00 was given back otherwise: Visa ending 7726 could not take it"
+        assert booked.text == "Posted: £30.00 from the lead to elsewhere."
+        assert reversed_.title == "£30.00 was not given back otherwise after all"
+        assert reversed_.text == "Posted: £30.00 from elsewhere to the lead."
+
+    def test_of_a_share_that_is_owed_to_the_lead_no_more_say_so(
+        self, order: Checkout, shares: list[PaymentRequest], settings: Settings
+    ) -> None:
+        settings.REIMBURSEMENT_DELAY = timedelta(hours=24)
+        mates.pay(shares[0])
+        mates.pump(order.pk)
+        decide(dispute(order.payment), is_won=False)
+        amount = money.display(shares[0].amount, "GBP")
+        *_, closed = told(order)
+        assert closed.title == f"{amount} of a mate’s payment is not owed to the lead any more"
+        assert closed.text == f"Posted: {amount} from the lead to you."
+        assert "not sent" in next(
+            entry.title for entry in told(order) if entry.facts.get("purpose") == "reimbursement"
+        )

@@ -1,0 +1,57 @@
+"""The sandbox's acts in a trial, each at its time and once."""
+
+import pytest
+
+from payments.models import Merchant
+from portal.models import Trial
+from portal.trials import evidence, sandbox_actions, trial_runs
+from tests.conftest import Api
+from tests.portal import stage
+from tests.portal.trials import backend
+from tests.portal.trials.backend import Backend, order_of
+from webhooks import delivery
+from webhooks.models import Attempt, Delivery
+
+pytestmark = [pytest.mark.django_db, pytest.mark.rule("trial.order")]
+
+
+def begun(merchant: Merchant, name: str) -> Trial:
+    trial = backend.begin(merchant, name)
+    trial_runs.step(trial)
+    return trial
+
+
+def seen(trial: Trial) -> evidence.Seen:
+    assert trial.checkout_uuid is not None
+    return evidence.read(trial, trial.checkout_uuid)
+
+
+class TestAct:
+    def test_sends_again_once_it_was_captured_and_once_alone(self, acme: Merchant, api: Api) -> None:
+        trial = begun(acme, "twice")
+        assert not sandbox_actions.act(seen(trial)), "nothing was captured yet"
+        backend.send_due(Backend(api))
+        assert sandbox_actions.act(seen(trial)) and not sandbox_actions.act(seen(trial))
+        assert Delivery.objects.get().resent_by == f"user:{trial.user_id}"
+
+    def test_waits_while_the_event_is_being_sent(self, acme: Merchant, api: Api) -> None:
+        trial = begun(acme, "twice")
+        (claimed,) = delivery.claim(slots=1, general_slots=1)
+        api.post(f"checkouts/{trial.checkout_uuid}/capture")
+        assert not sandbox_actions.act(seen(trial)) and claimed.attempt_number == 1
+
+    def test_gives_the_real_retry_its_time(
+        self, acme: Merchant, api: Api, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        backend.answer_directly(monkeypatch, Backend(api))
+        trial = begun(acme, "slow")
+        assert order_of(trial).status == "captured"
+        assert not sandbox_actions.act(seen(trial))
+        monkeypatch.setattr(sandbox_actions, "RETRY_AFTER", sandbox_actions.RETRY_AFTER * 0)
+        assert sandbox_actions.act(seen(trial))
+
+    def test_leaves_a_first_attempt_that_was_lost_alone(self, acme: Merchant) -> None:
+        stage.saved(acme)
+        trial = begun(acme, "retry")
+        assert Attempt.objects.get().http_status == 500
+        assert not sandbox_actions.act(seen(trial))

@@ -1,0 +1,325 @@
+"""The sender of a worker process: asyncio in a separate thread, which sends the due deliveries of the queue.
+
+Two tasks run concurrently. One claims as many due rows as there are free slots. The other records the
+attempts that have ended. The batches therefore grow automatically under load, and a slow claim delays no
+recording. All state that matters is in PostgreSQL, so no delivery is lost when this process is killed.
+"""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from prometheus_client import Histogram
+
+from config.lib import failpoint
+from config.lib.process import liveness, tracing
+from webhooks import delivery, headers, retries, targets, transport
+from webhooks.models import plain
+
+log = structlog.get_logger("webhooks.delivery_sender")
+
+LOOK_SECONDS = 1.0  # between two looks at the queue if no wake-up comes
+GATHER_SECONDS = 0.05  # an answer waits this long for others, to be recorded with them
+GATHER_SHARE = 0.5  # of the slots: once this many answers wait, they are recorded
+BRISK_SECONDS = (
+    0.05  # between two looks after a claim: a pace limit or another process's claim might have left rows
+)
+PAUSE_SECONDS = 0.5  # after a turn that failed
+SWEEP_SECONDS = 1.0
+START_SECONDS = 5.0
+STOP_GRACE_SECONDS = 4.0  # to record the attempts that were cut off
+URGENT_SHARE = 0.4  # of the slots, which take only urgent deliveries
+# Seconds before each try to record. From the third try on, each result is recorded separately, in case one of
+# them is the cause. While PostgreSQL is away, each try waits 5 s for a connection. All tries together then
+# take nearly as long as a lease.
+RECORD_PAUSES = (0.0, 0.2, 1.0, 3.0)
+TRIES_TOGETHER = 2
+
+DELIVERIES = Histogram(
+    "checkout_delivery_seconds",
+    "Time to a receiver's answer, by what came of the attempt",
+    ["outcome"],
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15),
+)
+Returned = TypeVar("Returned")
+
+
+class Sender:
+    """Sends due deliveries, up to `slots` at a time, from `start` to `stop`."""
+
+    def __init__(self, *, slots: int, allow_loopback: bool) -> None:
+        self._slots = slots
+        self._general_slots = slots - int(slots * URGENT_SHARE)
+        self._allow_loopback = allow_loopback
+        self._recording = ThreadPoolExecutor(1, thread_name_prefix="webhooks-recording")
+        self._claiming = ThreadPoolExecutor(1, thread_name_prefix="webhooks-claiming")
+        self._thread = threading.Thread(target=self._run, name="webhooks-sender", daemon=True)
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop
+        self._woken: asyncio.Event  # more deliveries might be due, or a slot is free
+        self._ended: asyncio.Event  # there is something to record
+        self._pool: transport.Pool
+        self._sending: dict[asyncio.Task[transport.Answer], delivery.Claimed] = {}
+        self._swept_at = self._claimed_at = 0.0
+        self._is_stopping = False
+        self._record_timer: asyncio.TimerHandle | None = None
+        self._unrecorded = 0  # answers that wait for others
+
+    def start(self) -> None:
+        """Start the sender's thread; return once it takes deliveries."""
+        self._thread.start()
+        self._ready.wait(START_SECONDS)
+
+    def is_running(self) -> bool:
+        return self._thread.is_alive() and not self._is_stopping
+
+    def wake(self) -> None:
+        """Make the sender look at the queue now. Any thread can call this, as often as it likes."""
+        with contextlib.suppress(RuntimeError):  # it has stopped: another process will look
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    def stop(self, drain_seconds: float) -> None:
+        """Stop claiming, and return when all attempts are recorded.
+
+        The attempts that are still in flight after `drain_seconds` are cut off.
+        """
+        self._is_stopping = True
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._record_soon)
+            self._loop.call_soon_threadsafe(self._loop.call_later, drain_seconds, self._cut_off)
+        self._thread.join(drain_seconds + STOP_GRACE_SECONDS)
+
+    def _run(self) -> None:
+        transport.run(self._send_until_stopped())
+        for thread in (self._recording, self._claiming):
+            thread.submit(_close_connection)
+            thread.shutdown()
+
+    async def _send_until_stopped(self) -> None:
+        self._loop, self._woken, self._ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+        async with transport.open_pool(allow_loopback=self._allow_loopback) as self._pool:
+            self._ready.set()
+            self._woken.set()
+            claiming = asyncio.create_task(self._claim_until_stopped())
+            claiming.add_done_callback(lambda _: self._record_soon())
+            while not claiming.done() or self._sending:
+                await self._ended.wait()
+                self._ended.clear()
+                if not await self._survives(self._record):
+                    self._ended.set()
+            await claiming
+
+    async def _claim_until_stopped(self) -> None:
+        while not self._is_stopping:
+            liveness.watch()
+            with contextlib.suppress(TimeoutError):
+                is_brisk = time.monotonic() - self._claimed_at < LOOK_SECONDS
+                await asyncio.wait_for(self._woken.wait(), BRISK_SECONDS if is_brisk else LOOK_SECONDS)
+            self._woken.clear()
+            if not await self._survives(self._claim) or not await self._survives(self._sweep):
+                self._woken.set()
+        liveness.unwatch()
+
+    async def _survives(self, turn: Callable[[], Awaitable[None]]) -> bool:
+        """Run a turn; if it fails, pause and return False, because PostgreSQL might be away for a while."""
+        try:
+            await turn()
+        except Exception as error:
+            log.warning("webhooks turn failed", error=type(error).__name__, exc_info=True)
+            await asyncio.sleep(PAUSE_SECONDS)
+            return False
+        return True
+
+    async def _record(self) -> None:
+        ended = {task: claimed for task, claimed in self._sending.items() if task.done()}
+        if ended:
+            results = [_result(task, claimed) for task, claimed in ended.items()]
+            await self._in_database(self._recording, record_surely, results)
+            for task in ended:
+                del self._sending[task]
+
+    async def _sweep(self) -> None:
+        if self._is_stopping or time.monotonic() - self._swept_at < SWEEP_SECONDS:
+            return
+        self._swept_at = time.monotonic()
+        lost = await self._in_database(self._claiming, delivery.close_lost)
+        if lost:
+            log.warning("webhook attempts of a lost worker closed", count=lost)
+        await self._in_database(self._claiming, delivery.end_pointless)
+
+    async def _claim(self) -> None:
+        sending = [claimed for task, claimed in self._sending.items() if not task.done()]
+        # Ended attempts count until they are recorded. All attempts together are at most twice the slots.
+        # With more, their leases would run out before they are recorded.
+        free = min(self._slots - len(sending), 2 * self._slots - len(self._sending))
+        if self._is_stopping or not free:
+            return
+        general = max(0, self._general_slots - sum(not claimed.is_urgent for claimed in sending))
+        deadline = time.monotonic() + transport.DEADLINE_SECONDS
+        claim = partial(delivery.claim, slots=free, general_slots=general)
+        claimed_now = await self._in_database(self._claiming, claim)
+        for claimed in claimed_now:
+            task = asyncio.create_task(self._send(claimed, deadline))
+            task.add_done_callback(self._attempt_ended)
+            self._sending[task] = claimed
+        if claimed_now or claimed_now.is_shared:
+            self._claimed_at = time.monotonic()
+        if len(claimed_now) == free:
+            self._woken.set()  # more might be due
+
+    def _attempt_ended(self, _: object) -> None:
+        self._unrecorded += 1
+        if self._unrecorded >= GATHER_SHARE * self._slots:
+            self._record_soon()
+        elif self._record_timer is None:
+            self._record_timer = self._loop.call_later(GATHER_SECONDS, self._record_soon)
+
+    def _record_soon(self) -> None:
+        if self._record_timer is not None:
+            self._record_timer.cancel()
+        self._record_timer, self._unrecorded = None, 0
+        self._ended.set()
+        self._woken.set()
+
+    async def _send(self, claimed: delivery.Claimed, deadline: float) -> transport.Answer:
+        left = deadline - time.monotonic()
+        if left <= 0:  # the claim took the whole time, so no answer could arrive before the deadline
+            return transport.Answer(None, "the request could not be sent", "", 0)
+        if not claimed.body:  # it was deleted at the moment when a person sent it again
+            return transport.Answer(None, "its personal data has been deleted", "", 0)
+        try:
+            body = plain(claimed.event_type, claimed.body)
+            with tracing.span(
+                f"delivery {claimed.event_type}", parent=claimed.traceparent, checkout=claimed.checkout_uuid
+            ):
+                return await transport.post(
+                    self._pool,
+                    targets.check_url(claimed.url, allow_loopback=self._allow_loopback),
+                    headers.signed(claimed, body),
+                    body,
+                    deadline_seconds=left,
+                )
+        except targets.TargetRefused:
+            return transport.Answer(None, "address not allowed", "", 0)
+        except Exception as error:
+            log.error("webhook not sent", **_facts(claimed), error=type(error).__name__)
+            return transport.Answer(None, "the request could not be sent", "", 0)
+
+    def _cut_off(self) -> None:
+        for task in self._sending:
+            task.cancel()
+
+    async def _in_database(
+        self, thread: ThreadPoolExecutor, call: Callable[..., Returned], *arguments: object
+    ) -> Returned:
+        return await self._loop.run_in_executor(thread, _with_connection, call, arguments)
+
+
+def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> delivery.Result:
+    lease = (claimed.delivery_id, claimed.lease_token)
+    if task.cancelled():
+        return delivery.Result(*lease, None, delivery.WORKER_LOST, None)
+    answer = task.result()
+    _count_and_log(claimed, answer)
+    return delivery.Result(
+        *lease, answer.http_status, answer.error_message, answer.duration_ms, answer.excerpt
+    )
+
+
+def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
+    if retries.is_delivered(answer.http_status):
+        outcome = "delivered"
+    else:
+        outcome = "unanswered" if answer.http_status is None else "refused"
+    DELIVERIES.labels(outcome).observe(answer.duration_ms / 1000)
+    log.info(
+        "delivery",
+        outcome=outcome,
+        **_facts(claimed),
+        status=answer.http_status,
+        error=answer.error_message,
+        ms=answer.duration_ms,
+    )
+
+
+def _facts(claimed: delivery.Claimed) -> dict[str, object]:
+    """Return the fields of every log line about an attempt."""
+    return {
+        "delivery": claimed.delivery_id,
+        "event_id": claimed.event_id,
+        "type": claimed.event_type,
+        "attempt": claimed.attempt_number,
+        "merchant": claimed.merchant_uuid,
+        "checkout": claimed.checkout_uuid or "",
+    }
+
+
+def _with_connection(call: Callable[..., Returned], arguments: Sequence[object]) -> Returned:
+    try:  # the thread keeps its connection: the pool would test it each time that it is taken
+        return call(*arguments)
+    except Exception:
+        _drop_broken_connections()
+        raise
+
+
+def _drop_broken_connections() -> None:
+    """Make the pool test all its connections, because a restart of PostgreSQL breaks every one of them."""
+    connection.close()
+    pool = getattr(connection, "pool", None)
+    if pool is not None:
+        pool.check()
+
+
+def _close_connection() -> None:
+    connection.close()  # of the thread that runs this
+
+
+def record_surely(results: Sequence[delivery.Result]) -> None:
+    """Record results, in several tries if necessary, because a lost result means a repeated POST."""
+    for result in results:
+        failpoint.reach("webhook_answered", result.delivery_id)
+    for tries, pause in enumerate(RECORD_PAUSES):
+        time.sleep(pause)
+        try:
+            record = delivery.record if tries < TRIES_TOGETHER else delivery.record_apart
+            record(results)
+        except Exception as error:
+            log.warning("webhook results not recorded", tries=tries + 1, error=type(error).__name__)
+            _drop_broken_connections()
+        else:
+            return
+    log.error("webhook results given up; their leases run out", count=len(results))
+
+
+_starting = threading.Lock()
+_sender: Sender | None = None
+_is_stopped = False
+
+
+def wake() -> None:
+    """Wake this process's sender, and start it the first time."""
+    global _sender
+    with _starting:
+        if _is_stopped:
+            return
+        if _sender is None or not _sender.is_running():
+            _sender = Sender(slots=settings.WEBHOOK_SLOTS, allow_loopback=settings.WEBHOOK_LOOPBACK)
+            _sender.start()
+    _sender.wake()
+
+
+def stop(drain_seconds: float) -> None:
+    """Stop this process's sender for good, within about `drain_seconds`."""
+    global _is_stopped
+    with _starting:
+        _is_stopped = True
+    if _sender is not None:
+        _sender.stop(drain_seconds)
