@@ -169,7 +169,7 @@ class CheckoutAdmin(MoneyAdmin):
 
     def column(self, name: Any) -> Any:
         if name in TIMES:
-            return columns.moment(name, TIMES[name])
+            return columns.time_column(name, TIMES[name])
         return self.state if name == "status" else super().column(name)
 
     @admin.display(description="state")
@@ -228,7 +228,7 @@ class BillAdmin(ReadOnlyAdmin):
 
 @admin.register(Change)
 class ChangeAdmin(ReadOnlyAdmin):
-    list_display = (columns.moment("created_at", "when"), "was", "became", "who", "request", "checkout")
+    list_display = (columns.time_column("created_at", "when"), "was", "became", "who", "request", "checkout")
     search_fields = ("id", "checkout")
 
     @admin.display(description="to")

@@ -55,7 +55,7 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
             cursor.execute(_CREATE, _parameters(checkout, order, cause))
             checkout.created_at, checkout.payable_until = cursor.fetchone()
         checkout.updated_at, checkout._state.adding = checkout.created_at, False
-        prefills.keep(checkout, order.customer or {})
+        prefills.save_prefill(checkout, order.customer or {})
     return checkout
 
 

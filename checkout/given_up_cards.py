@@ -94,7 +94,7 @@ def _stop_waiting(checkout_uuid: UUID, operation_uuid: UUID) -> None:
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
-        operation = operations.current(operation_uuid)
+        operation = operations.read_operation(operation_uuid)
         if operation.payment.abandoned_at is None and abandon_if_silent(checkout, operation, clock.now()):
             rows = Payment.objects.filter(pk=operation.payment_id, decline_reason="")
             rows.update(decline_reason="never_arrived")
@@ -108,7 +108,7 @@ def _challenge_expired(checkout_uuid: UUID, operation_uuid: UUID) -> None:
     """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
-        operation = operations.current(operation_uuid)
+        operation = operations.read_operation(operation_uuid)
         is_late = operation.kind == Kind.AUTHORIZE and now - operation.created_at > CHALLENGE
         if is_late and _end_challenge(checkout, operation, "challenge_expired", now):
             checkout.touch()

@@ -59,7 +59,7 @@ def finish_all_of(checkout_uuid: UUID) -> None:
 
     Each one is claimed just before it is finished, because a lease lasts for one call only.
     """
-    for operation_uuid in operation_queue.on(checkout_uuid):
+    for operation_uuid in operation_queue.due_operations_of(checkout_uuid):
         _finish_one(operation_uuid)
 
 
@@ -150,7 +150,7 @@ def _begin_fence(checkout_uuid: UUID, capture_uuid: UUID, lease: UUID | None) ->
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         now = checkout.locked_at
-        operation = operations.current(capture_uuid)
+        operation = operations.read_operation(capture_uuid)
         if operation.state == State.PENDING or is_wanted(checkout, operation):
             return None
         never = Outcome(Verdict.FAILED, reason="never_arrived")
@@ -265,7 +265,7 @@ def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> b
     """
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
-        operation = operations.current(operation_uuid)
+        operation = operations.read_operation(operation_uuid)
         if operation.ended_at is not None or operation.lease_token != lease:
             return False
         if operation.kind == Kind.CAPTURE and not is_wanted(checkout, operation):

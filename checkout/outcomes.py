@@ -44,7 +44,7 @@ def record_outcome(
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         now = checkout.locked_at
-        operation = operations.current(operation_uuid)
+        operation = operations.read_operation(operation_uuid)
         before = (operation.state, checkout.status)
         is_kept = conclude(checkout, operation, outcome, now=now, lease=lease)
         if is_kept and operation.state != before[0] and checkout.status == before[1]:
@@ -253,7 +253,7 @@ def renew_fence(checkout_uuid: UUID, fence_uuid: UUID, *, reason: str, is_proven
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         now = checkout.locked_at
-        fence = operations.current(fence_uuid)
+        fence = operations.read_operation(fence_uuid)
         if fence.ended_at is not None or not is_fence(checkout, fence):
             return
         times = fence.payment.operations.filter(kind=Kind.VOID).count()

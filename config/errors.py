@@ -133,7 +133,7 @@ def code_of(exc: Exception) -> str | None:
     return next((code for code, kinds in CODES.items() if isinstance(exc, kinds)), None)
 
 
-def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
+def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Return the error response for an exception, or None, which becomes a 500, if no row of the table fits.
 
     This is DRF's exception handler.
@@ -145,15 +145,15 @@ def answer(exc: Exception, context: dict[str, Any]) -> Response | None:
         code = "service_unavailable"  # without a checkout, no card operation holds the lock
     row, details = ERRORS[code], _details(exc) or _standing(exc, code, context)
     param = details[0].get("param") if details else None
-    body = envelope(code, message=_message(exc, details), details=details, param=param)
+    body = error_envelope(code, message=_message(exc, details), details=details, param=param)
     later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
-    response = Response(body, status=row.status, headers=headers(code) | later)
+    response = Response(body, status=row.status, headers=error_headers(code) | later)
     if not getattr(context["view"], "is_recorded", False):
         call_log.note_refusal(context["request"], response, context["kwargs"].get("checkout_uuid"))
     return response
 
 
-def envelope(
+def error_envelope(
     code: str, *, message: str = "", details: list[dict[str, Any]] | None = None, param: str | None = None
 ) -> dict[str, Any]:
     """Return the error body. It has the message of the row, unless another one is given."""
@@ -163,13 +163,13 @@ def envelope(
             "message": message or ERRORS[code].message,
             "param": param,
             "details": details or [],
-            "request_id": request_id.current(),
+            "request_id": request_id.current_id(),
             "doc_url": f"{settings.BASE_URL}/api/docs#error-{code}",
         }
     }
 
 
-def headers(code: str) -> dict[str, str]:
+def error_headers(code: str) -> dict[str, str]:
     """Return the headers of an error code (rule api.retry_after)."""
     row = ERRORS[code]
     extra = dict[str, str]()
@@ -319,13 +319,13 @@ def is_api(path: str) -> bool:
 
 def json_answer(code: str, wrong: dict[str, str] | None = None) -> HttpResponse:
     """Return the error response for a code, outside of DRF. `wrong` has the `param` and the `message`."""
-    body = envelope(code)
+    body = error_envelope(code)
     if wrong is not None:
         message = f"{wrong['param']}: {wrong['message']}"
-        body = envelope(code, message=message, details=[wrong], param=wrong["param"])
+        body = error_envelope(code, message=message, details=[wrong], param=wrong["param"])
     return HttpResponse(
         orjson.dumps(body),
         status=ERRORS[code].status,
         content_type="application/json",
-        headers=headers(code),
+        headers=error_headers(code),
     )

@@ -34,11 +34,11 @@ class Worker(ThreadWorker):
         number = request_id.new()
         if isinstance(exc, errors.ParseException) and not isinstance(exc, OURS):
             self.log.warning("no_http kind=%s request_id=%s", type(exc).__name__, number)
-            answer = malformed.answer(_words_on(exc), number)
+            answer = malformed.error_response(_words_on(exc), number)
         else:
             self.log.error("broken request_id=%s", number, exc_info=exc)
             status = "500 Internal Server Error"
-            answer = malformed.answer(malformed.BROKEN, number, code="internal_error", status=status)
+            answer = malformed.error_response(malformed.BROKEN, number, code="internal_error", status=status)
         with contextlib.suppress(OSError):
             write_nonblock(client, answer)
 

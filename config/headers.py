@@ -40,7 +40,7 @@ class HeadersMiddleware(MiddlewareMixin):
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response.headers.setdefault("Cache-Control", "no-store")
         response["Permissions-Policy"] = _policy(request.path)
-        for name, value in deprecated.headers(request.method or "", request.path).items():
+        for name, value in deprecated.deprecation_headers(request.method or "", request.path).items():
             response[name] = value
         if redaction.is_secret(request.path):
             response["Referrer-Policy"] = "no-referrer"
@@ -48,7 +48,7 @@ class HeadersMiddleware(MiddlewareMixin):
 
 
 def _policy(path: str) -> str:
-    payment_origins = provider.current().payment_origins if path.startswith(PAYERS) else ()
+    payment_origins = provider.current_provider().payment_origins if path.startswith(PAYERS) else ()
     origins = "".join(f' "{origin}"' for origin in payment_origins)
     return ", ".join([*(f"{feature}=()" for feature in NOBODY), f"payment=(self{origins})"])
 

@@ -23,14 +23,14 @@ class HealthMiddleware(MiddlewareMixin):
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         if request.path_info not in PATHS:
             return None
-        status, body = answer(request.path_info, request.headers.get("Authorization", ""))
+        status, body = answer_probe(request.path_info, request.headers.get("Authorization", ""))
         return HttpResponse(body, status=status, content_type=metrics.CONTENT_TYPE)
 
 
 PATHS = ("/livez", "/readyz", "/metrics")
 
 
-def answer(path: str, authorization: str) -> tuple[HTTPStatus, bytes]:
+def answer_probe(path: str, authorization: str) -> tuple[HTTPStatus, bytes]:
     """Return the status and the body for one of PATHS, or a 404. `authorization` is the request's header."""
     match path:
         case "/livez":
@@ -39,7 +39,7 @@ def answer(path: str, authorization: str) -> tuple[HTTPStatus, bytes]:
         case "/readyz":
             return _state(_reason_not_ready(), "ready")
         case "/metrics" if metrics.is_allowed(authorization):
-            return HTTPStatus.OK, metrics.text()
+            return HTTPStatus.OK, metrics.metrics_text()
         case _:
             return HTTPStatus.NOT_FOUND, b"not found\n"
 
@@ -56,6 +56,6 @@ def _reason_not_ready() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        return (not settings.LOCAL and startup_checks.reason()) or startup_checks.reason_closed()
+        return (not settings.LOCAL and startup_checks.reason_not_to_start()) or startup_checks.reason_closed()
     except Error:
         return "the database does not answer"

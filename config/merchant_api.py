@@ -117,7 +117,7 @@ class HasScope(BasePermission):
     """Permission that requires the scope that the view names for the method (rule token.scope_needed)."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        scope = getattr(view, "scopes", {}).get(methods.asked(request))
+        scope = getattr(view, "scopes", {}).get(methods.effective_method(request))
         if scope is not None and scope not in caller_of(request).scopes:
             raise InsufficientScope(scope)
         return True
@@ -132,7 +132,7 @@ class ClientLimits(BaseThrottle):
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        bucket = "reads" if methods.asked(request) == "GET" else getattr(view, "limit", "creates")
+        bucket = "reads" if methods.effective_method(request) == "GET" else getattr(view, "limit", "creates")
         caller = caller_of(request)
         merchants = limits.Shared((str(caller.merchant.pk),), MERCHANT_FACTOR)
         if limits.spend(bucket, str(caller.client_uuid), shared=merchants):

@@ -28,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer a probe."""
         try:
-            status, body = health.answer(self.path, self.headers.get("Authorization", ""))
+            status, body = health.answer_probe(self.path, self.headers.get("Authorization", ""))
         finally:
             close_old_connections()
         self.send_response(status)

@@ -442,7 +442,7 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.merchant_api.AlwaysJSON",
     "DEFAULT_SCHEMA_CLASS": "config.openapi.schema.EndpointSchema",
     "DEFAULT_METADATA_CLASS": None,
-    "EXCEPTION_HANDLER": "config.errors.answer",
+    "EXCEPTION_HANDLER": "config.errors.handle_exception",
     "UNAUTHENTICATED_USER": None,
     "NON_FIELD_ERRORS_KEY": "",
 }

@@ -34,7 +34,7 @@ def require() -> None:
     A database that does not answer might still be the right one: /readyz checks again.
     """
     try:
-        found = "" if settings.LOCAL else reason()
+        found = "" if settings.LOCAL else reason_not_to_start()
         if not found and restore_guard.is_closed():
             log.error("closed", reason=CLOSED)
     except Error:
@@ -46,20 +46,20 @@ def require() -> None:
         raise ImproperlyConfigured(f"ENVIRONMENT={settings.ENVIRONMENT}: {found}")
 
 
-def reason() -> str:
+def reason_not_to_start() -> str:
     """Return a sentence why the database does not fit, or "". Raises Error if it does not answer."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         version = int(cursor.fetchone()[0])
     if version < OLDEST:
         return f"PostgreSQL must be 16 or newer, not {version // 10_000}."
-    missing = limits.missing()
+    missing = limits.missing_limits()
     if missing:
         return f"The database's role lacks its time limits ({', '.join(missing)}). Run manage.py migrate."
     if found := _guards_missing():
         return f"The database lacks triggers that guard it, or they are switched off ({', '.join(found)})."
     try:
-        return key_check.reason()
+        return key_check.reason_of_wrong_key()
     except ProgrammingError:
         return "The database lacks a table. Run manage.py migrate."
 

@@ -61,15 +61,15 @@ urlpatterns = [
     path("oauth/revoke", revocation.revoke, name="oauth_revoke"),
     path(".well-known/oauth-authorization-server", metadata.metadata),
     path("api/schema", schema.api_schema, name="api_schema"),
-    path("api/docs", page.page, name="api_docs"),
+    path("api/docs", page.show_documentation, name="api_docs"),
     path("api/docs/<str:name>", downloads.download, name="api_docs_file"),
     path("api/merchant/v1/", include(merchant_api)),
-    path("provider/notifications", notifications.take, name="provider_notifications"),
+    path("provider/notifications", notifications.receive, name="provider_notifications"),
     path("", include("hosted_page.urls")),
     path("", include("portal.urls")),
     path("admin", RedirectView.as_view(url="/admin/", permanent=False)),
     path("admin/", admin.site.admin_view(operators.overview)),
-    path("admin/find", admin.site.admin_view(operators.find), name="admin_find"),
+    path("admin/find", admin.site.admin_view(operators.show_search), name="admin_find"),
     path("admin/now", admin.site.admin_view(operators.now), name="admin_now"),
     path("admin/operations/", admin.site.admin_view(operators.operations), name="admin_operations"),
     path("admin/operations/run", admin.site.admin_view(operator_actions.run_pump), name="admin_run_pump"),
@@ -79,12 +79,14 @@ urlpatterns = [
         name="admin_look_up",
     ),
     path(
-        "admin/operations/ask/<str:action>/<uuid:key>", admin.site.admin_view(operators.ask), name="admin_ask"
+        "admin/operations/ask/<str:action>/<uuid:key>",
+        admin.site.admin_view(operators.ask_question),
+        name="admin_ask",
     ),
     path("admin/", admin.site.urls),
 ]
-if provider.current().urls:
-    urlpatterns += [path("", include(provider.current().urls))]
+if provider.current_provider().urls:
+    urlpatterns += [path("", include(provider.current_provider().urls))]
 if settings.SANDBOX:
     urlpatterns += [path("api/sandbox/v1/", include("hosted_page.sandbox.urls"))]
 if settings.LOCAL:
@@ -92,5 +94,5 @@ if settings.LOCAL:
 urlpatterns += [path("api", api_not_found), path("oauth", api_not_found)]
 urlpatterns += [re_path(r"^(?:api|oauth)/", api_not_found)]
 handler403 = "config.lib.web.error_pages.refused"
-handler404 = "portal.views.frame.missing"
+handler404 = "portal.views.frame.show_not_found"
 handler500 = "config.lib.web.error_pages.broken"

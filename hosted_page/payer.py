@@ -174,7 +174,7 @@ def prolong(request: HttpRequest, response: HttpResponse, subject: UUID) -> None
 
 def _sign(response: HttpResponse, subject: UUID, sign_in: UUID) -> None:
     value = signing.dumps([subject.hex, sign_in.hex], salt=SALT)
-    put(response, cookie_name(subject.hex), value, AFTERWARDS)
+    set_cookie(response, cookie_name(subject.hex), value, AFTERWARDS)
 
 
 def sign_out(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:
@@ -229,7 +229,7 @@ def _name(request: HttpRequest) -> str:
 
 def name_browser(response: HttpResponse, browser: str) -> None:
     """Store the browser's name in a cookie for a day."""
-    put(response, cookie_name(BROWSER), browser, 86_400)
+    set_cookie(response, cookie_name(BROWSER), browser, 86_400)
 
 
 def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
@@ -239,7 +239,7 @@ def await_code(response: HttpResponse, browser: str, shown_code: str) -> None:
     """
     name_browser(response, browser)
     if shown_code:
-        put(response, cookie_name(SHOWN_CODE), signing.dumps(shown_code, salt="shown-code"), 600)
+        set_cookie(response, cookie_name(SHOWN_CODE), signing.dumps(shown_code, salt="shown-code"), 600)
 
 
 def shown_code(request: HttpRequest) -> str:
@@ -258,7 +258,7 @@ def cookie_name(what: str) -> str:
     return f"{settings.COOKIE_PREFIX}payer_{what}"
 
 
-def put(response: HttpResponse, name: str, value: str, seconds: int) -> None:
+def set_cookie(response: HttpResponse, name: str, value: str, seconds: int) -> None:
     """Set a cookie that no script can read and that the forms of other sites do not send."""
     response.set_cookie(
         name, value, max_age=seconds, path="/", secure=not settings.LOCAL, httponly=True, samesite="Lax"

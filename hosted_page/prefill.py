@@ -9,7 +9,7 @@ def number(target: PaymentTarget) -> str:
 
     Return "" if the merchant sent no number, or if the target is a share or cannot be paid.
     """
-    found = prefills.of(target.checkout) if target.share is None and target.is_payable else None
+    found = prefills.prefill_of(target.checkout) if target.share is None and target.is_payable else None
     return found.phone if found else ""
 
 
@@ -24,7 +24,7 @@ def name(target: PaymentTarget) -> str:
     Return "" if the name came with a number other than the lead's, because anyone who has the order's address
     can sign in with their own number. Rule prefill.name.
     """
-    lead_uuid, found = target.checkout.lead_id, prefills.of(target.checkout)
+    lead_uuid, found = target.checkout.lead_id, prefills.prefill_of(target.checkout)
     if found is None or lead_uuid is None or not found.name:
         return ""
     return found.name if found.phone in ("", target.person(lead_uuid).phone) else ""

@@ -20,7 +20,7 @@ CURRENCY = "GBP"
 LINES = (("Standing ticket, Blue Room", 4, 2250), ("Booking fee", 1, 550))  # of an invented order
 
 
-def page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
+def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour: str) -> HttpResponse:
     """Return the page with this name and colour, such as "#A61C59". No change is saved.
 
     The portal's own page shows it in a frame.
@@ -60,7 +60,7 @@ def _order(merchant: Merchant, name: str, colour: str) -> Summary:
         merchant_name=name,
         merchant_initial=name[:1].upper(),
         brand_css=f"{reverse('colour_css', args=[colour.removeprefix('#')])}?{brand.TOKENS_VERSION}",
-        logo=storage.shown(merchant),
+        logo=storage.logo_of(merchant),
         order_id="A-20417",
         order_label="Order",
         due=total,

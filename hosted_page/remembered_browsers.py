@@ -23,7 +23,7 @@ TOKEN, TICKED = "known", "ticked"
 TICK_LASTS = 15 * 60
 
 
-def of(request: HttpRequest) -> KnownBrowser | None:
+def recall(request: HttpRequest) -> KnownBrowser | None:
     """Return the row of this remembered browser, None if it is not remembered or its thirty days are over."""
     token = request.COOKIES.get(payer.cookie_name(TOKEN), "")
     return _KNOWN.first(crypto.digest(token)) if token else None
@@ -40,7 +40,7 @@ def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> No
     """Keep in a cookie, until the code is entered, whether the box was ticked when the code was requested."""
     name = payer.cookie_name(TICKED)
     if REMEMBER in request.POST:
-        payer.put(response, name, signing.dumps(subject.hex, salt=TICKED), TICK_LASTS)
+        payer.set_cookie(response, name, signing.dumps(subject.hex, salt=TICKED), TICK_LASTS)
     elif name in request.COOKIES:
         response.delete_cookie(name, samesite="Lax")
 
@@ -60,7 +60,7 @@ def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person
         of_number = KnownBrowser.objects.filter(phone=locked.phone).order_by("-proven_at")
         older = list(of_number.values_list("pk", flat=True)[MAX_BROWSERS:])
         KnownBrowser.objects.filter(pk__in=older).delete()
-    payer.put(response, payer.cookie_name(TOKEN), token, int(LIFE.total_seconds()))
+    payer.set_cookie(response, payer.cookie_name(TOKEN), token, int(LIFE.total_seconds()))
     response.delete_cookie(payer.cookie_name(TICKED), samesite="Lax")
 
 

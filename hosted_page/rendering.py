@@ -15,12 +15,12 @@ from payments import money, provider
 from payments.provider import CardPage
 
 
-def show(
+def render_page(
     request: HttpRequest, target: PaymentTarget, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     """Return a payer's page about a target. `context` overrides the context that every page has."""
     every_page = {
-        "order": summary.of(target),
+        "order": summary.summary_of(target),
         "is_share": target.share is not None,
         "languages": language.others(),
         "here": target.address(),
@@ -53,13 +53,13 @@ def say(
     """Return a page with one message, and a link (`href`, `label`) if one is given."""
     empty = dict.fromkeys(("further", "back_url", "way_back"), "")
     context = {**empty, "heading": heading, "words": words, "link": link, **more}
-    return show(request, target, "message", context, status=status)
+    return render_page(request, target, "message", context, status=status)
 
 
 def _ends_of_forms(target: PaymentTarget) -> tuple[str, ...]:
     """Return the addresses to which forms may redirect: the shop, our pages, the provider's card pages."""
     shop = (target.checkout.cancel_url, target.checkout.return_url)
-    return (*shop, settings.BASE_URL, *provider.current().page_origins)
+    return (*shop, settings.BASE_URL, *provider.current_provider().page_origins)
 
 
 def show_card_page(
@@ -98,7 +98,7 @@ def show_status(
         **dict.fromkeys(("bill", "box", "receipt_sms", "reconsider", "stay")),
     }
     name = "_status" if wants_part(request) else "status"
-    return show(request, target, name, context | own, status=422 if is_refused else 200)
+    return render_page(request, target, name, context | own, status=422 if is_refused else 200)
 
 
 def wants_part(request: HttpRequest) -> bool:

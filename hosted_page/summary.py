@@ -62,7 +62,7 @@ class Summary:
     shop_url: str
 
 
-def of(target: PaymentTarget) -> Summary:
+def summary_of(target: PaymentTarget) -> Summary:
     """Return the order's summary, for its lead or for a mate."""
     checkout = target.checkout
     merchant, items = checkout.merchant, checkout.bill
@@ -71,7 +71,7 @@ def of(target: PaymentTarget) -> Summary:
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
         brand_css=_sheet(merchant.pk, merchant.brand_version),
-        logo=storage.shown(merchant),
+        logo=storage.logo_of(merchant),
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
         due=money.for_payer(target.amount, checkout.currency),
@@ -124,7 +124,7 @@ def line(item: Item, currency: str) -> Line:
     return Line(item.name, detail, money.for_payer(item.quantity * item.unit_price, currency))
 
 
-def card(payment: Payment | None, *, is_theirs: bool) -> str:
+def card_in_words(payment: Payment | None, *, is_theirs: bool) -> str:
     """Return a card as a part of a sentence. The words name it only to its owner (`is_theirs`)."""
     if payment is None or not is_theirs:
         return _("the card")
@@ -184,7 +184,7 @@ def clock_time(at: datetime, zone: ZoneInfo) -> SafeString:
     return _time(at, zone, f"{at.astimezone(zone):%H:%M:%S}")
 
 
-def moment(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
+def time_in_words(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
     """Return a time of day with seconds as HTML. If it is not today, return it with its date."""
     is_today = at.astimezone(zone).date() == now.astimezone(zone).date()
     return clock_time(at, zone) if is_today else full_time(at, zone)

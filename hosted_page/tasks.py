@@ -15,7 +15,7 @@ STOP_SECONDS = 3.0  # to wait for the messages in progress when the worker ends
 
 # Tasks that only call one function of another module.
 send_sms_messages = shared_task(sending.wake, name="hosted_page.tasks.send_sms_messages")
-tell_leads = shared_task(lead_notifications.tell, name="hosted_page.tasks.tell_leads")
+tell_leads = shared_task(lead_notifications.queue_notifications, name="hosted_page.tasks.tell_leads")
 delete_old_sms_messages = shared_task(outbox.delete_old, name="hosted_page.tasks.delete_old_sms_messages")
 delete_old_browsers = shared_task(
     remembered_browsers.delete_old, name="hosted_page.tasks.delete_old_browsers"

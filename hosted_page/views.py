@@ -56,7 +56,7 @@ ACTS = (
 
 
 @for_page
-def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def show_order(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show the next step of the payment, or the status of the order."""
     return show_page(request, target)
 
@@ -64,13 +64,13 @@ def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
     """Show the next step or the current state of the order, with the error of a `refused` form."""
     signed_in = is_lead(request, target)
-    found = order_status.tell(
+    found = order_status.order_status_of(
         target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=signed_in
     )
     if found is None:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else _step(request, target)
     if not signed_in and sign_in.is_asked(request, target):
-        return sign_in.show(request, target)
+        return sign_in.show_sign_in(request, target)
     response = _shown(request, target, found, refused) if signed_in else _to_others(request, target, found)
     sign_in_extension.prolong(request, response, target)
     return response
@@ -85,7 +85,7 @@ def _shown(
     """
     if found.state == "confirmed" and target.checkout.has_mates:
         return _bill(request, target, found, refused)
-    held = bill.of(target.checkout) if found.state == "held" else None
+    held = bill.bill_of(target.checkout) if found.state == "held" else None
     if held is not None and held.has_begun:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else target.go()
     own = _of_lead(request, target, found, refused) | {"bill": held, **_around(request, target, found)}
@@ -110,7 +110,7 @@ def _bill(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> HttpResponse:
     """Show the bill. A page that still shows the order as held reloads, because the bill is another page."""
-    shown = bill.of(target.checkout, wrong=refused.number)
+    shown = bill.bill_of(target.checkout, wrong=refused.number)
     if shown is None or rendering.wants_part(request):
         return HttpResponseClientRefresh()
     context = {
@@ -119,9 +119,9 @@ def _bill(
         **of_receipt(request, target, found, refused),
         "refused": refused.act,
         "asks": request.GET.get("asks", "") if shown.said_no else "",
-        "box": None if shown.is_given_back else box.on(request, target, refused.tick),
+        "box": None if shown.is_given_back else box.box_on(request, target, refused.tick),
     }
-    return rendering.show(request, target, "bill", context, status=422 if refused != NOTHING else 200)
+    return rendering.render_page(request, target, "bill", context, status=422 if refused != NOTHING else 200)
 
 
 def of_receipt(
@@ -129,14 +129,14 @@ def of_receipt(
 ) -> dict[str, Any]:
     """Return the receipt, and the offer to text its link. A page that polls each second offers no text."""
     is_offered = found.receipt is not None and not found.live
-    text = receipt_sms.on(request, target, refused.receipt) if is_offered else None
+    text = receipt_sms.receipt_offer(request, target, refused.receipt) if is_offered else None
     return {"receipt": found.receipt, "refund": found.refund, "receipt_sms": text}
 
 
 def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
     """Return the context of the live part of the bill's page."""
     is_shared = shown.is_asking and not shown.disputed
-    shared = group_link.of(target.checkout, shown.shares) if is_shared else None
+    shared = group_link.group_link_of(target.checkout, shown.shares) if is_shared else None
     return {"bill": shown, "one_link": shared, **{f"{step}_action": target.address(step) for step in ACTS}}
 
 
@@ -147,7 +147,7 @@ def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None:
-        return sign_in.show(request, target)
+        return sign_in.show_sign_in(request, target)
     if customer_uuid != target.checkout.lead_id:
         return _elsewhere(request, target)
     return target.go("split" if target.checkout.people is None else "card")
@@ -160,7 +160,7 @@ def _of_lead(
     return {
         "bill_action": "",  # the whole page is live
         **of_receipt(request, target, found, refused),
-        "box": box.on(request, target, refused.tick) if found.state == "confirmed" else None,
+        "box": box.box_on(request, target, refused.tick) if found.state == "confirmed" else None,
     }
 
 
@@ -215,7 +215,7 @@ def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return target.go()
     if not is_lead(request, target):
         return signed_out(request, target)
-    wrong = box.take(request, target)
+    wrong = box.save_tick(request, target)
     return show_page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
 
 
@@ -224,7 +224,7 @@ def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Text the receipt's link to the lead."""
     if not is_lead(request, target):
         return signed_out(request, target)
-    refused = receipt_sms.ask(target, address.of(request))
+    refused = receipt_sms.request_receipt(target, address.caller_address(request))
     return show_page(request, target, Refused(receipt=refused)) if refused else target.go_to("receipt")
 
 

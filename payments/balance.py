@@ -22,13 +22,13 @@ LOOK_BACK = timedelta(days=3)  # a payout lists its lines, however old, a day or
 CHUNK = 500
 
 
-def read(since: datetime) -> int:
+def read_balance(since: datetime) -> int:
     """Store the provider's balance entries since `since` for our merchants, and return how many there are.
 
     An entry that was stored earlier gets the id of its payout. Raises ProviderUnreachable.
     """
     count = 0
-    told = safe_answers.entries(provider.current().entries(since), now=clock.now())
+    told = safe_answers.safe_entries(provider.current_provider().entries(since), now=clock.now())
     for entries in batches.chunks(told, CHUNK):
         rows = list(_rows(entries))
         _keep(rows)

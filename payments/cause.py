@@ -36,9 +36,9 @@ def caller_of(request: Any) -> Caller:
 
 def cause_of(request: Any) -> Cause:
     """Return the cause of the API client's actions in this request."""
-    return Cause(f"client:{caller_of(request).client_uuid}", request_id.current())
+    return Cause(f"client:{caller_of(request).client_uuid}", request_id.current_id())
 
 
 def cause_of_operator(request: Any) -> Cause:
     """Return the cause of an operator's actions in this request of the admin."""
-    return Cause(f"user:{request.user.pk}", request_id.current())
+    return Cause(f"user:{request.user.pk}", request_id.current_id())

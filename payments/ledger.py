@@ -34,7 +34,7 @@ def bearer(operation: Operation) -> Account:
     return Account.LEAD if is_leads else Account.MERCHANT
 
 
-def lines(operation: Operation, state: str, reference: str) -> dict[str, Any]:
+def posting_parameters(operation: Operation, state: str, reference: str) -> dict[str, Any]:
     """Return the parameters of LINES for an operation that is now in `state`.
 
     An operation that moves no money has no posting. `reference` is the provider's id of the fact.

@@ -76,7 +76,7 @@ def minor_digits(currency: str) -> int:
     return ISO_DIGITS.get(currency, get_currency_precision(currency))
 
 
-def plain(amount: int, currency: str) -> str:
+def plain_amount(amount: int, currency: str) -> str:
     """Return an amount of minor units as a person types it: digits, a point and the currency's decimals."""
     return f"{Decimal(amount).scaleb(-minor_digits(currency)):f}"
 

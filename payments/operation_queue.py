@@ -81,7 +81,7 @@ def oldest(now: datetime) -> datetime | None:
     return rows.values_list("next_attempt_at", flat=True).first()
 
 
-def on(checkout_uuid: UUID) -> list[UUID]:
+def due_operations_of(checkout_uuid: UUID) -> list[UUID]:
     """Return the ids of a checkout's due operations, the longest due first."""
     rows = Operation.objects.filter(payment__checkout_uuid=checkout_uuid, state__in=Operation.NOT_ENDED)
     late = rows.filter(next_attempt_at__lte=clock.now()).order_by("next_attempt_at", "pk")

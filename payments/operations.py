@@ -79,14 +79,14 @@ def begin(payment: Payment, kind: Kind, *, now: datetime, cause: Cause) -> Opera
         lease_token=uuid4(),
         actor=cause.actor,
         request_id=cause.request_id,
-        traceparent=tracing.current(),
+        traceparent=tracing.current_traceparent(),
         created_at=now,
     )
     planning.write(operation)
     return operation
 
 
-def current(operation_uuid: UUID) -> Operation:
+def read_operation(operation_uuid: UUID) -> Operation:
     """Return the operation with its payment, read again from the database.
 
     Call it once the checkout is locked, because another process might have settled the operation since it was
@@ -148,13 +148,13 @@ RETURNING first_sent_at, last_sent_at
 
 def _send(operation: Operation, deadline: Deadline) -> Outcome:
     """Make the call, unless the deadline has passed: the process might have slept since `_record_sending`."""
-    bank, payment, kind = provider.current(), operation.payment, operation.kind
+    bank, payment, kind = provider.current_provider(), operation.payment, operation.kind
     if kind == Kind.AUTHORIZE and not payment.provider_reference:
         made = bank.register(payment, deadline.left(CALL_SECONDS[kind]))
         if made.verdict != Verdict.SUCCEEDED:
             return made
         if made.reference:
-            _keep_reference(payment, safe_answers.outcome(operation, made).reference)
+            _keep_reference(payment, safe_answers.safe_outcome(operation, made).reference)
     wait = deadline.left(CALL_SECONDS[kind])
     if wait <= 0:
         return Outcome(Verdict.UNKNOWN)
@@ -179,7 +179,7 @@ def _keep_reference(payment: Payment, reference: str) -> None:
 def look_up(operation: Operation, *, deadline: Deadline | None = None) -> Outcome:
     """Ask the provider for an operation's outcome, regardless of who sent it. A failed call is UNKNOWN."""
     wait = (deadline or Deadline.after(PATIENCE)).left(LOOK_UP_SECONDS)
-    return _call(operation, wait, lambda: provider.current().look_up(operation, wait), "look_up")
+    return _call(operation, wait, lambda: provider.current_provider().look_up(operation, wait), "look_up")
 
 
 def is_captured_already(outcome: Outcome) -> bool:
@@ -208,7 +208,7 @@ def _asked(operation: Operation, ask: Callable[[], Outcome], what: str) -> Outco
     connection_release.begin()
     started = time.monotonic()
     try:
-        outcome = safe_answers.outcome(operation, ask())
+        outcome = safe_answers.safe_outcome(operation, ask())
     except Exception as error:
         log.warning("provider gave no answer", operation=str(operation.pk), error=type(error).__name__)
         outcome = Outcome(Verdict.UNKNOWN)
@@ -276,7 +276,7 @@ def _write(statement: str, operation: Operation, of_payment: dict[str, str], **f
 
     Return whether the operation was written.
     """
-    lines = ledger.lines(operation, facts["state"], facts["reference"])
+    lines = ledger.posting_parameters(operation, facts["state"], facts["reference"])
     asked = {"id": operation.pk} | dict.fromkeys(_OF_PAYMENT) | of_payment | lines | facts
     with connection.cursor() as cursor:
         cursor.execute(statement, asked)

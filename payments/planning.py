@@ -65,7 +65,7 @@ def plan(
         next_attempt_at=due_at,
         actor=cause.actor,
         request_id=cause.request_id,
-        traceparent=tracing.current(),
+        traceparent=tracing.current_traceparent(),
         created_at=due_at,
     )
     _insert(planned, [uuid7() for _ in payments], payments, amount=details.amount)
@@ -100,7 +100,7 @@ JOIN payments_payment payment ON payment.id = new.payment_id
 
 def longest_key_use() -> timedelta:
     """Return how long after its first sending a key can be sent. Later, the provider might not know it."""
-    return provider.current().key_life - KEY_MARGIN
+    return provider.current_provider().key_life - KEY_MARGIN
 
 
 def calls_end_at(operation: Operation) -> datetime | None:
@@ -109,7 +109,7 @@ def calls_end_at(operation: Operation) -> datetime | None:
     Return None if no call was sent.
     """
     last = operation.last_sent_at
-    return None if last is None else last + provider.current().key_life + KEY_MARGIN
+    return None if last is None else last + provider.current_provider().key_life + KEY_MARGIN
 
 
 def calls_have_ended(operation: Operation, now: datetime) -> bool:

@@ -381,7 +381,7 @@ class Provider(Protocol):
 
 
 @cache
-def current() -> Provider:
+def current_provider() -> Provider:
     """Return the provider that settings.PROVIDER names."""
     adapter: Provider = import_string(settings.PROVIDER)()
     return adapter

@@ -124,7 +124,7 @@ MAX_LINES = 100  # of one dispute
 MAX_NOTIFICATIONS = 1000  # in one message
 
 
-def outcome(operation: Operation, said: object) -> Outcome:
+def safe_outcome(operation: Operation, said: object) -> Outcome:
     """Return an answer about an operation, safe to record.
 
     If it has lost its meaning, report a discrepancy and return UNKNOWN.
@@ -168,7 +168,7 @@ def _dated(said: object, kind: type[T], readers: Readers, now: datetime) -> T:
     return kind(**read | {"at": read["at"] or now})
 
 
-def entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
+def safe_entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
     """Yield the lines of the provider's balance, safe to store. `now` replaces an invalid `at`."""
     for told in said:
         read = _read(told, Entry, ENTRY)
@@ -181,7 +181,7 @@ def payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
         yield PaymentRecord(**_read(told, PaymentRecord, PAYMENT))
 
 
-def payments(said: Iterable[object]) -> Iterator[UUID]:
+def safe_payments(said: Iterable[object]) -> Iterator[UUID]:
     """Yield the ids of our payments that the provider names, with the nil UUID for an invalid id."""
     return map(provider_fields.uuid, said)
 
@@ -191,7 +191,7 @@ def amount_rule(currency: str) -> AmountRule:
 
     The bounds are multiples of the step, within the service's own bounds.
     """
-    said = provider.current().amount_rule(currency)
+    said = provider.current_provider().amount_rule(currency)
     step = max(1, said.step)
     minimum, maximum = max(1, said.minimum), min(said.maximum, money.MAXIMUM)
     return AmountRule(minimum=-(-minimum // step) * step, step=step, maximum=maximum // step * step)
@@ -203,7 +203,7 @@ def card_page(form: CardForm) -> str | CardPage:
     Raises ProviderUnreachable, also if the address is invalid.
     """
     try:
-        said = provider.current().open_card_form(form)
+        said = provider.current_provider().open_card_form(form)
     except ProviderUnreachable:
         raise
     except Exception as error:

@@ -31,7 +31,7 @@ def reconcile() -> None:
 @shared_task
 def read_balance() -> None:
     """Store the fees and payouts of the last three days from the provider's balances."""
-    balance.read(clock.now() - balance.LOOK_BACK)
+    balance.read_balance(clock.now() - balance.LOOK_BACK)
 
 
 @shared_task

@@ -149,7 +149,7 @@ def requires(
             if answer is not None:
                 return answer
             shown = partial(view, request, membership, *args, **kwargs)
-            return last_writes.shown(shown, request, membership.merchant_id)
+            return last_writes.response_after_writes(shown, request, membership.merchant_id)
 
         return guarded
 
@@ -183,7 +183,7 @@ def _acting(request: HttpRequest, ids: dict[str, Any]) -> Membership:
     The request's log lines then name its merchant and the checkout. Raises PermissionDenied for a person
     without a membership.
     """
-    membership = current(request)
+    membership = current_membership(request)
     if membership is None:
         raise PermissionDenied
     of_order = {"checkout": str(ids["checkout_uuid"])} if "checkout_uuid" in ids else {}
@@ -233,7 +233,7 @@ def _to_page(name: str, ids: dict[str, Any]) -> HttpResponseBase:
     return redirect(address)
 
 
-def current(request: HttpRequest) -> Membership | None:
+def current_membership(request: HttpRequest) -> Membership | None:
     """Return the membership by which the person acts: the chosen merchant's, else their first.
 
     It is None for a person without a membership.
@@ -280,4 +280,4 @@ def proves_by_code(person: Any) -> bool:
 
 def cause(membership: Membership) -> Cause:
     """Return the person as the actor in this request."""
-    return Cause(f"user:{membership.user_id}", request_id.current())
+    return Cause(f"user:{membership.user_id}", request_id.current_id())

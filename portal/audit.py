@@ -104,13 +104,15 @@ def record_of_operator(request: Any, merchant: Merchant, action: str, **facts: A
 def _write(request: HttpRequest | None, entry: AuditEntry, action: str, facts: dict[str, Any]) -> AuditEntry:
     entry.action, entry.facts = action, facts
     is_shown = request is not None and not entry.is_operators
-    entry.address = (address.of(request) or None) if request is not None and is_shown else None
-    entry.request_id = request_id.current()
+    entry.address = (address.caller_address(request) or None) if request is not None and is_shown else None
+    entry.request_id = request_id.current_id()
     with transaction.atomic():
         entry.save()
-        last_writes.note(entry.merchant_id)
+        last_writes.note_write(entry.merchant_id)
         if what := _sensitive(action, facts):
-            outbox.tell(entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what)
+            outbox.queue_once(
+                entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what
+            )
     return entry
 
 

@@ -23,7 +23,7 @@ SETTINGS = {
 }
 
 
-def told(entry: AuditEntry) -> str:
+def facts_in_words(entry: AuditEntry) -> str:
     """Return the facts of an entry of the log in words, "" if its action says everything."""
     words = _WORDS.get(entry.action)
     return words(entry.facts) if words and entry.facts else ""

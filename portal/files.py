@@ -35,7 +35,7 @@ class Source:
     key: str = "created_at"
 
 
-def answer(
+def csv_response(
     membership: Membership, name: str, heading: Sequence[str], source: Source
 ) -> StreamingHttpResponse:
     """Return a CSV file with this name, which is written while its rows are read.
@@ -43,14 +43,14 @@ def answer(
     Each part is read on a replica, if the replica has the changes that the merchant's people made before the
     request.
     """
-    begin = "\ufeff" + written([heading])  # so that spreadsheets read it as UTF-8
+    begin = "\ufeff" + csv_lines([heading])  # so that spreadsheets read it as UTF-8
     parts = _parts(source, since=last_writes.position(membership.merchant_id))
     response = StreamingHttpResponse(chain([begin], parts), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
-def written(rows: Iterable[Sequence[Any]]) -> str:
+def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as lines of a file."""
     writer = csv.writer(_Echo(), quoting=csv.QUOTE_ALL)  # some spreadsheets divide at a semicolon too
     return "".join(writer.writerow([cell(value) for value in row]) for row in rows)
@@ -63,10 +63,10 @@ def _parts(source: Source, *, since: int) -> Iterator[str]:
 
     def read() -> tuple[Any, str]:
         page = list(rows[:BATCH])
-        return page[-1] if len(page) == BATCH else None, written(source.lines(page))
+        return page[-1] if len(page) == BATCH else None, csv_lines(source.lines(page))
 
     while True:
-        last, text = replica.read(read, since=lambda: since)
+        last, text = replica.read_on_replica(read, since=lambda: since)
         yield text
         if last is None:
             return

@@ -8,7 +8,7 @@ from config.lib import crypto
 WORD = "canary"
 
 
-def reason() -> str:
+def reason_of_wrong_key() -> str:
     """Return a sentence that names the wrong key, "" if all are right."""
     try:
         # Celery imports this module before the models.

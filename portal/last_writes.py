@@ -28,7 +28,7 @@ ON CONFLICT (whose) DO UPDATE SET position = {_HERE}
 _READ = f"SELECT position FROM portal_lastwrite WHERE whose = %s AND position <= {_HERE}"  # noqa: S608 - ours
 
 
-def note(whose: UUID) -> None:
+def note_write(whose: UUID) -> None:
     """Note that this merchant's people, or the operators, have changed something, once it is committed."""
     if lag.ALIAS in connections.settings:
         transaction.on_commit(partial(_note, whose))
@@ -39,15 +39,17 @@ def _note(whose: UUID) -> None:
         cursor.execute(_NOTE, [whose])
 
 
-def read(call: Callable[[], Read], whose: UUID) -> Read:
+def read_after_writes(call: Callable[[], Read], whose: UUID) -> Read:
     """Call the function on the replica, if it has all changes noted here; see config.lib.database.replica."""
-    return replica.read(call, since=partial(position, whose))
+    return replica.read_on_replica(call, since=partial(position, whose))
 
 
-def shown(view: "partial[HttpResponseBase]", request: HttpRequest, whose: UUID) -> HttpResponseBase:
+def response_after_writes(
+    view: "partial[HttpResponseBase]", request: HttpRequest, whose: UUID
+) -> HttpResponseBase:
     """Return a view's response, read on the replica and rendered if the view and the method allow that."""
     if replica.may_read(view.func, request.method):
-        return read(lambda: _rendered(view()), whose)
+        return read_after_writes(lambda: _rendered(view()), whose)
     return view()
 
 

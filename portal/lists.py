@@ -39,7 +39,7 @@ class Listing:
     in_steps: bool = False
 
 
-def asked(form: forms.Form) -> dict[str, Any]:
+def filter_values(form: forms.Form) -> dict[str, Any]:
     """Return the values of the filters; empty if no filters were sent or one is invalid."""
     return form.cleaned_data if form.is_bound and form.is_valid() else {}
 
@@ -49,7 +49,7 @@ def cut(text: str) -> str:
     return _LONG.sub(lambda found: f"{found[0][:4]}…{found[0][-4:]}", text)
 
 
-def show(request: HttpRequest, membership: Membership, listing: Listing) -> HttpResponse:
+def show_list(request: HttpRequest, membership: Membership, listing: Listing) -> HttpResponse:
     """Show a page of a list; an invalid cursor leads to the first page."""
     name = listing.name
     try:
@@ -57,11 +57,11 @@ def show(request: HttpRequest, membership: Membership, listing: Listing) -> Http
     except cursor.InvalidCursor:
         return redirect(f"portal_{name}")
     template = f"portal/_{name}.html" if pages.is_asked_for(request, "found") else f"portal/{name}.html"
-    return pages.show(request, membership, template, context, here=f"portal_{name}")
+    return pages.show_page(request, membership, template, context, here=f"portal_{name}")
 
 
 def _page(request: HttpRequest, membership: Membership, listing: Listing) -> dict[str, Any]:
-    found, older = cursor.page(
+    found, older = cursor.read_page(
         listing.rows,
         scope=f"portal-{listing.name}-{listing.key}:{membership.merchant_id}",
         limit=PER_PAGE,
@@ -72,7 +72,7 @@ def _page(request: HttpRequest, membership: Membership, listing: Listing) -> dic
     return {
         "form": listing.form,
         "list_url": reverse(f"portal_{listing.name}"),
-        "is_filtered": any(asked(listing.form).values()),
+        "is_filtered": any(filter_values(listing.form).values()),
         "older": older,
         "is_first": "cursor" not in request.GET,
         "is_of_today": _is_of_today([getattr(row, listing.key) for row in found], membership),

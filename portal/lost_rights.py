@@ -17,7 +17,7 @@ def report_keys(merchant: Merchant, person: User, *, before: str, after: str) ->
         return
     held = [{"name": key.name, "client_id": key.client_id} for key in keys.held_by(merchant, person)]
     if held:
-        outbox.tell(merchant, "keys_of_person", key=str(uuid4()), person=person.email, keys=held)
+        outbox.queue_once(merchant, "keys_of_person", key=str(uuid4()), person=person.email, keys=held)
 
 
 def _rights(role: str) -> set[str]:

@@ -90,4 +90,4 @@ def _memberships(person: User) -> list[Membership]:
 def _mail(address: str, subject: str, words: str, kind: str) -> None:
     prefix = "TEST · " if settings.SANDBOX else ""
     body = f"{words}\n\nIf you did not ask for this, write to {settings.SUPPORT_EMAIL} now.\n"
-    outbox.put(EmailMessage(f"{prefix}{subject}", body, to=[address]), kind, seconds=None)
+    outbox.queue_mail(EmailMessage(f"{prefix}{subject}", body, to=[address]), kind, seconds=None)

@@ -39,7 +39,7 @@ MENU = (
 )
 
 
-def show(
+def show_page(
     request: HttpRequest,
     membership: Membership,
     template: str,
@@ -89,11 +89,13 @@ class Question(NamedTuple):
     button: str
 
 
-def ask(request: HttpRequest, membership: Membership, question: Question, *, here: str) -> HttpResponse:
+def ask_question(
+    request: HttpRequest, membership: Membership, question: Question, *, here: str
+) -> HttpResponse:
     """Return a question about this address: a part if the page asks for a part, otherwise a page."""
     template = "portal/_question.html" if is_asked_for(request, "question") else "portal/question.html"
     context = {"question": question, "address": request.get_full_path(), "back": reverse(here)}
-    return show(request, membership, template, context, here=here)
+    return show_page(request, membership, template, context, here=here)
 
 
 def hand_over(request: HttpRequest, membership: Membership, name: str, secret: str) -> None:
@@ -120,7 +122,7 @@ def _shown_once(membership: Membership, name: str) -> str:
 
 def refuse(request: HttpRequest, sentence: str) -> None:
     """Make the next page say why an act was refused, and in which request."""
-    messages.error(request, sentence, extra_tags=request_id.current())
+    messages.error(request, sentence, extra_tags=request_id.current_id())
 
 
 def around_page(membership: Membership, here: str, waiting: Waiting) -> dict[str, Any]:

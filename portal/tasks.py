@@ -39,7 +39,7 @@ def count_hours() -> None:
 @shared_task
 def write_emails() -> None:
     """Queue the mails about trouble that owners should know of."""
-    trouble_mails.look(clock.now())
+    trouble_mails.queue_trouble_mails(clock.now())
 
 
 @shared_task

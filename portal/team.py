@@ -43,7 +43,7 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
             expires_at=clock.now() + LIFETIME,
         )
         sealed = crypto.encrypt(reverse("portal_join", args=[token]))
-        outbox.tell(merchant, "invitation", key=str(invitation.pk), link=sealed)
+        outbox.queue_once(merchant, "invitation", key=str(invitation.pk), link=sealed)
     return invitation
 
 
@@ -103,7 +103,7 @@ def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
     return invitation
 
 
-def change(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
+def change_role(by: Membership, membership_uuid: UUID, role: Role) -> Membership:
     """Change a person's role, and end the invitations that the new role may not send.
 
     Raises Membership.DoesNotExist, TeamRefused, NotAllowed.

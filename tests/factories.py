@@ -138,7 +138,7 @@ def make_late(checkout: Checkout) -> None:
 def subscribe(merchant: Merchant, *, url: str, event_types: abc.Sequence[str] = ("*",)) -> Registered:
     """Check a URL and subscribe the merchant's events to it, as the API and the portal do."""
     checked = url_check.checked(merchant, url)
-    return subscriptions.keep(merchant, url=checked, event_types=event_types, is_approved=True)
+    return subscriptions.save_subscription(merchant, url=checked, event_types=event_types, is_approved=True)
 
 
 def balances(checkout_uuid: UUID) -> dict[str, int]:

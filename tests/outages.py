@@ -30,13 +30,13 @@ def break_down(verb: str, mode: str, times: int = 1) -> None:
 def overhear(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, UUID]]:
     """Record each call to the bank from this moment on, whether or not the bank answers it."""
     asked: list[tuple[str, UUID]] = []
-    answer = fault_injection.call
+    answer = fault_injection.call_with_faults
 
     def call(verb: str, arguments: dict[str, Any]) -> Outcome:
         asked.append((verb, arguments["key"]))
         return answer(verb, arguments)
 
-    monkeypatch.setattr(fault_injection, "call", call)
+    monkeypatch.setattr(fault_injection, "call_with_faults", call)
     return asked
 
 

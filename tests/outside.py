@@ -21,13 +21,13 @@ RETURNS = "4000000000007726"
 def dispute(payment: Payment | None, amount: int | None = None) -> Dispute:
     """Dispute a payment, or only an amount of it; the bank notifies the service, which asks the bank."""
     assert payment is not None
-    client.ask("dispute", payment=payment.pk, amount=amount)
+    client.call_bank("dispute", payment=payment.pk, amount=amount)
     hear()
     return Dispute.objects.select_related("payment").get(payment=payment)
 
 
 def decide(found: Dispute, *, is_won: bool) -> None:
-    client.ask("decide", payment=found.payment_id, is_won=is_won)
+    client.call_bank("decide", payment=found.payment_id, is_won=is_won)
     hear()
     found.refresh_from_db()
 
@@ -83,7 +83,7 @@ def refund_outside(payment: Payment | None, amount: int, *, is_pending: bool = F
     The bank notifies the service, which asks the bank.
     """
     assert payment is not None
-    reference: str = client.ask(
+    reference: str = client.call_bank(
         "act_in_dashboard", kind="refund", payment=payment.pk, amount=amount, is_pending=is_pending
     )
     if not is_pending:

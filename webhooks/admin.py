@@ -46,7 +46,7 @@ class SubscriptionAdmin(ResendingAdmin):
 
     @admin.display(description="health, last 24 hours")
     def health(self, subscription: Subscription) -> str:
-        found = health.read(subscription)
+        found = health.read_health(subscription)
         rate = "no attempt" if found.success_rate is None else f"{found.success_rate:.1%} of {found.attempts}"
         waiting = f"oldest due {found.oldest_due_at:%H:%M:%S}" if found.oldest_due_at else "nothing due"
         failing = f"failing since {found.failing_since:%Y-%m-%d %H:%M:%S}" if found.failing_since else "well"

@@ -180,7 +180,7 @@ def record(results: Sequence[Result]) -> None:
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
         # Last, so that a claim waits for an endpoint's row only as long as the commit takes.
-        health.note([_seen(row) for row in finished if _tells_of_endpoint(row)])
+        health.record_health([_seen(row) for row in finished if _tells_of_endpoint(row)])
 
 
 def record_apart(results: Sequence[Result]) -> int:

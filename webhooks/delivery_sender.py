@@ -22,7 +22,7 @@ from prometheus_client import Histogram
 from config.lib import failpoint
 from config.lib.process import liveness, tracing
 from webhooks import delivery, headers, retries, targets, transport
-from webhooks.models import plain
+from webhooks.models import unseal
 
 log = structlog.get_logger("webhooks.delivery_sender")
 
@@ -196,7 +196,7 @@ class Sender:
         if not claimed.body:  # it was deleted at the moment when a person sent it again
             return transport.Answer(None, "its personal data has been deleted", "", 0)
         try:
-            body = plain(claimed.event_type, claimed.body)
+            body = unseal(claimed.event_type, claimed.body)
             with tracing.span(
                 f"delivery {claimed.event_type}", parent=claimed.traceparent, checkout=claimed.checkout_uuid
             ):

@@ -18,7 +18,7 @@ def _opened(sealed_secret: str) -> str:
 def signed(claimed: Claimed, body: bytes) -> dict[str, str]:
     """Return the headers of a delivery, signed for the claim's time by the database's clock."""
     secrets = [_opened(sealed) for sealed in claimed.sealed_secrets]
-    at, trace = int(claimed.claimed_at.timestamp()), tracing.current()
+    at, trace = int(claimed.claimed_at.timestamp()), tracing.current_traceparent()
     return {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,

@@ -66,7 +66,7 @@ class Health:
     working_since: datetime | None
 
 
-def note(seen: Iterable[Seen]) -> None:
+def record_health(seen: Iterable[Seen]) -> None:
     """Save what a batch of recorded attempts shows about their endpoints."""
     by_endpoint: dict[str, list[Seen]] = defaultdict(list)
     for attempt in seen:
@@ -96,7 +96,7 @@ def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
     }
 
 
-def read(subscription: Subscription) -> Health:
+def read_health(subscription: Subscription) -> Health:
     """Return the endpoint's current health, at the same cost no matter how long the log is."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
     asked: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}

@@ -121,7 +121,7 @@ class Event(models.Model):
     @property
     def plain_body(self) -> bytes:
         """The bytes that are sent. They are empty after the personal data is deleted."""
-        return b"" if self.body_deleted_at else plain(self.type, bytes(self.body))
+        return b"" if self.body_deleted_at else unseal(self.type, bytes(self.body))
 
 
 def sealed(event_type: str, body: bytes) -> bytes:
@@ -129,7 +129,7 @@ def sealed(event_type: str, body: bytes) -> bytes:
     return crypto.encrypt(body.decode()).encode() if event_type in PERSONAL else body
 
 
-def plain(event_type: str, kept: bytes) -> bytes:
+def unseal(event_type: str, kept: bytes) -> bytes:
     """Return the bytes to send, from the stored bytes."""
     return crypto.decrypt(kept.decode()).encode() if event_type in PERSONAL else kept
 

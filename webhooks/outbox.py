@@ -77,8 +77,8 @@ def _event(event_type: EventType, message: OutboxMessage) -> Event:
         body=sealed(event_type, body),
         created_at=message.at,
         valid_until=message.valid_until,
-        request_id=request_id.current(),
-        traceparent=tracing.current(),
+        request_id=request_id.current_id(),
+        traceparent=tracing.current_traceparent(),
     )
 
 

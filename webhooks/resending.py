@@ -126,10 +126,12 @@ def resend_parked(
 
     Raises SubscriptionNotFound.
     """
-    return _resend_all(merchant, waiting(merchant, since, until).order_by("ended_at"), cause, although_over)
+    return _resend_all(
+        merchant, parked_deliveries(merchant, since, until).order_by("ended_at"), cause, although_over
+    )
 
 
-def waiting(
+def parked_deliveries(
     merchant: Merchant, since: datetime | None = None, until: datetime | None = None
 ) -> QuerySet[Delivery]:
     """Return the merchant's parked deliveries that are not closed, optionally only those of a time span."""
@@ -140,7 +142,7 @@ def waiting(
 
 def count_hopeless(merchant: Merchant) -> int:
     """Return how many of the newest parked deliveries cannot be sent again."""
-    newest = waiting(merchant).order_by("-ended_at").values_list("pk", flat=True)[:LOOKED_AT]
+    newest = parked_deliveries(merchant).order_by("-ended_at").values_list("pk", flat=True)[:LOOKED_AT]
     return Delivery.objects.filter(_cannot(), pk__in=list(newest)).count()
 
 
@@ -154,10 +156,15 @@ def close(merchant: Merchant) -> int:
 
     If a person sends a closed delivery, it is open again.
     """
-    found = waiting(merchant).filter(_cannot()).order_by("-ended_at").values_list("pk", flat=True)[:MAXIMUM]
+    found = (
+        parked_deliveries(merchant)
+        .filter(_cannot())
+        .order_by("-ended_at")
+        .values_list("pk", flat=True)[:MAXIMUM]
+    )
     # The condition is checked again under the lock, because a person might just have sent the delivery
     # anyway.
-    return waiting(merchant).filter(pk__in=list(found)).update(closed_at=Now())
+    return parked_deliveries(merchant).filter(pk__in=list(found)).update(closed_at=Now())
 
 
 def _cannot() -> Q:
@@ -225,7 +232,7 @@ def _send_again(
     The delivery of a hold stays urgent. It is therefore not sent once the hold is over, unless the person
     confirmed that.
     """
-    now, subscription = clock.now(), subscriptions.read(merchant)
+    now, subscription = clock.now(), subscriptions.read_subscription(merchant)
     urgent = [event for event in holds.values() if not (although_over and _is_over(event, now))]
     parameters: dict[str, Any] = {
         "ids": list(delivery_uuids),

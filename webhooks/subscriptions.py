@@ -51,7 +51,9 @@ class Rotated(NamedTuple):
     previous_secret_expires_at: datetime | None
 
 
-def keep(merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str], is_approved: bool) -> Registered:
+def save_subscription(
+    merchant: Merchant, *, url: CheckedUrl, event_types: Sequence[str], is_approved: bool
+) -> Registered:
     """Create the merchant's subscription with a secret, or change it and keep its secret.
 
     `is_approved` is true if an owner, an admin or one of their keys makes the change. A new address that is
@@ -120,7 +122,7 @@ def facts(subscription: Subscription) -> dict[str, Any]:
     }
 
 
-def read(merchant: Merchant) -> Subscription:
+def read_subscription(merchant: Merchant) -> Subscription:
     """Return the merchant's subscription; raises SubscriptionNotFound."""
     subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
     if subscription is None:

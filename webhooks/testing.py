@@ -28,7 +28,7 @@ def send(merchant: Merchant) -> Event:
     Raises subscriptions.SubscriptionNotFound, TooManyTests. Rule limit.test_events.
     """
     with transaction.atomic():
-        subscriptions.read(merchant)
+        subscriptions.read_subscription(merchant)
         if not limits.spend("test_events", str(merchant.pk)):
             raise TooManyTests
         return outbox.emit(merchant, EventType.TEST, {}, at=clock.now())

@@ -37,7 +37,7 @@ def begun(request: Request, checkout_uuid: UUID | None) -> ApiCall:
         checkout_uuid=checkout_uuid,
         method=_storable(str(request.method), MAX_METHOD),
         path=_storable(request.path, 300),
-        request_id=request_id.current(),
+        request_id=request_id.current_id(),
     )
 
 

@@ -55,7 +55,7 @@ def with_parts(rows: CheckoutQuerySet) -> CheckoutQuerySet:
     return rows.with_bill().annotate(**_PARTS)
 
 
-def read(merchant: Merchant, checkout_uuid: UUID) -> Any:
+def read_checkout(merchant: Merchant, checkout_uuid: UUID) -> Any:
     """Return the whole checkout as it is now, for CheckoutOut.
 
     Raises Checkout.DoesNotExist, also for another merchant's checkout. Rule api.strangers.

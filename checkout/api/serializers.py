@@ -228,7 +228,7 @@ class CustomerIn(fields.Body):
             return None
         country = self.context["merchant"].country
         try:
-            return numbers.read(phone, country, also_fictional=settings.SANDBOX)
+            return numbers.parse_number(phone, country, also_fictional=settings.SANDBOX)
         except numbers.InvalidPhone:
             raise serializers.ValidationError(
                 "Must be a mobile number, such as +447700900123. Leave it out if you have none."
@@ -296,7 +296,7 @@ class CheckoutIn(fields.Body):
 
         Raises ValidationError if the merchant has a list of hosts and the address's host is not on it.
         """
-        listed, origin = self.context["merchant"].return_hosts, origins.of(url)
+        listed, origin = self.context["merchant"].return_hosts, origins.origin_of(url)
         if listed and not {origins.host_of(url), origin.partition("://")[2]} & set(listed):
             raise serializers.ValidationError(
                 "Its host is not on the merchant's list. Add it in the portal's settings."

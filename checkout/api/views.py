@@ -37,7 +37,7 @@ class Checkouts(RecordedView):
 
     def get(self, request: Request) -> Response:
         rows, next_cursor = _page(caller_of(request).merchant, self.query)
-        watched_reads.note(request, rows)
+        watched_reads.record_reads(request, rows)
         page = responses.CheckoutListOut.write({"checkouts": rows, "next_cursor": next_cursor})
         return Response({"data": page})
 
@@ -73,7 +73,7 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
         since = query["updated_after"]
         begun = open_operations.begun(merchant.pk, since)
         rows = rows.filter(Q(updated_at__gt=since) | Q(pk__in=begun))
-    found, next_cursor = cursor.page(rows, scope=scope, limit=limit, cursor=after)
+    found, next_cursor = cursor.read_page(rows, scope=scope, limit=limit, cursor=after)
     return current_checkouts.fresh(rows, found), next_cursor
 
 
@@ -101,8 +101,8 @@ class OneCheckout(ApiView):
     scopes = {"GET": "checkouts:read"}
 
     def get(self, request: Request, checkout_uuid: UUID) -> Response:
-        checkout = detailed_reads.read(caller_of(request).merchant, checkout_uuid)
-        watched_reads.note(request, [checkout])
+        checkout = detailed_reads.read_checkout(caller_of(request).merchant, checkout_uuid)
+        watched_reads.record_reads(request, [checkout])
         return Response({"data": responses.CheckoutOut.write(checkout)})
 
 
@@ -125,7 +125,9 @@ class Capture(RecordedView):
         merchant = caller_of(request).merchant
         amount = asked.get("amount")
         checkout = captures.capture(merchant, _given(checkout_uuid), amount=amount, cause=cause_of(request))
-        return Response({"data": responses.CheckoutOut.write(detailed_reads.read(merchant, checkout.pk))})
+        return Response(
+            {"data": responses.CheckoutOut.write(detailed_reads.read_checkout(merchant, checkout.pk))}
+        )
 
 
 class Cancel(RecordedView):
@@ -138,7 +140,9 @@ class Cancel(RecordedView):
         note = self.body(serializers.CancelIn).get("reason") or ""
         merchant = caller_of(request).merchant
         checkout = cancellations.cancel(merchant, _given(checkout_uuid), note=note, cause=cause_of(request))
-        return Response({"data": responses.CheckoutOut.write(detailed_reads.read(merchant, checkout.pk))})
+        return Response(
+            {"data": responses.CheckoutOut.write(detailed_reads.read_checkout(merchant, checkout.pk))}
+        )
 
 
 class Refund(RecordedView):

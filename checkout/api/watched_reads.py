@@ -20,7 +20,7 @@ WATCHED = ("trial-refused-", "trial-lost-")
 MAX_NOTED = 5  # maximum of rows that one read writes
 
 
-def note(request: Request, checkouts: Sequence[Any]) -> None:
+def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
     """Write a row for each watched order among the checkouts that the read shows (`presentation.with_parts`)."""
     if not settings.SANDBOX:
         return
@@ -43,7 +43,7 @@ def _row(request: Request, checkout_uuid: UUID) -> ApiCall:
         checkout_uuid=checkout_uuid,
         method="GET",
         path=request.path[:300],
-        request_id=request_id.current(),
+        request_id=request_id.current_id(),
         status=200,
         duration_ms=request_id.age_ms(),
         created_at=Now(),

@@ -9,7 +9,7 @@ class InvalidPhone(Exception):
     """The text is not a number that can receive an SMS message."""
 
 
-def read(text: str, country: str, *, also_fictional: bool) -> str:
+def parse_number(text: str, country: str, *, also_fictional: bool) -> str:
     """Return the E.164 form of a mobile number in any common notation. Raises InvalidPhone.
 
     A number without a leading + belongs to `country`, a code of two letters. Fictional numbers (+44 7700

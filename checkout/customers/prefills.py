@@ -15,7 +15,7 @@ from config.lib.prepared import Prepared
 AFTER_END = timedelta(days=1)
 
 
-def keep(checkout: Checkout, customer: dict[str, str]) -> None:
+def save_prefill(checkout: Checkout, customer: dict[str, str]) -> None:
     """Write the customer data of a new checkout (`phone` in E.164, `name`, `locale`), if any was sent.
 
     Must be called in the transaction that creates the checkout.
@@ -33,7 +33,7 @@ def with_locale(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     return rows.annotate(prefilled_locale=Subquery(of_order.values("locale")))
 
 
-def of(checkout: Checkout) -> Prefill | None:
+def prefill_of(checkout: Checkout) -> Prefill | None:
     """Return the data that was sent with an order read `with_locale`, or None.
 
     Returns None also for an order that was read without `with_locale`.

@@ -33,7 +33,7 @@ def is_free(share: PaymentRequest, now: datetime) -> bool:
     return share.status == ShareStatus.OPEN and not share.phone and not share.is_kept(now)
 
 
-def take(
+def claim_share(
     share_uuid: UUID,
     *,
     claim: str,

@@ -93,7 +93,7 @@ Remedy = Callable[..., UUID]  # called with the row's key and the cause; returns
 
 
 def _said_of_operation(operation: Operation) -> str:
-    return status_check.words(status_check.look_up(operation))
+    return status_check.in_words(status_check.look_up(operation))
 
 
 class Remedies:
@@ -189,6 +189,8 @@ class FoundDiscrepancyAdmin(DiscrepancyAdmin):
         term = search_term.replace("\0", "").strip()
         if not term:
             return found, False
-        orders = list(lists.find(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"]))
+        orders = list(
+            lists.find_exact_matches(Checkout, ["merchant_order_id__iexact"], term, ["merchant_order_id"])
+        )
         is_about = Q(subject__in=orders) | Q(operation__payment__checkout_uuid__in=orders)
         return queryset.filter(Q(pk__in=found.order_by().values("pk")) | is_about), False

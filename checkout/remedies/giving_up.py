@@ -32,18 +32,20 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     The remedy is allowed if the provider vouches that the operation never arrived. An authorization can also
     be given up if a void has released its possible hold. Returns the checkout's uuid. Raises NotAllowed.
     """
-    asked = operations.current(operation_uuid)
+    asked = operations.read_operation(operation_uuid)
     _check(asked)
     status_check.sync(asked.payment_id)
     outcome = status_check.look_up(asked)
     void = None if status_check.vouches(outcome) else _released(asked, outcome, cause)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
-        operation, now = operations.current(operation_uuid), clock.now()
+        operation, now = operations.read_operation(operation_uuid), clock.now()
         _check(operation)
         outcomes.conclude(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
         if void is not None:
-            outcomes.conclude(checkout, operations.current(void.pk), Outcome(Verdict.SUCCEEDED), now=now)
+            outcomes.conclude(
+                checkout, operations.read_operation(void.pk), Outcome(Verdict.SUCCEEDED), now=now
+            )
         expiry.expire_if_due(checkout, now)
         checkout.touch()
         reporting.close_resolved(kinds.IN_DOUBT_FOR_A_DAY, operation.pk, note=note, now=now)
@@ -71,8 +73,8 @@ def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
     Raises NotAllowed.
     """
     refusal = NotAllowed(
-        f"{status_check.words(outcome)} It is given up only when a void has succeeded, or the provider vouches that it"
-        " never arrived."
+        f"{status_check.in_words(outcome)} It is given up only when a void has succeeded, or the provider "
+        "vouches that it never arrived."
     )
     if asked.kind != Kind.AUTHORIZE or outcome.verdict not in (Verdict.UNKNOWN, Verdict.NOT_FOUND):
         raise refusal
@@ -90,7 +92,7 @@ def _planned_void(checkout_uuid: UUID, operation_uuid: UUID, cause: Cause) -> Op
     """
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(checkout_uuid), clock.now()
-        operation = operations.current(operation_uuid)
+        operation = operations.read_operation(operation_uuid)
         if not given_up_cards.abandon_if_silent(checkout, operation, now):
             raise NotAllowed("It is not in doubt.")
         checkout.touch()

@@ -22,7 +22,7 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     database might know only the old key of a refund that was paid under a new key.
     """
     restore_guard.check()
-    asked = operations.current(operation_uuid)
+    asked = operations.read_operation(operation_uuid)
     if not operation_queue.is_in_doubt(asked):
         raise NotAllowed("It is not in doubt any more.")
     if operation_queue.is_leased(asked, clock.now()):
@@ -33,4 +33,4 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     if not claimed:
         raise NotAllowed(outstanding_refund.UNDER_WAY)
     operation_recovery.finish(claimed[0], deadline)
-    return operations.current(operation_uuid)
+    return operations.read_operation(operation_uuid)

@@ -64,14 +64,16 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     check_refused(refund)
     if disputes.is_open(checkout.pk):
         raise NotAllowed("A card of the order is disputed: the money would go twice.")
-    accounts = cards.read(checkout)
+    accounts = cards.read_accounts(checkout)
     key = cards.key_of(refund)
     part = accounts.parts.get(key) if key else None
     if key is None or part is None:
         raise NotAllowed("Others made it at the provider. Its card is owed nothing for it.")
     if part.sent:
         raise NotAllowed(UNDER_WAY)
-    wanted = next((want.amount for want in amounts_owed.of(accounts, now) if want.key == key), 0)
+    wanted = next(
+        (want.amount for want in amounts_owed.find_amounts_owed(accounts, now) if want.key == key), 0
+    )
     amount = part.outstanding or wanted
     if amount <= 0:
         raise NotAllowed("The card is owed nothing for it any more.")

@@ -28,12 +28,12 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
     when no call under the old key can be carried out any more. Returns the checkout's uuid. Raises
     NotAllowed. Rule doubt.old_key.
     """
-    asked = operations.current(operation_uuid)
+    asked = operations.read_operation(operation_uuid)
     _check(asked)
     is_refused, checkout_uuid = _is_refused_there(asked), asked.payment.checkout_uuid
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
-        operation, now = operations.current(operation_uuid), clock.now()
+        operation, now = operations.read_operation(operation_uuid), clock.now()
         _check(operation)
         if operation.ended_at is None:
             _advance(checkout, operation, asked, now)
@@ -60,7 +60,7 @@ def _is_refused_there(asked: Operation) -> bool:
     is_refused = outcome.verdict in status_check.REFUSED
     if not is_refused and not status_check.vouches(outcome):
         raise NotAllowed(
-            f"{status_check.words(outcome)} It is sent again only when it failed, or does not exist there."
+            f"{status_check.in_words(outcome)} It is sent again only when it failed, or does not exist there."
         )
     if is_refused and asked.ended_at is None:
         outcomes.record_outcome(asked.payment.checkout_uuid, asked.pk, outcome, lease=asked.lease_token)

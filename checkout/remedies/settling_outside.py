@@ -24,18 +24,18 @@ def settle_outside(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     The provider is asked first. The remedy is allowed only if the provider says that the card cannot take the
     refund. Returns the checkout's uuid. Raises NotAllowed.
     """
-    asked = operations.current(operation_uuid)
+    asked = operations.read_operation(operation_uuid)
     outstanding_refund.check_refused(asked)
     status_check.sync(asked.payment_id)
     outcome = status_check.look_up(asked)
     if outcome.verdict not in status_check.REFUSED or outcome.reason not in CARD_CANNOT_TAKE_IT:
-        said = status_check.words(outcome)
+        said = status_check.in_words(outcome)
         raise NotAllowed(
             f"{said} It is settled outside only when the provider says that the card can't take it."
         )
     with transaction.atomic(durable=True):
         checkout, now = Checkout.objects.locked(asked.payment.checkout_uuid), clock.now()
-        refund = operations.current(operation_uuid)
+        refund = operations.read_operation(operation_uuid)
         due = outstanding_refund.check(checkout, refund, now)
         bookings.settle_outside(refund, due.amount, note=note, now=now, cause=cause)
         due.withdraw_planned(now)

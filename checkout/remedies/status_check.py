@@ -48,7 +48,7 @@ def vouches(outcome: Outcome) -> bool:
     return outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
 
 
-def words(outcome: Outcome) -> str:
+def in_words(outcome: Outcome) -> str:
     """Return the provider's answer in words for an operator."""
     if vouches(outcome):
         return "The provider says: it never arrived, and vouches for that."

@@ -76,11 +76,11 @@ def _round(since: datetime, done: Repair) -> None:
 
     Orders come before shares, because shares are paid later.
     """
-    bank, moved = provider.current(), set[UUID]()
+    bank, moved = provider.current_provider(), set[UUID]()
     for told in safe_answers.payment_records(bank.payments(since)):
         _write_payment(told, done)
         moved.add(told.payment)
-    moved.update(safe_answers.payments(bank.changed(since)))
+    moved.update(safe_answers.safe_payments(bank.changed(since)))
     done.moved |= moved
     for kind in (Payment.Kind.ORDER, Payment.Kind.SHARE):
         for payment_uuid in _of_kind(moved, kind):

@@ -4,7 +4,7 @@ from checkout.settling.cards import (
     can_take,
     is_anything_borne,
     is_given_back_outside,
-    look,
+    read_accounts_unlocked,
     returned_on,
     with_untold,
 )
@@ -15,7 +15,7 @@ __all__ = [
     "can_take",
     "is_anything_borne",
     "is_given_back_outside",
-    "look",
+    "read_accounts_unlocked",
     "returned_on",
     "settle",
     "settled_later",

@@ -52,7 +52,7 @@ class Want:
         return self.at is not None or any(row.ended_at is None for row in self.part.attempts)
 
 
-def of(accounts: Accounts, now: datetime) -> list[Want]:
+def find_amounts_owed(accounts: Accounts, now: datetime) -> list[Want]:
     """Return what the cards of a captured, refunding or refunded order are owed."""
     refund = current_refund(accounts)
     return refund_parts(accounts, refund, now) if refund else reimbursements(accounts, now)

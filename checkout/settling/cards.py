@@ -171,7 +171,7 @@ class Accounts:
         return {key: part for key, part in self.parts.items() if key.refund_uuid == refund_uuid}
 
 
-def read(checkout: Checkout, *, is_locked: bool = True) -> Accounts:
+def read_accounts(checkout: Checkout, *, is_locked: bool = True) -> Accounts:
     """Read a checkout's accounts.
 
     If the checkout is locked, its refunds are locked too, so that no planned refund begins.
@@ -285,7 +285,7 @@ def _add_outstanding(accounts: Accounts) -> None:
             card.outstanding += part.outstanding
 
 
-def look(checkout: Checkout) -> Accounts | None:
+def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
     """Read a checkout's accounts for a page, without a lock; None if the statuses are enough.
 
     The statuses of order and shares are enough unless others refunded, a refund was returned, a dispute moved
@@ -294,7 +294,7 @@ def look(checkout: Checkout) -> Accounts | None:
     if checkout.status not in PAID:
         return None
     row = checkout if hasattr(checkout, "is_untold") else _UNTOLD.get(checkout.pk)
-    return read(checkout, is_locked=False) if getattr(row, "is_untold", False) else None
+    return read_accounts(checkout, is_locked=False) if getattr(row, "is_untold", False) else None
 
 
 def with_untold(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
@@ -320,7 +320,7 @@ def is_given_back_outside(checkout_uuid: UUID) -> bool:
 
 def is_anything_borne(checkout: Checkout, *, is_locked: bool = True) -> bool:
     """Return whether any card of a checkout still bears an amount that is not being refunded."""
-    return any(card.borne > card.sent for card in read(checkout, is_locked=is_locked).cards.values())
+    return any(card.borne > card.sent for card in read_accounts(checkout, is_locked=is_locked).cards.values())
 
 
 def can_take(checkout: Checkout, amount: int) -> bool:
@@ -328,7 +328,7 @@ def can_take(checkout: Checkout, amount: int) -> bool:
 
     Must be called with the checkout locked.
     """
-    accounts = read(checkout)
+    accounts = read_accounts(checkout)
     lead = accounts.lead
     owed = sum(
         accounts.owed_to_lead(share) - accounts.reimbursement(share)[1].sent for share in accounts.shares
@@ -339,7 +339,7 @@ def can_take(checkout: Checkout, amount: int) -> bool:
 def returned_on(payment: Payment, *, at_least: int) -> Operation | None:
     """Return the oldest returned refund of a payment of which at least this amount is still owed, or None."""
     checkout = Checkout.objects.get(pk=payment.checkout_uuid)
-    accounts = read(checkout)
+    accounts = read_accounts(checkout)
     for key, part in accounts.parts.items():
         if key.payment_uuid == payment.pk and part.outstanding >= at_least:
             return next(

@@ -31,7 +31,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
     """
     if checkout.status not in PAID or checkout.is_settled_later:
         return
-    accounts = cards.read(checkout)
+    accounts = cards.read_accounts(checkout)
     if disputes.is_open(checkout.pk):
         _plan(accounts, [], now, cause)
         closings.follow_returns(accounts, now, is_disputed=True)

@@ -20,7 +20,7 @@ Kind: TypeAlias = Operation.Kind
 State: TypeAlias = Operation.State
 
 
-def follow(reading: Reading, told: CaptureRecord | None) -> bool:
+def follow_capture(reading: Reading, told: CaptureRecord | None) -> bool:
     """Record the capture in the books if it is of the whole amount; return whether anything has changed.
 
     A capture that the service never requested is only reported, and the merchant's own capture finds it
@@ -62,9 +62,9 @@ def _lost(reading: Reading) -> Operation:
     _make_way(reading)
     operations = reading.payment.operations.filter(ended_at=None).select_related("payment")
     planned = operations.filter(kind=Kind.CAPTURE).first()
-    capture = planned or written(reading, Kind.CAPTURE, State.PLANNED)
+    capture = planned or rewrite_operation(reading, Kind.CAPTURE, State.PLANNED)
     if reading.payment.status == Payment.Status.AUTHORIZING:
-        held = operations.filter(kind=Kind.AUTHORIZE).first() or written(reading, Kind.AUTHORIZE)
+        held = operations.filter(kind=Kind.AUTHORIZE).first() or rewrite_operation(reading, Kind.AUTHORIZE)
         outcomes.conclude(reading.checkout, held, Outcome(Verdict.SUCCEEDED), now=reading.now)
     return capture
 
@@ -85,7 +85,7 @@ def _make_way(reading: Reading) -> None:
         share_outcomes.begin_again(payment.subject, reading.now)
 
 
-def written(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
+def rewrite_operation(reading: Reading, kind: Operation.Kind, state: State = State.IN_FLIGHT) -> Operation:
     """Write one of our operations that a restore has lost, and return it."""
     payment = reading.payment
     operation = Operation(

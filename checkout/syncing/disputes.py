@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from checkout.syncing.sync import Reading
 
 
-def follow(reading: Reading, told: DisputeRecord) -> bool:
+def follow_dispute(reading: Reading, told: DisputeRecord) -> bool:
     """Record a dispute as it is now; return whether anything has changed.
 
     Rules dispute.booked, dispute.lost.

@@ -19,7 +19,7 @@ Status = Payment.Status
 GONE = (Status.DECLINED, Status.VOIDED)
 
 
-def follow(reading: Reading, books: Books) -> bool:
+def follow_hold(reading: Reading, books: Books) -> bool:
     """Release a hold on a declined card, and report a hold on which our books and the provider's differ.
 
     Returns whether anything has changed.
@@ -38,7 +38,7 @@ def follow(reading: Reading, books: Books) -> bool:
             return True
     if payment.status == Status.AUTHORIZED and not books.is_held and books.capture is None:
         if reading.is_restored:  # the restore lost the release and its reason
-            void, done = captures.written(reading, Operation.Kind.VOID), Outcome(Verdict.SUCCEEDED)
+            void, done = captures.rewrite_operation(reading, Operation.Kind.VOID), Outcome(Verdict.SUCCEEDED)
             return outcomes.conclude(reading.checkout, void, done, now=reading.now)
         _report(payment, kinds.OUTSIDE_VOID)
     return False

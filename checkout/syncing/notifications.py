@@ -28,14 +28,14 @@ ENDS = {Verdict.SUCCEEDED: State.SUCCEEDED, Verdict.DECLINED: State.DECLINED, Ve
 
 @csrf_exempt
 @require_POST
-def take(request: HttpRequest) -> HttpResponse:
+def receive(request: HttpRequest) -> HttpResponse:
     """Accept a message of the provider and answer 204.
 
     A repeated message, and a message about a payment that is not ours, get 204 too. A message that is not
     signed or cannot be read gets 400.
     """
     try:
-        told = list(safe_answers.notifications(provider.current().parse_notifications(request)))
+        told = list(safe_answers.notifications(provider.current_provider().parse_notifications(request)))
     except ForgedNotification:
         return _refused(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):

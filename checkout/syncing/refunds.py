@@ -22,7 +22,7 @@ Kind, State, Purpose = Operation.Kind, Operation.State, Operation.Purpose
 REFUSED = (State.FAILED, State.DECLINED)
 
 
-def follow(reading: Reading, told: RefundRecord) -> bool:
+def follow_refund(reading: Reading, told: RefundRecord) -> bool:
     """Record one refund as it is now; return whether anything has changed.
 
     A refund by others is recorded as an operation with the purpose `outside`, at the merchant's expense. If a

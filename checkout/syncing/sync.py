@@ -54,29 +54,29 @@ def sync(payment_uuid: UUID, *, is_restored: bool = False) -> bool:
     ProviderUnreachable, Payment.DoesNotExist.
     """
     payment, asked_at = Payment.objects.get(pk=payment_uuid), clock.now()
-    books = safe_answers.books(provider.current().movements(payment), now=asked_at)
+    books = safe_answers.books(provider.current_provider().movements(payment), now=asked_at)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(payment.checkout_uuid)
         payment = Payment.objects.get(pk=payment_uuid)
         if payment.synced_at is not None and payment.synced_at >= asked_at:
             return False  # a later reading is recorded already, and can know more than this one
         Payment.objects.filter(pk=payment_uuid).update(synced_at=asked_at)
-        has_changed = follow(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
+        has_changed = follow_books(Reading(checkout, payment, asked_at, clock.now(), is_restored), books)
         if has_changed:
             checkout.touch()
     return has_changed
 
 
-def follow(reading: Reading, books: Books) -> bool:
+def follow_books(reading: Reading, books: Books) -> bool:
     """Record what is missing here, compare the rest, and settle the order.
 
     Returns whether anything has changed.
     """
     with settling.settled_later(reading.checkout):
-        changes = [captures.follow(reading, books.capture)]
-        changes += [refunds.follow(reading, told) for told in books.refunds]
-        changes += [disputes.follow(reading, told) for told in books.disputes]
-        changes.append(holds.follow(reading, books))
+        changes = [captures.follow_capture(reading, books.capture)]
+        changes += [refunds.follow_refund(reading, told) for told in books.refunds]
+        changes += [disputes.follow_dispute(reading, told) for told in books.disputes]
+        changes.append(holds.follow_hold(reading, books))
     captures.report_missing(reading, books)
     refunds.report_missing(reading, books.refunds)
     if any(changes):

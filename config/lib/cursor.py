@@ -20,7 +20,7 @@ class InvalidCursor(Exception):
     """The cursor is not valid for this merchant and list."""
 
 
-def page(
+def read_page(
     rows: QuerySet[Any, Row],
     *,
     scope: str,
@@ -39,14 +39,14 @@ def page(
     """
     at = None
     if cursor is not None:
-        at, last = read(cursor, scope, *_PLACE)
+        at, last = read_cursor(cursor, scope, *_PLACE)
         rows = rows.filter(TupleLessThan(Tuple(F(key), F("pk")), (at, last)))
     rows = rows.order_by(f"-{key}", "-pk")
     found = _newest(rows, limit + 1, key, at or clock.now()) if in_steps else list(rows[: limit + 1])
     if len(found) <= limit:
         return found, None
     end: Any = found[limit - 1]
-    return found[:limit], written(scope, getattr(end, key), end.id)
+    return found[:limit], write_cursor(scope, getattr(end, key), end.id)
 
 
 _STEPS = (timedelta(days=1), timedelta(days=7))
@@ -111,7 +111,7 @@ def changes(
     """
     place: Place = (start, _LAST) if start else (datetime.min.replace(tzinfo=UTC), _FIRST)
     if cursor is not None:
-        at, last = read(cursor, scope, *_PLACE)
+        at, last = read_cursor(cursor, scope, *_PLACE)
         place = at, last
     until = feed_horizon.horizon()
     found: list[Row] = []
@@ -124,16 +124,16 @@ def changes(
     if found:
         newest: Any = found[-1]
         place = end or (rows.changed_at(newest), newest.id)
-    return found, written(scope, *place)
+    return found, write_cursor(scope, *place)
 
 
-def written(scope: str, *place: datetime | UUID) -> str:
+def write_cursor(scope: str, *place: datetime | UUID) -> str:
     """Return the cursor of a place in a list, signed for its scope."""
     fields = [part.isoformat() if isinstance(part, datetime) else part.hex for part in place]
     return signing.dumps(fields, salt=scope)
 
 
-def read(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
+def read_cursor(cursor: str, scope: str, *kinds: Callable[[str], Any]) -> list[Any]:
     """Return the place of a cursor, with each part parsed by one of `kinds`. Raises InvalidCursor."""
     try:
         fields: Any = signing.loads(cursor, salt=scope)

@@ -32,13 +32,13 @@ class Mail:
 
 
 @require_GET
-def listed(request: HttpRequest) -> HttpResponse:
+def list_emails(request: HttpRequest) -> HttpResponse:
     """Show the emails, newest first."""
     return render(request, "local/mails.html", {"mails": newest_first()[:MAXIMUM]})
 
 
 @require_GET
-def shown(request: HttpRequest, name: str) -> HttpResponse:
+def show_email(request: HttpRequest, name: str) -> HttpResponse:
     """Show one email, with its links."""
     mail = next((mail for mail in newest_first() if mail.name == name), None)
     if mail is None:
@@ -75,4 +75,4 @@ def _read(name: str, written: bytes) -> Mail:
     )
 
 
-urlpatterns = [path("", listed, name="local_mails"), path("/<str:name>", shown, name="local_mail")]
+urlpatterns = [path("", list_emails, name="local_mails"), path("/<str:name>", show_email, name="local_mail")]

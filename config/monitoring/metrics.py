@@ -33,7 +33,7 @@ def is_allowed(authorization: str) -> bool:
     return bool(settings.METRICS_TOKEN) and hmac.compare_digest(authorization.encode(), expected.encode())
 
 
-def text() -> bytes:
+def metrics_text() -> bytes:
     """Return the metrics of all processes that share this process's folder, and the database's figures."""
     registry = REGISTRY
     if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
@@ -59,14 +59,14 @@ def begin() -> None:
 def _follow() -> None:
     pause = threading.Event()
     while True:
-        look()
+        read_figures()
         pause.wait(figures.EVERY_SECONDS)
 
 
-def look() -> None:
+def read_figures() -> None:
     """Read the figures, or note that the database does not answer."""
     try:
-        _Known.found, _Known.answers = figures.read(), True
+        _Known.found, _Known.answers = figures.read_figures(), True
     except Error:
         _Known.found, _Known.answers = (), False
     finally:

@@ -37,7 +37,7 @@ class Part(NamedTuple):
     sections: list[Section]
 
 
-def text(document: dict[str, Any]) -> str:
+def chapters_text(document: dict[str, Any]) -> str:
     """Return the document's description, and the chapters on testing and going live.
 
     The chapter on testing is left out if there is no sandbox.

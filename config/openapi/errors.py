@@ -82,7 +82,8 @@ class ApiErrorOut(drf.Serializer[Any]):
 def by_code() -> Schema:
     """Return an example body for each code."""
     return {
-        code: {"summary": row.message, "value": examples.error(code)} for code, row in errors.ERRORS.items()
+        code: {"summary": row.message, "value": examples.error_example(code)}
+        for code, row in errors.ERRORS.items()
     }
 
 
@@ -106,5 +107,5 @@ def _response(codes: list[str]) -> Schema:
 
 
 def _headers(codes: Iterable[str]) -> list[str]:
-    sent = {name for code in codes for name in errors.headers(code)}
+    sent = {name for code in codes for name in errors.error_headers(code)}
     return ["X-Request-Id", *(name for name in ("Retry-After", "WWW-Authenticate") if name in sent)]

@@ -78,7 +78,7 @@ def event_name(kind: EventType) -> str:
     return "".join(word.title() for word in re.split("[._]", kind.value)) + "Event"
 
 
-def listed() -> Schema:
+def listed_event() -> Schema:
     """Return the schema of an event in the feed."""
     names = [*(event_name(kind) for kind in DATA if kind != EventType.TEST), "WithheldEvent", "OtherEvent"]
     return {"type": "object", "anyOf": list(map(refer, names))}
@@ -121,7 +121,7 @@ def _other() -> Schema:
 
 def _event(kind: EventType) -> Schema:
     summary, description = SENTENCES[kind]
-    body = {"schema": refer(event_name(kind))} | components.example(examples.event(kind.value))
+    body = {"schema": refer(event_name(kind))} | components.example(examples.event_example(kind.value))
     return {
         "operationId": kind.value.replace(".", "_"),
         "summary": summary,

@@ -24,25 +24,25 @@ def _recorded() -> dict[str, Any]:
     return recorded
 
 
-def request(name: str) -> Any:
+def request_example(name: str) -> Any:
     """Return the body that was sent to the named operation, None if it had none."""
     return _recorded()["requests"].get(name)
 
 
-def answer(name: str, status: int) -> Any:
+def response_example(name: str, status: int) -> Any:
     """Return the body of the named operation's answer with this status, None if none is recorded."""
     return _recorded()["answers"].get(f"{name} {status}")
 
 
-def event(name: str) -> Any:
+def event_example(name: str) -> Any:
     """Return the envelope that was sent for an event."""
     return _recorded()["events"][name]
 
 
-def error(code: str) -> Any:
+def error_example(code: str) -> Any:
     """Return the error body for a code: the recorded body, or else one made from the error table."""
     body = _recorded()["errors"].get(code)
     if body is None:
-        body = errors.envelope(code)
+        body = errors.error_envelope(code)
         body["error"]["request_id"] = REQUEST_ID
     return body

@@ -46,7 +46,7 @@ class EnvelopeSchema(OpenApiSerializerFieldExtension):
     target_class = Envelope
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Any) -> Schema:
-        return events.listed()
+        return events.listed_event()
 
 
 class BearerScheme(OpenApiAuthenticationExtension):

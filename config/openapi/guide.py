@@ -28,7 +28,7 @@ TAGS = {
 GUIDE = "\n".join(Path(__file__).with_name(name).read_text() for name in ("guide.md", "generators.md"))
 
 
-def text(document: dict[str, Any]) -> str:
+def guide_text(document: dict[str, Any]) -> str:
     """Return the guide as CommonMark with tables. `document` holds the schemas."""
     return filled_in(GUIDE, document)
 
@@ -52,7 +52,7 @@ def filled_in(text: str, document: dict[str, Any]) -> str:
         "{cards}": _cards(),
         "{api_version}": outbox.API_VERSION,
         "{months}": str(deprecated.MONTHS),
-        "{deprecated}": deprecated.told(),
+        "{deprecated}": deprecated.table_as_text(),
     }
     limits = {f"{{{name}}}": rate.replace("/", " a ") for name, rate in settings.LIMITS.items()}
     for placeholder, value in (filled | limits).items():

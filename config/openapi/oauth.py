@@ -127,7 +127,7 @@ def paths() -> Schema:
 
 
 def _token() -> Schema:
-    token = {"schema": refer("Token")} | components.example(examples.answer("get_token", 200))
+    token = {"schema": refer("Token")} | components.example(examples.response_example("get_token", 200))
     return {
         "operationId": "get_token",
         "summary": "Get an access token",
@@ -135,7 +135,7 @@ def _token() -> Schema:
         "HTTP Basic instead. The response has no `data`. Keep the token until it expires, and do not request "
         "one for each call.",
         **_OF_CLIENTS,
-        "requestBody": _sent("TokenRequest", "TokenForm", examples.request("get_token")),
+        "requestBody": _sent("TokenRequest", "TokenForm", examples.request_example("get_token")),
         "responses": {
             "200": {
                 "description": "A token.",
@@ -154,7 +154,7 @@ def _revocation() -> Schema:
         "description": "Ends a token of the client at once (RFC 7009). Authenticate as at `/oauth/token`. "
         "The response is the same for an unknown token and for a token of another client, which stays valid.",
         **_OF_CLIENTS,
-        "requestBody": _sent("RevocationRequest", "RevocationForm", examples.request("revoke_token")),
+        "requestBody": _sent("RevocationRequest", "RevocationForm", examples.request_example("revoke_token")),
         "responses": {
             "200": {
                 "description": "The client no longer has such a token.",

@@ -76,12 +76,12 @@ class Refusal(NamedTuple):
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def show_documentation(request: HttpRequest) -> HttpResponse:
     """Show the documentation, GET /api/docs.
 
     If a portal user is signed in, the page shows their client id (rule docs.own_key).
     """
-    who = reader.of(request)
+    who = reader.reader_of(request)
     response = HttpResponse(reader.filled_in(_html(who is not None), who))
     response["Cache-Control"] = "private, no-store" if who else "public, max-age=300"
     patch_vary_headers(response, ["Cookie"])
@@ -106,7 +106,7 @@ def _context() -> dict[str, Any]:
         "test_mode": settings.SANDBOX,
         "other_portal": "" if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
         "who": reader.PLACEHOLDER,
-        "parts": chapters.parts(chapters.text(document)),
+        "parts": chapters.parts(chapters.chapters_text(document)),
         "quick_starts": downloads.quick_starts(),
         "receivers": downloads.receiving(),
         "catching_up": downloads.catching_up(),

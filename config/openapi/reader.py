@@ -26,14 +26,14 @@ class Reader(NamedTuple):
 PLACEHOLDER = Reader("<MERCHANT>", CLIENT_ID, "<KEY>")
 
 
-def of(request: HttpRequest) -> Reader | None:
+def reader_of(request: HttpRequest) -> Reader | None:
     """Return the reader who is signed in to the portal.
 
     Returns None for a stranger, for a merchant without a key, and if a second factor must still be set up.
     """
     if settings.SESSION_COOKIE_NAME not in request.COOKIES or not request.user.is_authenticated:
         return None
-    membership = access.current(request)
+    membership = access.current_membership(request)
     if membership is None or access.wants_second_factor(membership):
         return None
     key = keys.newest(membership.merchant)

@@ -90,7 +90,7 @@ class EndpointSchema(AutoSchema):
 
     def _get_request_body(self, direction: str = "request") -> Schema | None:
         body: Schema | None = super()._get_request_body(direction)  # type: ignore[no-untyped-call]  # untyped there
-        example = examples.request(self._endpoint.name)
+        example = examples.request_example(self._endpoint.name)
         if body is not None and example is not None:
             body["content"]["application/json"]["example"] = example
         return body
@@ -109,7 +109,7 @@ class EndpointSchema(AutoSchema):
             return described
         self.resolve_serializer(answer.body, "response")
         media = {"schema": components.refer(components.name_of(answer.body) + WRAPPED)}
-        example = examples.answer(self._endpoint.name, status)
+        example = examples.response_example(self._endpoint.name, status)
         return described | {"content": components.json(media | components.example(example))}
 
     def _codes(self) -> set[str]:
@@ -210,7 +210,7 @@ def _add_states(properties: Schema) -> None:
 def _mark_deprecated(paths: Schema) -> None:
     for path, methods in paths.items():
         for method, operation in methods.items():
-            if deprecated.headers(method.upper(), path):
+            if deprecated.deprecation_headers(method.upper(), path):
                 operation["deprecated"] = True
 
 
@@ -219,7 +219,7 @@ def document() -> Schema:
     """Return the document. It is made once, because its generator cannot make two at the same time."""
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
     made["info"] |= {
-        "description": guide.text(made),
+        "description": guide.guide_text(made),
         "contact": _contact(),
         "x-environment": settings.ENVIRONMENT,  # listen.py reads this before it sends a secret
     }

@@ -131,7 +131,7 @@ class Bill:
         return len(self.lines) >= MANY
 
 
-def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
+def bill_of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None = None) -> Bill | None:
     """Return the bill of an order that was read `with_read_at`, None if the order is not split.
 
     Shares whose time has passed end first (rule share.ends). `wrong` is shown next to its share. `known_no`
@@ -143,7 +143,7 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         return None
     of_bank = _of_bank(checkout, shares)
     disputed, borne = of_bank.disputed, _borne(checkout, shares, of_bank.outside)
-    all_lines = bill_lines.of(checkout, shares, now, wrong, of_bank)
+    all_lines = bill_lines.lines_of(checkout, shares, now, wrong, of_bank)
     said_no = next(_noes(all_lines), None) if known_no is None and not disputed else None
     return Bill(
         bears=money.for_payer(borne.bears, checkout.currency),
@@ -152,12 +152,12 @@ def of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | None =
         parts=_parts(checkout, shares, all_lines),
         sums=_sums(borne, of_bank.outside, checkout.currency),
         lines=all_lines,
-        folds=collapsed_lines.of(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
+        folds=collapsed_lines.collapse(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
         total=money.for_payer(checkout.amount, checkout.currency),
         until="" if disputed else _until(checkout, shares),
         seen=seen(checkout, shares, now, disputed),
         said_no=said_no,
-        last_day=None if disputed else last_day.of(checkout, shares, all_lines, now),
+        last_day=None if disputed else last_day.last_day_offer(checkout, shares, all_lines, now),
         disputed=disputed,
         given_back=of_bank.back,
         shares=shares,
@@ -171,12 +171,12 @@ def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
 
 def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
     """Return the acts of banks and others on a paid order's money, outside the service."""
-    accounts = settling.look(checkout)
+    accounts = settling.read_accounts_unlocked(checkout)
     found = disputes.standing_of(checkout) if checkout.status == Status.CAPTURED else None
     if found is None:
         return OfBank(accounts=accounts)
     is_lost = found.status == Dispute.Status.LOST
-    back = dispute_returns.of(checkout, shares, found, accounts) if is_lost else None
+    back = dispute_returns.returned_money(checkout, shares, found, accounts) if is_lost else None
     return OfBank(found.status, back, accounts)
 
 
@@ -188,7 +188,7 @@ def _borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -
 
 def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, disputed: str) -> str:
     """Return a digest of everything that can change on the bill. A page compares it with its own."""
-    facts: list[Any] = [checkout.updated_at, disputed, sorted(bill_lines.waiting(checkout, shares, now))]
+    facts: list[Any] = [checkout.updated_at, disputed, sorted(bill_lines.queued_texts(checkout, shares, now))]
     for share in shares:
         facts += (share.status, share.token_digest, share.expires_at, share.next_reminder_at)
         facts += (share.shown_name, share.claimed_until if share.is_kept(now) else None)
@@ -236,7 +236,7 @@ def _sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Borne, of_ba
 
 def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) -> str:
     """Return one sentence that says where the mates' money is or goes."""
-    card = summary.card(checkout.payment, is_theirs=True)
+    card = summary.card_in_words(checkout.payment, is_theirs=True)
     if borne.out and borne.yours:
         words = _("{yours} of it is yours. When a mate pays, their share goes back to {card}.")
     elif borne.out:

@@ -210,7 +210,7 @@ def name_of(share: PaymentRequest) -> str:
     return share.shown_name or _("Share {number}").format(number=share.position)
 
 
-def of(
+def lines_of(
     checkout: Checkout,
     shares: Sequence[PaymentRequest],
     now: datetime,
@@ -221,7 +221,7 @@ def of(
     own = checkout.amount - sum(share.amount for share in shares)
     name = (checkout.lead.name if checkout.lead else "") or _("You")
     lead = Line("lead", name, name[:1].upper(), money.for_payer(own, checkout.currency), 1)
-    back, texts = _reimbursements(shares), waiting(checkout, shares, now)
+    back, texts = _reimbursements(shares), queued_texts(checkout, shares, now)
     found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
     told = [
         line.now(waits_for=texts.get(line.id, ""), disputed=of_bank.disputed, is_own_back=of_bank.is_own_back)
@@ -246,7 +246,7 @@ def _as_moved(line: Line, share: PaymentRequest, accounts: Accounts) -> Line:
     return line
 
 
-def waiting(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
+def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime) -> dict[str, str]:
     """Return the ids of the shares whose text is queued and not sent yet, with the text's number."""
     fresh = [share.pk for share in shares if share.next_reminder_at and share.next_reminder_at > now]
     if not fresh:

@@ -76,11 +76,11 @@ def _has_seen(request: HttpRequest, checkout: Any) -> bool:
 
 @for_target
 def _part(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    shown = bill.of(target.checkout, known_no=request.GET.get("no", ""))
+    shown = bill.bill_of(target.checkout, known_no=request.GET.get("no", ""))
     if shown is None or shown.is_given_back:  # the rest of the page differs too, so the part is not enough
         return HttpResponseClientRefresh()
     context = views.bill_context(target, shown) | {"refused": "", "asks": ""}
-    return rendering.show(request, target, "_bill", context)
+    return rendering.render_page(request, target, "_bill", context)
 
 
 def _for_share(act: Callable[[HttpRequest, PaymentRequest], object]) -> Callable[..., HttpResponse]:
@@ -162,7 +162,7 @@ def _remind(request: HttpRequest, target: PaymentTarget) -> str:
 
     Return the names and reasons of the refused ones as one text, "" if all were sent.
     """
-    shown, refused = bill.of(target.checkout), []
+    shown, refused = bill.bill_of(target.checkout), []
     offered = {line.id for line in shown.last_day.to_remind} if shown and shown.last_day else set()
     for share in target.checkout.payment_requests.order_by("position"):
         wrong = _send_link(request, target, share, "") if str(share.pk) in offered else None
@@ -177,7 +177,7 @@ def _send_link(
     """Send a share's link or a reminder. Return why it was refused, None if it was not."""
     try:
         number = parse_phone(typed, target.checkout.merchant) if typed or not share.phone else ""
-        invitations.send(share.pk, phone=number, address=address.of(request))
+        invitations.send(share.pk, phone=number, address=address.caller_address(request))
     except InvalidPhone:
         error = sign_in.wrong_number(target.checkout.merchant)
     except limits.TooManySmsMessages as refused:

@@ -36,7 +36,7 @@ class Fold:
     is_open: bool
 
 
-def of(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line]) -> list[Fold]:
+def collapse(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line]) -> list[Fold]:
     """Return one fold for each look.
 
     A fold that is not used now is returned too, because a page that was opened earlier might show it.

@@ -33,7 +33,7 @@ class GivenBack:
     words: str
 
 
-def of(
+def returned_money(
     checkout: Checkout, shares: Sequence[PaymentRequest], found: Dispute, accounts: Accounts | None
 ) -> GivenBack:
     """Return the returned money of an order on which the dispute `found` was lost. Rule dispute.lost."""

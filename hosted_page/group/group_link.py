@@ -24,7 +24,7 @@ class OneLink:
     qr_svg: str
 
 
-def of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLink | None:
+def group_link_of(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OneLink | None:
     """Return the group link of an order with these shares, None if no mate is asked for a share."""
     if not any(share.status in (ShareStatus.OPEN, ShareStatus.PAYING) for share in shares):
         return None

@@ -84,7 +84,7 @@ class Bill:
         return next((person for person in self.people if person.is_mine), None)
 
 
-def of(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime) -> Bill:
+def bill_for_claim(checkout: Checkout, shares: Sequence[PaymentRequest], claim: str, now: datetime) -> Bill:
     """Return the bill for a browser with this claim."""
     asked = [share.amount for share in shares]
     own, name = checkout.amount - sum(asked), lead_name(checkout)

@@ -106,7 +106,7 @@ def go(token: str, **query: int) -> HttpResponseRedirect:
 
 @require_safe
 @for_group
-def page(request: HttpRequest, group: Group) -> HttpResponse:
+def show_group(request: HttpRequest, group: Group) -> HttpResponse:
     """Show the free shares, or the reason why no share can be taken now."""
     return _page(request, group)
 
@@ -132,7 +132,7 @@ def _show(
     request: HttpRequest, group: Group, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     every = {"is_share": True, "here": group.path(), "cancel_url_path": ""}
-    return rendering.show(request, PaymentTarget(group.checkout), name, every | context, status=status)
+    return rendering.render_page(request, PaymentTarget(group.checkout), name, every | context, status=status)
 
 
 def _order(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.Summary:
@@ -144,7 +144,7 @@ def _order(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.S
     is_disputed = closed is not None and "is_disputed" in closed
     each = format_html(_("{amount} <small>each</small>"), amount=bill.each) if asks and bill.each else ""
     return replace(
-        summary.of(PaymentTarget(group.checkout)),
+        summary.summary_of(PaymentTarget(group.checkout)),
         order_label=_("{name}’s order").format(name=group.name),
         due=each,
         total_label=_("Total") if is_disputed else summary.total_label(group.checkout),
@@ -157,7 +157,7 @@ def _bill(request: HttpRequest, group: Group) -> Bill:
     shares = current_checkouts.shares(group.checkout)
     if mate_shares.end_all_late(group.checkout, shares, now):
         shares = current_checkouts.shares(group.checkout)
-    return group_members.of(group.checkout, shares, payer.claim_of(request), now)
+    return group_members.bill_for_claim(group.checkout, shares, payer.claim_of(request), now)
 
 
 def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
@@ -285,7 +285,7 @@ def _share_path(group: Group, position: int) -> str:
 
 @require_POST
 @for_group
-def take(request: HttpRequest, group: Group) -> HttpResponse:
+def take_share(request: HttpRequest, group: Group) -> HttpResponse:
     """Take a free share for this browser and redirect to its steps, or show why it was not taken."""
     position = _number(request.POST.get("share", ""))
     name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
@@ -304,12 +304,12 @@ def _take(request: HttpRequest, group: Group, position: int, name: str, browser:
     if share is None:
         return Refused("taken", typed=name, status=409)
     try:
-        share_claims.take(
+        share_claims.claim_share(
             share.pk,
             claim=crypto.digest(browser),
             name=name,
             is_signed_in=payer.customer_of(request, share.pk) is not None,
-            admit=partial(share_claim_limits.admit, address.of(request)),
+            admit=partial(share_claim_limits.admit, address.caller_address(request)),
         )
     except share_claims.NameMissing:
         return Refused("name", position, words=_("Type your name."), status=422)

@@ -47,7 +47,9 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
             raise TooManySmsMessages(_("There are no more texts for this order. Send the link yourself."))
         operator_stops.check(checkout.merchant)
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
-        outbox.put(Asked(kind, to, target, f"{words(share)} {_way_to_stop(to)}", ends_at, address))
+        outbox.queue_message(
+            Asked(kind, to, target, f"{invitation_text(share)} {_way_to_stop(to)}", ends_at, address)
+        )
         # A new number replaces an earlier one only once its text is sent: until then, only the earlier number
         # has the link.
         share.phone, share.next_reminder_at = share.phone or to, now + BETWEEN
@@ -105,7 +107,7 @@ def _has_link(asked: SmsMessage, share: PaymentRequest) -> bool:
     return share.token in (asked.body or share.token)
 
 
-def words(share: PaymentRequest) -> str:
+def invitation_text(share: PaymentRequest) -> str:
     """Return the message to a mate: the lead's name, the amount, the shop, and the link."""
     checkout = share.checkout
     return _("{name} asks you for {amount}, your share at {shop}: {link}").format(

@@ -63,7 +63,7 @@ def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
     return max((end for end in ends if end is not None), default=None)
 
 
-def of(
+def last_day_offer(
     checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], now: datetime
 ) -> LastDay | None:
     """Return the last day's offer, None before the last day or if no share is open.

@@ -29,7 +29,7 @@ from payments import disputes
 
 
 @for_page
-def page(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def show_share(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show the next step of the payment, or the share's status."""
     return _page(request, target)
 
@@ -38,15 +38,15 @@ def _page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHIN
     now = clock.now()
     target = _expired_if_due(target, now)
     customer_uuid = payer.customer_of(request, target.subject)
-    found = _of_another(request, target, now) or share_status.tell(target, customer_uuid, now)
+    found = _of_another(request, target, now) or share_status.share_status_of(target, customer_uuid, now)
     if found is not None:
         if not target.is_paid_by(customer_uuid) and sign_in.is_asked(request, target):
-            return sign_in.show(request, target)
+            return sign_in.show_sign_in(request, target)
         return _status(request, target, found, refused)
     if rendering.wants_part(request):
         return HttpResponseClientRefresh()
     if customer_uuid is None:
-        return sign_in.show(request, target, refused.tick)
+        return sign_in.show_sign_in(request, target, refused.tick)
     return _own_link(request, target) if target.payer_of(request) is None else target.go("card")
 
 
@@ -80,7 +80,7 @@ def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refu
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
         "reconsider": _reconsider(target),
         "stay": sign_in_extension.beside(request, target),
-        "box": box.on(request, target, refused.tick) if found.state == "share_paid" else None,
+        "box": box.box_on(request, target, refused.tick) if found.state == "share_paid" else None,
     }
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
         own |= sign_in.way_back(request, target)
@@ -96,7 +96,7 @@ def _unpaid_again(target: PaymentTarget) -> dict[str, Any]:
     """
     if target.checkout.status != Status.CAPTURED or not disputes.standing(target.checkout.pk):
         return {}
-    return {"order": replace(summary.of(target), total_label=_("Total"))}
+    return {"order": replace(summary.summary_of(target), total_label=_("Total"))}
 
 
 def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:
@@ -131,7 +131,7 @@ def qr(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @for_form
 def opt_in(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Record a mate's tick of the merchant's marketing box. The mate need not be signed in."""
-    wrong = box.take(request, target)
+    wrong = box.save_tick(request, target)
     return _page(request, target, Refused(tick=wrong)) if wrong else target.go_with(box.SAVED)
 
 
@@ -140,7 +140,7 @@ def receipt(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Text the receipt's link to the mate who paid the share."""
     if not target.is_paid_by(payer.customer_of(request, target.subject)):
         return views.signed_out(request, target)
-    refused = receipt_sms.ask(target, address.of(request))
+    refused = receipt_sms.request_receipt(target, address.caller_address(request))
     return _page(request, target, Refused(receipt=refused)) if refused else target.go_to("receipt")
 
 

@@ -26,7 +26,7 @@ def admit(address: str) -> None:
 
     Raises TooManyTakes. Rules group.takes, limit.address.
     """
-    alike = network.digests("take address", address)
+    alike = network.caller_digests("take address", address)
     quota.lock_digests("take", *alike["address_digest"], *alike["site_digest"])
     now = clock.now()
     _check(ShareTake.objects.filter(address_digest__in=alike["address_digest"]), PER_ADDRESS, now)

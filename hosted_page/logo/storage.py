@@ -23,12 +23,12 @@ class Shown:
     card: str
 
 
-def read(content: bytes) -> Drawn:
+def read_upload(content: bytes) -> Drawn:
     """Return the logo of an uploaded file, drawn as it is served. Raises decoding.Unusable."""
     return drawing.draw(decoding.decode(content), is_test=settings.SANDBOX)
 
 
-def keep(merchant_uuid: UUID, drawn: Drawn) -> None:
+def save_logo(merchant_uuid: UUID, drawn: Drawn) -> None:
     """Store a logo as the merchant's logo, in place of the previous one."""
     with transaction.atomic():
         version = _anew(merchant_uuid, drawn.width)
@@ -60,7 +60,7 @@ def _anew(merchant_uuid: UUID, width: int | None) -> int:
     return merchant.brand_version
 
 
-def shown(merchant: Merchant) -> Shown | None:
+def logo_of(merchant: Merchant) -> Shown | None:
     """Return a merchant's logo for pages, None if the merchant has no logo."""
     if merchant.logo_version is None or merchant.logo_width is None:
         return None

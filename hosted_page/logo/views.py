@@ -16,7 +16,7 @@ def mark(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpRespons
 
 
 @require_safe
-def card(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
+def show_chat_card(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return the picture that a chat shows with a group link."""
     return _file("card", merchant_uuid, version)
 

@@ -16,7 +16,7 @@ from hosted_page.steps.split_form import clean_name
 SAVED = "saved"  # query parameter of the page after a tick
 
 
-def on(
+def box_on(
     request: HttpRequest, target: PaymentTarget, wrong: Mapping[str, str] | None = None
 ) -> dict[str, Any] | None:
     """Return the contents of the box, None if the merchant has opt-in off.
@@ -43,7 +43,7 @@ def on(
     }
 
 
-def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> dict[str, str]:
+def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") -> dict[str, str]:
     """Save a tick. Return {} if it was saved, otherwise the errors and the typed values.
 
     Without a `placement`, the box was on the success page or at the pay link of a share.
@@ -56,7 +56,7 @@ def take(request: HttpRequest, target: PaymentTarget, placement: str = "") -> di
         email = consent.parse_email(request.POST.get("email", ""))
         person = None if placement else _person(request, target)
         own = OptIn.Placement.PAY_LINK if target.share else OptIn.Placement.SUCCESS_PAGE
-        text = consent.shown(target.checkout.merchant, request.POST.get("version", ""))
+        text = consent.shown_version(target.checkout.merchant, request.POST.get("version", ""))
         consent.tick(
             target,
             person=person,

@@ -98,7 +98,7 @@ def _next_version(merchant: Merchant) -> int:
     return int(last) + 1
 
 
-def shown(merchant: Merchant, version: str) -> OptInText:
+def shown_version(merchant: Merchant, version: str) -> OptInText:
     """Return the words of the version that a page sends back, or the current words if it does not exist."""
     number = int(version) if version.isdecimal() and len(version) <= MAX_DIGITS else 0
     return OptInText.objects.filter(merchant=merchant, version=number).first() or wording(merchant)
@@ -141,7 +141,7 @@ def tick(
         _check_room(target)
         _keep_name(person, name)
         saved = _saved(target, _known_as(merchant, person, email), email, placement, text)
-        told = event.data(target, saved, person, name, proven=person if has_proven else None)
+        told = event.event_data(target, saved, person, name, proven=person if has_proven else None)
         order = target.checkout.pk
         return outbox.emit(merchant, EventType.OPTED_IN, told, at=saved.opted_in_at, checkout_uuid=order).pk
 
@@ -191,7 +191,7 @@ def _saved(
         checkout_uuid=target.checkout.pk,
         share_uuid=_share_uuid(target),
         email=email,
-        email_digest=digests(email)[0],
+        email_digest=email_digests(email)[0],
         placement=placement,
         opted_in_at=clock.now(),
     )
@@ -206,12 +206,12 @@ def _known_as(merchant: Merchant, person: Customer | None, email: str) -> Mercha
     if person is not None:
         return MerchantCustomer.objects.get_or_create(merchant=merchant, customer=person)[0]
     earlier = OptIn.objects.filter(
-        email_digest__in=digests(email), person__merchant=merchant, person__customer=None
+        email_digest__in=email_digests(email), person__merchant=merchant, person__customer=None
     ).select_related("person")
     last = earlier.order_by("-opted_in_at").first()
     return last.person if last else MerchantCustomer.objects.create(merchant=merchant)
 
 
-def digests(email: str) -> list[str]:
+def email_digests(email: str) -> list[str]:
     """Return the digests of an e-mail address, by which its ticks are found. New rows store the first one."""
     return crypto.keyed_digests("e-mail", email.lower())

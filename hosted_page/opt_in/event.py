@@ -59,7 +59,7 @@ class OptedInDataOut(Out):
     opt_in = OptInOut(help_text="What the person agreed to.")
 
 
-def data(
+def event_data(
     target: PaymentTarget, saved: OptIn, person: Customer | None, name: str, *, proven: Customer | None
 ) -> dict[str, Any]:
     """Return the data of the event. It contains a phone number only for a `proven` person."""

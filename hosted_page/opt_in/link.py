@@ -29,22 +29,22 @@ def url(checkout: Checkout, placement: str) -> str:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest, token: str) -> HttpResponse:
+def show_box(request: HttpRequest, token: str) -> HttpResponse:
     """Show the box, unticked, and save a tick. No one is signed in here, so the event has no phone number."""
     target, placement = _read(token)
     wrong: dict[str, str] = {}
     if request.method == "POST":
-        wrong = box.take(request, target, placement)
+        wrong = box.save_tick(request, target, placement)
         if not wrong:
             return HttpResponseRedirect(f"{request.path}?{box.SAVED}=1", status=303)
-    shown = box.on(request, target, wrong)
+    shown = box.box_on(request, target, wrong)
     if shown is None:
         words = _("{shop} sends no offers now.").format(shop=target.checkout.merchant.name)
         heading = _("There is nothing to sign up for")
         return rendering.say(request, target, heading, words, cancel_url_path="")
     alone = shown | {"action": request.path, "is_alone": True}
     context = {"box": alone, "here": request.path, "cancel_url_path": ""}
-    return rendering.show(request, target, "opt_in", context, status=422 if wrong else 200)
+    return rendering.render_page(request, target, "opt_in", context, status=422 if wrong else 200)
 
 
 def _read(token: str) -> tuple[PaymentTarget, str]:

@@ -29,7 +29,7 @@ _NOBODY = UUID(int=0)
 _SALT = "card_page_check"
 
 
-def address(step: str) -> str:
+def check_address(step: str) -> str:
     """Return the signed address of a page.
 
     `step` is FIRST_STEP for the phone step, or CARD for a card page under our host.
@@ -46,7 +46,7 @@ def card_page() -> str | CardPage:
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
+def show_check_page(request: HttpRequest) -> HttpResponse:
     """Show the page that the address names.
 
     Raises Http404 unless this service signed the address within the last minute.
@@ -117,7 +117,7 @@ def _every_page() -> dict[str, Any]:
 
 
 def _ends_of_forms() -> tuple[str, ...]:
-    return (settings.BASE_URL, *provider.current().page_origins)
+    return (settings.BASE_URL, *provider.current_provider().page_origins)
 
 
 def _order(amount: str) -> Summary:

@@ -83,7 +83,7 @@ def run() -> Findings:
 def check() -> Findings:
     """Compare the live pages with this release."""
     check = _Check(Deadline.after(SECONDS))
-    check.page("hosted_page/phone.html", check_page.address(check_page.FIRST_STEP))
+    check.page("hosted_page/phone.html", check_page.check_address(check_page.FIRST_STEP))
     try:
         card = check_page.card_page()
     except ProviderUnreachable:
@@ -106,8 +106,8 @@ class _Check:
     def card_page(self, card: str | CardPage) -> None:
         """Check a card page under our host. The provider checks a card page under its own host."""
         if isinstance(card, CardPage):
-            self.page(card.template, check_page.address(check_page.CARD))
-        elif origins.of(card) == origins.of(settings.BASE_URL):
+            self.page(card.template, check_page.check_address(check_page.CARD))
+        elif origins.origin_of(card) == origins.origin_of(settings.BASE_URL):
             self.page("bank/card.html", card)
 
     def page(self, template: str, address: str) -> None:
@@ -164,7 +164,7 @@ def _values(headers: Mapping[str, str], name: str) -> str:
 
 
 def _code_changed(page: str, template: str, text: str) -> Iterator[str]:
-    content = page_content.read(text)
+    content = page_content.read_content(text)
     yield from (f"{page} has {other}." for other in content.other)
     expected = {_address(script): _integrity(script) for script in inventory.scripts_of(template)}
     for loaded in content.scripts:

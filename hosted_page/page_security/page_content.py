@@ -26,7 +26,7 @@ class PageContent:
     other: list[str] = field(default_factory=list)
 
 
-def read(page: str) -> PageContent:
+def read_content(page: str) -> PageContent:
     """Return the parts of a page that can run code. Any text can be read, also one that is not HTML."""
     reader = _Reader()
     reader.feed(page)

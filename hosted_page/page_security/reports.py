@@ -60,13 +60,13 @@ class NotReports(Exception):
 
 @csrf_exempt  # browsers send reports without any token
 @require_POST
-def take(request: HttpRequest) -> HttpResponse:
+def receive_report(request: HttpRequest) -> HttpResponse:
     """Count the reports of a body. Return 204 for every well-formed body."""
     if bodies.length(request.META) > LARGEST:
         return _refusal(413, f"Send at most {LARGEST} bytes.")
     if request.content_type not in READERS:
         return _refusal(415, f"Send {' or '.join(READERS)}.")
-    networks = address.networks_of(address.of(request))
+    networks = address.networks_of(address.caller_address(request))
     site = limits.Shared((networks.site,), quota.SITE_FACTOR) if networks.site else None
     if not limits.spend("csp_reports", networks.network, shared=site):
         return _refusal(429, "Send reports again in a minute.", {"Retry-After": "60"})

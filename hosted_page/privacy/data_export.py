@@ -10,7 +10,7 @@ from hosted_page.privacy.data_subjects import Person
 from payments.models import Merchant, Operation, Payment
 
 
-def of(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
+def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, Any]:
     """Return a person's data as JSON values. With a merchant, return only what that merchant may know.
 
     A merchant gets the orders that the person led there. It gets the name and the number only if the person

@@ -74,7 +74,7 @@ def is_named(phone: str) -> bool:
     return any(rows.filter(phone=phone).exists() for rows in (PaymentRequest.objects, Prefill.objects))
 
 
-def find(*, phone: str = "", email: str = "") -> Person:
+def find_person(*, phone: str = "", email: str = "") -> Person:
     """Return the person with this number (E.164) or this e-mail address. Raises Unknown, SeveralPeople."""
     if phone:
         customer = Customer.objects.filter(phone=phone).first()
@@ -83,7 +83,7 @@ def find(*, phone: str = "", email: str = "") -> Person:
         if is_named(phone):
             return Person(None, [], phone)
         raise Unknown
-    of_address = OptIn.objects.filter(email_digest__in=consent.digests(email))
+    of_address = OptIn.objects.filter(email_digest__in=consent.email_digests(email))
     ticked = MerchantCustomer.objects.filter(pk__in=of_address.values("person"))
     nameless = list(ticked.filter(customer=None))
     customers = set(ticked.filter(customer__erased_at=None).values_list("customer", flat=True)) - {None}

@@ -96,7 +96,7 @@ def _numbers_again(marks: dict[str, datetime]) -> Iterator[tuple[str, list[str]]
         mark, erased_at = _find(marks, "phone", row.phone)
         if row.checkout.created_at > erased_at or not data_subjects.is_named(row.phone):
             continue
-        person = data_subjects.find(phone=row.phone)
+        person = data_subjects.find_person(phone=row.phone)
         if person.customer is None:
             yield mark, _erase_again(person)
 
@@ -135,9 +135,9 @@ def _empty(person: Person, now: datetime) -> None:
     if phone:
         SignInCode.objects.filter(phone=phone).delete()
         KnownBrowser.objects.filter(phone=phone).delete()
-        texts = SmsMessage.objects.filter(phone_digest__in=outbox.digests(phone))
+        texts = SmsMessage.objects.filter(phone_digest__in=outbox.number_digests(phone))
         texts.update(phone_digest="", range_digest="")
-        CardTry.objects.filter(phone_digest__in=declines.digests(phone)).delete()
+        CardTry.objects.filter(phone_digest__in=declines.number_digests(phone)).delete()
     if person.customer is not None:
         PayerSignIn.objects.filter(customer_uuid=person.customer.pk).delete()
         Customer.objects.filter(pk=person.customer.pk).update(phone=None, name="", erased_at=now)

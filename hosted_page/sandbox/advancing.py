@@ -84,7 +84,7 @@ def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
         _move(operations, ("created_at", "first_sent_at", "last_sent_at", "ended_at"), by)
         _move(operations.filter(ended_at=None, lease_token=None), ("next_attempt_at",), by)
         outbox.advance(checkout.pk, by)
-    client.ask("advance", payments=payments, seconds=seconds)
+    client.call_bank("advance", payments=payments, seconds=seconds)
 
 
 def _hear_the_bank(checkout_uuid: UUID) -> None:
@@ -93,7 +93,7 @@ def _hear_the_bank(checkout_uuid: UUID) -> None:
     Otherwise this would happen only when beat next starts it.
     """
     payments = list(Payment.objects.filter(checkout_uuid=checkout_uuid).values_list("pk", flat=True))
-    for told in client.ask("tell", payments=payments):
+    for told in client.call_bank("tell", payments=payments):
         notifications.hear_message(told)
     for payment_uuid in Inquiry.objects.filter(payment__in=payments).values_list("payment", flat=True):
         with suppress(ProviderUnreachable):  # the times have moved already, and the pump asks the bank again

@@ -86,7 +86,7 @@ def _customer(phone: str, merchant: Merchant) -> Customer:
 
 def _token(subject: UUID, number: str) -> str:
     try:
-        token: str = client.ask("tokenise", subject=subject, number=number)
+        token: str = client.call_bank("tokenise", subject=subject, number=number)
     except bank.UnknownCard:
         raise drf.ValidationError({"card": ["Must be a test card, such as 4242424242424242."]}) from None
     return token
@@ -140,7 +140,7 @@ def _answer_challenge(subject: UUID, *, is_confirmed: bool) -> Paid:
     found = open_operations.open_operation(subject)
     if found is None:
         raise OperationInProgress
-    client.ask("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
+    client.call_bank("answer_challenge", key=found.pk, is_confirmed=is_confirmed)
     patience = Deadline.after(PATIENCE)
     while patience.left():
         operation_recovery.finish_now(subject)  # has no effect while the pump has leased the operation

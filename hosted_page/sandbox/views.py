@@ -103,7 +103,7 @@ class Pay(ApiView):
         merchant = caller_of(request).merchant
         checkout = _of(merchant, checkout_uuid)
         paying.pay(checkout, asked, cause=cause_of(request))
-        paid = detailed_reads.read(merchant, checkout_uuid)
+        paid = detailed_reads.read_checkout(merchant, checkout_uuid)
         return Response({"data": responses.SplitCheckoutOut.write(paid)})
 
 
@@ -168,4 +168,4 @@ class Advance(ApiView):
         asked = self.body(AdvanceIn)
         merchant = caller_of(request).merchant
         advancing.advance(merchant, checkout_uuid, asked["seconds"])
-        return Response({"data": CheckoutOut.write(detailed_reads.read(merchant, checkout_uuid))})
+        return Response({"data": CheckoutOut.write(detailed_reads.read_checkout(merchant, checkout_uuid))})

@@ -31,7 +31,7 @@ PAUSED = timedelta(hours=1)  # between two checks of an order that is being refu
 Kind = LeadTold.Kind
 
 
-def tell() -> None:
+def queue_notifications() -> None:
     """Queue the texts of the notifications that are due now."""
     for _number in range(A_RUN):
         if not _tell_next():
@@ -95,7 +95,7 @@ def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: 
         # limits.
         asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
         with transaction.atomic():
-            outbox.put(asked, key=row.pk)
+            outbox.queue_message(asked, key=row.pk)
     except (TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped):
         return
 
@@ -119,7 +119,7 @@ def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> s
     name = ""
     match row.kind:
         case Kind.SAID_NO:
-            name = safe_names.plain(about[0].name)
+            name = safe_names.safe_name(about[0].name)
             words = _("{name} said no to {amount} at {shop}. Ask again or keep it: {link}")
         case Kind.ALL_PAID if len(about) == len(shares):
             words = _("All your mates have paid their shares at {shop}, {amount} in all: {link}")

@@ -73,7 +73,7 @@ class Found(NamedTuple):
     range: datetime | None
 
 
-def look(row: SmsMessage) -> Found:
+def read_limits(row: SmsMessage) -> Found:
     """Return the state of the limits for a message that is not yet counted."""
     limits = {"code": Limit(1, GAP), "hour": PER_NUMBER[0], "day": PER_NUMBER[1]}
     limits |= {"address": PER_ADDRESS, "site": PER_ADDRESS.of_site()}

@@ -34,7 +34,7 @@ class Asked:
     address: str
 
 
-def put(asked: Asked, *, key: UUID | None = None) -> None:
+def queue_message(asked: Asked, *, key: UUID | None = None) -> None:
     """Count an SMS message and queue it, to be sent within a second. `key` becomes its id.
 
     Call it in the transaction of the change that the message is about. Raises TooManySmsMessages, and then
@@ -44,7 +44,7 @@ def put(asked: Asked, *, key: UUID | None = None) -> None:
     limits.check_country(asked.phone)
     limits.check_stopped(row)
     _lock(row)
-    found = limits.look(row)
+    found = limits.read_limits(row)
     row.created_at = row.due_at = found.now
     limits.check_number(row, found)
     limits.check_address(row, found)
@@ -66,7 +66,7 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
     limits.check_country(asked.phone)
     row.range_digest, row.alike["range_digest"] = "", []  # no range limit: SMS fraudsters do not pay orders
     _lock(row)
-    found = limits.look(row)
+    found = limits.read_limits(row)
     row.created_at = row.due_at = found.now
     is_full = (found.code or limits.number_free_at(found)) is not None
     limits.check_address(row, found)
@@ -79,9 +79,9 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
 
 def _row(asked: Asked, key: UUID | None) -> SmsMessage:
     alike = {
-        "phone_digest": digests(asked.phone),
+        "phone_digest": number_digests(asked.phone),
         "range_digest": crypto.keyed_digests("sms range", asked.phone[: -limits.RANGE_DIGITS]),
-        **network.digests("address", asked.address),
+        **network.caller_digests("address", asked.address),
     }
     row = SmsMessage(
         kind=asked.kind,
@@ -100,10 +100,10 @@ def _row(asked: Asked, key: UUID | None) -> SmsMessage:
 
 def digest(phone: str) -> str:
     """Return the digest that new rows store, by which a number's SMS messages are counted."""
-    return digests(phone)[0]
+    return number_digests(phone)[0]
 
 
-def digests(phone: str) -> list[str]:
+def number_digests(phone: str) -> list[str]:
     """Return the digests by which a number's SMS messages are counted. New rows store the first one."""
     return crypto.keyed_digests("sms", phone)
 

@@ -13,15 +13,15 @@ MAX_LETTERS = 30
 
 def shop(merchant: Merchant) -> str:
     """Return a merchant's name for an SMS message or a mail."""
-    return plain(merchant.name) or _("the shop")
+    return safe_name(merchant.name) or _("the shop")
 
 
 def lead(checkout: Checkout) -> str:
     """Return the lead's name for an SMS message to a mate."""
-    return plain(lead_name(checkout)) or _("Your mate")
+    return safe_name(lead_name(checkout)) or _("Your mate")
 
 
-def plain(name: str) -> str:
+def safe_name(name: str) -> str:
     """Return at most 30 letters of a name, without any digits and without characters that addresses need."""
     letters = "".join(sign for sign in unicodedata.normalize("NFKC", name) if _is_of_a_name(sign))
     return " ".join(letters.split())[:MAX_LETTERS].strip()

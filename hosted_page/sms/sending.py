@@ -88,7 +88,7 @@ def send(message: SmsMessage) -> None:
     """
     failpoint.reach("sms_claimed", message.pk)
     try:
-        senders.current().send(message.phone or "", message.body or "", key=str(message.pk))
+        senders.current_sender().send(message.phone or "", message.body or "", key=str(message.pk))
     except Exception as error:  # also unexpected ones: the message might have been sent
         _record_failure(message, error)
     else:
@@ -171,7 +171,7 @@ def _is_wanted(message: SmsMessage) -> bool:
         return False
     if message.kind in limits.CODES:
         return _OPEN_CODE.first(message.pk, now) is not None
-    if stopped_numbers.has_stopped(outbox.digests(message.phone or "")):
+    if stopped_numbers.has_stopped(outbox.number_digests(message.phone or "")):
         return False
     if message.kind == SmsMessage.Kind.LEAD:
         return lead_notifications.is_wanted(message)

@@ -45,7 +45,7 @@ def count_under_former_keys() -> int:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest, token: str) -> HttpResponse:
+def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
     """Ask whether the number of a link should get only codes.
 
     A POST stops all other texts or allows them again.

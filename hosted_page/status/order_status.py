@@ -47,7 +47,7 @@ class PageStatus:
     refund: Bill | None = None
 
 
-def tell(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | None:
+def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> PageStatus | None:
     """Return the current status of a checkout, None while it can be paid.
 
     Only the lead sees card details, because anyone can have the link.
@@ -126,7 +126,7 @@ def asked_for(amount: str, payment: Payment | None, *, is_theirs: bool) -> str:
     It names the card only to its owner, and only if the bank has reported the card.
     """
     if is_theirs and payment and payment.card_last4:
-        card = summary.card(payment, is_theirs=True)
+        card = summary.card_in_words(payment, is_theirs=True)
         return format_html(
             _("We asked your bank for <strong>{amount}</strong> on {card}."), amount=amount, card=card
         )
@@ -259,7 +259,7 @@ def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     is_cancelled = checkout.void_reason == VoidReason.MERCHANT_CANCEL
     why = _why_released(checkout, is_cancelled=is_cancelled)
     facts = _facts(checkout, is_lead)
-    facts["time"] = summary.moment(checkout.voided_at or now, now, summary.zone_of(checkout))
+    facts["time"] = summary.time_in_words(checkout.voided_at or now, now, summary.zone_of(checkout))
     over, again = _("This order is over."), _("Start again in the shop if you still want it.")
     if checkout.authorized_at is None:
         told = format_html("{} {}", nothing_paid(checkout), format_html(why, **facts))
@@ -314,7 +314,7 @@ def _is_back(checkout: Checkout, is_lead: bool) -> bool:
 
     For the lead, only the lead's own card counts. For anyone else, any card of the order counts.
     """
-    accounts = settling.look(checkout)
+    accounts = settling.read_accounts_unlocked(checkout)
     if accounts is None:
         return False
     cards = accounts.cards.values()
@@ -366,5 +366,5 @@ def _facts(checkout: Checkout, is_lead: bool) -> dict[str, str]:
     return {
         "shop": checkout.merchant.name,
         "amount": money.for_payer(checkout.amount, checkout.currency),
-        "card": summary.card(checkout.payment, is_theirs=is_lead),
+        "card": summary.card_in_words(checkout.payment, is_theirs=is_lead),
     }

@@ -94,7 +94,7 @@ def _by_shop(checkout: Checkout, payment: Payment | None) -> SafeString:
 
     It is shown only while the order is captured.
     """
-    accounts = settling.look(checkout) if checkout.status == Status.CAPTURED else None
+    accounts = settling.read_accounts_unlocked(checkout) if checkout.status == Status.CAPTURED else None
     card = accounts.cards.get(payment.pk) if accounts and payment else None
     if card is None or card.outside <= 0:
         return SafeString()

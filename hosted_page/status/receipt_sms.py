@@ -38,7 +38,7 @@ class Offer:
     error: str
 
 
-def on(request: HttpRequest, target: PaymentTarget, error: str = "") -> Offer | None:
+def receipt_offer(request: HttpRequest, target: PaymentTarget, error: str = "") -> Offer | None:
     """Return the offer for the signed-in person who paid, None for anyone else."""
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None or not target.is_paid_by(customer_uuid):
@@ -74,7 +74,7 @@ def _link(target: PaymentTarget) -> str:
     return absolute(PaymentTarget(target.checkout, target.share).way_back())
 
 
-def ask(target: PaymentTarget, address: str) -> str:
+def request_receipt(target: PaymentTarget, address: str) -> str:
     """Queue the text, unless one is waiting or was sent. Return why it was refused, "" if it was not.
 
     `address` is the caller's network address.
@@ -102,7 +102,9 @@ def _put(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
     person = target.person(target.paid_by_uuid)
     if person.phone:
         ends_at = checkout.locked_at + LIFE
-        outbox.put(Asked(SmsMessage.Kind.RECEIPT, person.phone, target, _words(target), ends_at, address))
+        outbox.queue_message(
+            Asked(SmsMessage.Kind.RECEIPT, person.phone, target, _words(target), ends_at, address)
+        )
 
 
 def _words(target: PaymentTarget) -> str:

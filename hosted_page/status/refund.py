@@ -60,7 +60,7 @@ def of_lead(checkout: Checkout) -> Bill | None:
     Return None while the amount is not known, because a mate's share is on its way to the card.
     """
     is_settled = checkout.status == Status.REFUNDED
-    accounts = cards.read(checkout, is_locked=False)
+    accounts = cards.read_accounts(checkout, is_locked=False)
     card, of_shares = accounts.lead, [accounts.reimbursement(share)[1] for share in accounts.shares]
     if card is None or (not is_settled and any(part.sent for part in of_shares)):
         return None
@@ -76,7 +76,7 @@ def of_lead(checkout: Checkout) -> Bill | None:
 def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill | None:
     """Return the bill of a mate's card that paid a share."""
     is_settled = share.status == ShareStatus.REFUNDED
-    accounts = cards.read(checkout, is_locked=False)
+    accounts = cards.read_accounts(checkout, is_locked=False)
     card = accounts.cards.get(share.payment_id) if share.payment_id else None
     if card is None:
         return None

@@ -19,7 +19,7 @@ from payments import disputes, money, open_operations
 from payments.models import Operation
 
 
-def tell(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
+def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: datetime) -> PageStatus | None:
     """Return the current status of a share, None while it can be paid. Only its mate sees card details."""
     share = target.share
     if share is None:
@@ -128,7 +128,10 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
 
 def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
     """Return the status of a paid share: its money is taken, being refunded, or refunded."""
-    accounts, is_refunded = settling.look(target.checkout), share.status == ShareStatus.REFUNDED
+    accounts, is_refunded = (
+        settling.read_accounts_unlocked(target.checkout),
+        share.status == ShareStatus.REFUNDED,
+    )
     lost = disputes.lost_by_payment(target.checkout.pk) if accounts else {}
     back = lost[share.payment_id].amount if share.payment_id in lost else 0
     is_by_bank = back > 0 and (target.checkout.status == Status.CAPTURED or back >= share.amount)
@@ -200,5 +203,5 @@ def _facts(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> dict[
         "shop": target.checkout.merchant.name,
         "name": lead_name(target.checkout),
         "amount": money.for_payer(target.amount, target.checkout.currency),
-        "card": summary.card(share.payment, is_theirs=is_mate),
+        "card": summary.card_in_words(share.payment, is_theirs=is_mate),
     }

@@ -45,7 +45,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @for_page
-def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Redirect a person who may pay to the provider's card page, or show it.
 
     A lead must choose the split first.
@@ -55,7 +55,7 @@ def card(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         return target.go()
     try:
         person = target.person(customer_uuid)
-        declines.check(target, person, address.of(request))
+        declines.check(target, person, address.caller_address(request))
         response = _card_page(request, target, person)
     except TooManyDeclines as too_many:
         return _enough(request, target, too_many)
@@ -73,7 +73,8 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
     bound = signing.dumps([target.subject.hex, str(person.pk)], salt="card")
     back = target.absolute("paid")
     return_url = f"{back}{'&' if '?' in back else '?'}{urlencode({'bound': bound})}"
-    signed_in = {"stay": sign_in_extension.on(request, target), "leave": rendering.leave(request, target)}
+    notice = sign_in_extension.extension_notice(request, target)
+    signed_in = {"stay": notice, "leave": rendering.leave(request, target)}
     merchant, around = target.checkout.merchant, card_page.around(target, person) | signed_in
     of_money = (target.amount, target.checkout.currency, merchant.provider_account)
     with bulkheads.PAYERS.slot() as slot:
@@ -96,7 +97,7 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if person.has_tried:
         return target.go()  # a reload: the token has been tried, and the page shows the outcome
     try:
-        paid = _pay(target, use, person, address.of(request), payer.claim_of(request))
+        paid = _pay(target, use, person, address.caller_address(request), payer.claim_of(request))
     except (TooManyDeclines, *NOT_TRIED) as refusal:
         return _not_tried(request, target, refusal)
     if paid.verdict == Verdict.NEEDS_ACTION:
@@ -159,7 +160,7 @@ def _enough(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclin
 
 
 def _pay(target: PaymentTarget, use: CardUse, person: Customer, address: str, claim: str = "") -> Paid:
-    cause = Cause(f"customer:{person.pk}", request_id.current())
+    cause = Cause(f"customer:{person.pk}", request_id.current_id())
     admit = partial(declines.admit, target, person, use.token, address)
     if target.share is None:
         return authorizations.authorize(

@@ -35,7 +35,7 @@ def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, A
     is_lead = target.share is None
     held_rows = _held_rows(target.checkout, amount) if is_lead else []
     return {
-        "order": asdict(summary.of(target)),
+        "order": asdict(summary.summary_of(target)),
         "is_share": not is_lead,
         "lead": "" if is_lead else lead_name(target.checkout),
         "cancel_url_path": target.address("cancel") if is_lead else "",

@@ -79,7 +79,7 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
             expires_at=now + CODE_LIFE,
         )
         is_sent = _put(target, code, plain, address)
-    return Sent(code, plain if is_sent and senders.current().shows_codes else "")
+    return Sent(code, plain if is_sent and senders.current_sender().shows_codes else "")
 
 
 def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
@@ -118,7 +118,7 @@ def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> b
     kind = SmsMessage.Kind.RETURN if target.is_of_payer_alone else SmsMessage.Kind.CODE
     asked = Asked(kind, code.phone, target, body, code.expires_at, address)
     if kind == SmsMessage.Kind.CODE:
-        outbox.put(asked, key=code.pk)
+        outbox.queue_message(asked, key=code.pk)
         return True
     paid_by = target.paid_by_uuid
     is_payer = paid_by is not None and target.person(paid_by).phone == code.phone
@@ -157,7 +157,7 @@ _RECENT = Prepared(
 )
 
 
-def waiting(subject: UUID, browser: str) -> SignInCode | None:
+def waiting_code(subject: UUID, browser: str) -> SignInCode | None:
     """Return the code that this browser can enter for the checkout or share, None if there is no code.
 
     Its `read_at` is the database's time. `is_lost` says that its text ended, and that the service does not

@@ -59,11 +59,11 @@ def admit(target: PaymentTarget, person: Customer, token: str, address: str) -> 
 
 def was_tried_by(person: Customer, payment: Payment) -> bool:
     """Return whether this person used the payment's card. Only a try that still counts is found."""
-    given = CardTry.objects.filter(phone_digest__in=digests(person.phone or ""), is_counted=True)
+    given = CardTry.objects.filter(phone_digest__in=number_digests(person.phone or ""), is_counted=True)
     return given.filter(subject=payment.subject, card_token=payment.card_token).exists()
 
 
-def digests(phone: str) -> list[str]:
+def number_digests(phone: str) -> list[str]:
     """Return the digests by which a number's card tries are counted. New rows store the first one."""
     return crypto.keyed_digests("card phone", phone)
 
@@ -87,8 +87,8 @@ class _Given(NamedTuple):
 
 
 def _given(target: PaymentTarget, person: Customer, token: str, address: str) -> _Given:
-    found = network.digests("card address", address)
-    phones = digests(person.phone or "")
+    found = network.caller_digests("card address", address)
+    phones = number_digests(person.phone or "")
     return _Given(target.subject, token, phones, found["address_digest"], found["site_digest"])
 
 

@@ -15,7 +15,7 @@ def parse_phone(text: str, merchant: Merchant) -> str:
 
     If the page shows the codes instead of sending them, fictional numbers (+44 7700 900123) are valid too.
     """
-    return numbers.read(text, merchant.country, also_fictional=senders.current().shows_codes)
+    return numbers.parse_number(text, merchant.country, also_fictional=senders.current_sender().shows_codes)
 
 
 def example_phone(merchant: Merchant) -> str:

@@ -10,7 +10,7 @@ from hosted_page.steps import codes, sign_in
 @for_form
 def go_on(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Sign in the person who is remembered here, only for an order or share that can be paid."""
-    browser = remembered_browsers.of(request)
+    browser = remembered_browsers.recall(request)
     if browser is None or not target.is_payable or not prefill.may_go_on(target, browser.phone):
         return target.go()  # the page shows the current state
     person = codes.person_of(browser.phone)

@@ -33,17 +33,20 @@ from payments.models import Merchant
 from payments.operator_stops import AllStopped, MerchantSuspended
 
 
-def show(request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None) -> HttpResponse:
+def show_sign_in(
+    request: HttpRequest, target: PaymentTarget, wrong: dict[str, str] | None = None
+) -> HttpResponse:
     """Ask for the code that was requested, or for a number if there is no such code.
 
     `wrong` has the errors of the opt-in box next to it. Rules prefill.masked, known.prefilled.
     """
-    waiting = codes.waiting(target.subject, payer.browser_of(request))
+    waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if "change" in request.GET or wrong:
         return show_phone(request, target, wrong=wrong)
     if waiting is not None and codes.can_be_tried(waiting):
         return _show_code(request, target, waiting)
-    browser, number = remembered_browsers.of(request) if target.is_payable else None, prefill.number(target)
+    browser = remembered_browsers.recall(request) if target.is_payable else None
+    number = prefill.number(target)
     if browser and number in ("", browser.phone):
         return _show_known(request, target, browser)
     return _ask(request, target, number)
@@ -70,7 +73,7 @@ def show_prefilled(
         "ask_in": error.seconds if isinstance(error, CodeJustAsked) else 0,
     }
     context |= _of_browser(request, target)
-    return rendering.show(request, target, "prefilled", context, status=422 if error else 200)
+    return rendering.render_page(request, target, "prefilled", context, status=422 if error else 200)
 
 
 def _masked(phone: str) -> str:
@@ -90,7 +93,7 @@ def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrows
         "asked": {"name": lead_name(target.checkout), "amount": amount} if target.share else None,
         "decline_action": target.address("decline") if target.share else "",
     }
-    return rendering.show(request, target, "known", context)
+    return rendering.render_page(request, target, "known", context)
 
 
 def show_phone(
@@ -105,7 +108,7 @@ def show_phone(
     name, own = _phone_page(request, target, wrong)
     context = {"action": target.address("phone"), "value": value, "error": str(error)}
     context |= own | _of_browser(request, target) | _of_paid(target)
-    return rendering.show(request, target, name, context, status=422 if error or wrong else 200)
+    return rendering.render_page(request, target, name, context, status=422 if error or wrong else 200)
 
 
 def _phone_page(
@@ -160,7 +163,7 @@ def _of_paid(target: PaymentTarget) -> dict[str, Any]:
         return {}
     if target.share is None:
         return {"cancel_url_path": "", "back_url": target.checkout.return_url}
-    return {"order": replace(summary.of(target), due="")} if target.group else {}
+    return {"order": replace(summary.summary_of(target), due="")} if target.group else {}
 
 
 def _of_browser(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
@@ -182,7 +185,7 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] |
     if person is None or (target.is_of_payer_alone and not target.is_paid_by(person)):
         return None
     leads = target.is_payable and target.share is None and person == target.checkout.lead_id
-    split = typed_split.told(request, target) if leads else None
+    split = typed_split.returned_split(request, target) if leads else None
     is_long = payer.has_reached_longest(request, target.subject)
     return {"split": split, "is_paid": target.is_of_payer_alone, "is_long": is_long}
 
@@ -197,7 +200,7 @@ def _of_share(
         "decline_action": target.address("decline"),
         "kept": _of_claim(target, share),
         "phone_hint": phone_hint(target.checkout.merchant),
-        "box": box.on(request, target, wrong),
+        "box": box.box_on(request, target, wrong),
     }
 
 
@@ -242,7 +245,7 @@ def _show_code(
         **{"change_url": change_url(target)} | _of_paid(target),
         "shown_code": payer.shown_code(request) if settings.SANDBOX else "",
     }
-    return rendering.show(request, target, "code", context, status=422 if error else 200)
+    return rendering.render_page(request, target, "code", context, status=422 if error else 200)
 
 
 def _resend_in(waiting: SignInCode) -> int:
@@ -274,7 +277,7 @@ def phone(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @for_form
 def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Send a new code to the same number."""
-    waiting = codes.waiting(target.subject, payer.browser_of(request))
+    waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting is None:
         return target.go()
     # An error must not show the number in the form again, because no one is signed in on the page.
@@ -303,7 +306,7 @@ def send_code(
 
 def _sent(request: HttpRequest, target: PaymentTarget, number: str) -> HttpResponse:
     browser = payer.browser_of(request)
-    sent = codes.send_code(target, number, browser, address.of(request))
+    sent = codes.send_code(target, number, browser, address.caller_address(request))
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
     payer.await_code(response, browser, sent.shown_code)
     return response
@@ -314,7 +317,7 @@ def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: 
 
     Return None if there is no code.
     """
-    waiting = codes.waiting(target.subject, payer.browser_of(request))
+    waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting is None or waiting.phone != number or not codes.can_be_tried(waiting):
         return None
     return _show_code(request, target, waiting, error=error)
@@ -359,7 +362,7 @@ def enter(
 
 def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer) -> str:
     is_new = customer.pk != target.checkout.lead_id
-    had_typed = typed_split.of(request, target.checkout) is not None
+    had_typed = typed_split.typed_values(request, target.checkout) is not None
     asks_who_shares = is_new or had_typed or target.checkout.people is None
     return "split" if target.share is None and target.is_payable and asks_who_shares else ""
 
@@ -367,7 +370,7 @@ def _step_after(request: HttpRequest, target: PaymentTarget, customer: Customer)
 def _take_code(request: HttpRequest, target: PaymentTarget) -> codes.Entered | HttpResponse:
     """Return the person who entered the right code with their sign-in, or the page to show instead."""
     entered = "".join(str(int(sign)) for sign in request.POST.get("code", "") if sign.isdecimal())
-    waiting = codes.waiting(target.subject, payer.browser_of(request))
+    waiting = codes.waiting_code(target.subject, payer.browser_of(request))
     if waiting is None:
         return target.go()
     if len(entered) != 6:

@@ -11,7 +11,7 @@ from hosted_page import payer, rendering, summary
 from hosted_page.payment_target import LOOKS, PaymentTarget, for_form
 
 
-def on(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
+def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
     """Return the notice of a page that extends the sign-in: its end, and how to extend it again."""
     return _said(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 
@@ -77,7 +77,7 @@ def stay(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """
     if not _is_in(request, target):
         return JsonResponse({}, status=403)
-    said = on(request, target)
+    said = extension_notice(request, target)
     names = {"until": "until", "lasts": "seconds", "is_last": "is_last"}
     answer = JsonResponse({name: said[of] for name, of in names.items()})
     payer.prolong(request, answer, target.subject)

@@ -44,16 +44,16 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Redirect to the sign-in. Keep the typed values if they come from the lead whose sign-in ended."""
     response, person = target.go(), payer.signed_out(request, target.subject)
     if request.method == "POST" and person is not None and person == target.checkout.lead_id:
-        typed_split.note(request, response, target.checkout)
+        typed_split.store_values(request, response, target.checkout)
     return response
 
 
 def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None = None) -> HttpResponse:
     if form is None:
-        typed = typed_split.of(request, target.checkout)
+        typed = typed_split.typed_values(request, target.checkout)
         form = SplitForm(typed, target.checkout) if typed else _unchanged(target)
     context, status = _context(request, target, form), 422 if form.errors else 200
-    response = rendering.show(request, target, "split", context, status=status)
+    response = rendering.render_page(request, target, "split", context, status=status)
     payer.prolong(request, response, target.subject)
     return response
 
@@ -71,7 +71,7 @@ def _unchanged(target: PaymentTarget) -> SplitForm:
 def _context(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
     checkout = target.checkout
     return {
-        "stay": sign_in_extension.on(request, target),
+        "stay": sign_in_extension.extension_notice(request, target),
         "action": target.address("split"),
         "form": form,
         "lines": _lines(form),

@@ -87,7 +87,7 @@ class SplitForm:
                 Row(
                     share.position,
                     share.name,
-                    money.plain(share.amount, checkout.currency) if form.choice == OWN else "",
+                    money.plain_amount(share.amount, checkout.currency) if form.choice == OWN else "",
                 )
                 for share in shares
             ]
@@ -188,7 +188,7 @@ class SplitForm:
         if not row.name and not row.amount:
             return ""
         if not amount:
-            example = number_format(money.plain(EXAMPLE, currency))
+            example = number_format(money.plain_amount(EXAMPLE, currency))
             return _("Enter an amount, such as {example}.").format(example=example)
         rule = mate_shares.amount_rule(self.checkout)
         if amount < rule.minimum:

@@ -24,7 +24,7 @@ LONGEST = 3000  # characters of the cookie; longer values are not kept
 MAX_LETTERS = 120  # characters per field
 
 
-def note(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> None:
+def store_values(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> None:
     """Store the typed values in the browser, for the lead whose sign-in ended."""
     lists = {
         name: [text[:MAX_LETTERS] for text in request.POST.getlist(name)[: split_amounts.MAX_PEOPLE]]
@@ -32,10 +32,10 @@ def note(request: HttpRequest, response: HttpResponse, checkout: Checkout) -> No
     }
     plain = json.dumps([checkout.pk.hex, str(checkout.lead_id), lists], ensure_ascii=False)
     if len(sealed := crypto.encrypt(plain)) <= LONGEST:
-        payer.put(response, payer.cookie_name(TYPED), sealed, payer.AFTERWARDS)
+        payer.set_cookie(response, payer.cookie_name(TYPED), sealed, payer.AFTERWARDS)
 
 
-def of(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
+def typed_values(request: HttpRequest, checkout: Checkout) -> QueryDict | None:
     """Return the values that were typed in this browser for this order.
 
     Return None if there are none, or if the person who typed them is not the lead any more.
@@ -59,14 +59,14 @@ def drop(request: HttpRequest, response: HttpResponse) -> None:
         response.delete_cookie(payer.cookie_name(TYPED), samesite="Lax")
 
 
-def told(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
+def returned_split(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
     """Return the bar and the sums of the split that returns after the code, typed or saved.
 
     Return None for a share, and for an order without a split.
     """
     if target.share is not None:
         return None
-    typed = of(request, target.checkout)
+    typed = typed_values(request, target.checkout)
     form = SplitForm(typed, target.checkout) if typed else SplitForm.of(target.checkout)
     bears = form.bears if form.choice in (EQUAL, OWN) else []
     if len(bears) < 2:

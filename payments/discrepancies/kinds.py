@@ -367,7 +367,7 @@ TABLE: Mapping[str, DiscrepancyKind] = {
 }
 
 
-def of(name: str) -> DiscrepancyKind:
+def kind_named(name: str) -> DiscrepancyKind:
     """Return the kind of this name. A kind that only an earlier release reported reads like its name."""
     what_to_do = (
         "This release does not report it. Compare the facts with the provider’s dashboard, then close this."

@@ -33,7 +33,7 @@ def run(since: datetime | None = None) -> int:
     began_at = clock.now()
     since = min(filter(None, [since, due_from(began_at)])) - SKEW
     count = 0
-    for told in batches.chunks(safe_answers.payments(provider.current().changed(since)), CHUNK):
+    for told in batches.chunks(safe_answers.safe_payments(provider.current_provider().changed(since)), CHUNK):
         count += len(told)
         inquiries.open_about(told)
     ours = _moved_here(since)

@@ -151,4 +151,4 @@ class Discrepancy(models.Model):
     @property
     def kind_entry(self) -> DiscrepancyKind:
         """Return its kind with the words of the table. A kind of an earlier release has words too."""
-        return kinds.of(self.kind)
+        return kinds.kind_named(self.kind)

@@ -61,7 +61,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the caller's address as our limits and logs see it."""
-        return address.of(request)
+        return address.caller_address(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count the attempt before its password is checked. Raises ValidationError."""
@@ -121,7 +121,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def get_login_redirect_url(self, request: HttpRequest) -> str:
         """Return where a login leads: to the admin for operators without a merchant, else to the portal."""
-        is_operator = getattr(request.user, "is_staff", False) and access.current(request) is None
+        is_operator = getattr(request.user, "is_staff", False) and access.current_membership(request) is None
         return reverse("admin:index" if is_operator else "portal_home")
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
@@ -141,7 +141,7 @@ class AccountAdapter(DefaultAccountAdapter):
         facts = {"base_url": settings.PORTAL_URL, "signup_url": "", "site": settings.MFA_TOTP_ISSUER}
         facts |= {"test_mode": settings.SANDBOX} | context  # a task has no request that would provide it
         message = self.render_mail(template_prefix, email, {"email": email} | facts)
-        outbox.put(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
+        outbox.queue_mail(message, template_prefix, seconds=LIFETIMES.get(template_prefix))
 
     def send_notification_mail(
         self,
@@ -162,7 +162,7 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def _spend(self, kind: str, account: str, request: HttpRequest) -> Any:
         try:
-            return login_limits.spend(kind, account=account, address=address.of(request))
+            return login_limits.spend(kind, account=account, address=address.caller_address(request))
         except login_limits.TooMany as refused:
             raise self.validation_error(REFUSALS[kind, refused.limit.per]) from None
 

@@ -73,7 +73,7 @@ class SecondFactorForm(mfa.AuthenticateForm):
 
     def clean_code(self) -> str:
         attempt = _spend("second_factor", self.user.email, LOCKED)
-        self.authenticator = second_factor.take(self.user, self.cleaned_data["code"])
+        self.authenticator = second_factor.use_code(self.user, self.cleaned_data["code"])
         if self.authenticator is None:
             if login_limits.is_spent(attempt):
                 audit.record_of_person(context.request, self.user, "second_factor_locked")
@@ -92,6 +92,6 @@ class SecondFactorAgainForm(SecondFactorForm, mfa.ReauthenticateForm):
 
 def _spend(kind: str, account_name: str, refusal: str) -> LoginAttempt:
     try:
-        return login_limits.spend(kind, account=account_name, address=address.of(context.request))
+        return login_limits.spend(kind, account=account_name, address=address.caller_address(context.request))
     except login_limits.TooMany:
         raise forms.ValidationError(refusal, code="too_many") from None

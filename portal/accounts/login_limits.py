@@ -56,7 +56,7 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
 
     `account` is the text that was typed, whether or not the account exists. The work is the same for both.
     """
-    alike = {"account_digest": _account_digests(account), **network.digests("login address", address)}
+    alike = {"account_digest": _account_digests(account), **network.caller_digests("login address", address)}
     attempt = LoginAttempt(kind=kind, **network.first(alike))
     attempt.alike = alike
     with transaction.atomic():

@@ -77,9 +77,9 @@ class Site(AdminSite):
 def _answer(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
     """Return a page's response, read on a replica if it only shows data; note a possible change."""
     request.user.has_perm(ANY)  # reads all rights at once, here on the primary, not later on the replica
-    answer = last_writes.shown(page, request, last_writes.OPERATORS)
+    answer = last_writes.response_after_writes(page, request, last_writes.OPERATORS)
     if _changes_something(request):
-        last_writes.note(last_writes.OPERATORS)
+        last_writes.note_write(last_writes.OPERATORS)
     return answer
 
 

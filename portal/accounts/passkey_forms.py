@@ -141,7 +141,7 @@ class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
 
 def spend_login() -> LoginAttempt:
     """Count an attempt to log in by passkey from the caller's address. Raises ValidationError."""
-    return _spend("passkey", address.of(context.request))
+    return _spend("passkey", address.caller_address(context.request))
 
 
 def lock(user_id: Any) -> None:
@@ -151,7 +151,7 @@ def lock(user_id: Any) -> None:
 
 def _spend(kind: str, account: str) -> LoginAttempt:
     try:
-        return login_limits.spend(kind, account=account, address=address.of(context.request))
+        return login_limits.spend(kind, account=account, address=address.caller_address(context.request))
     except login_limits.TooMany:
         raise forms.ValidationError(TOO_MANY_ATTEMPTS, code="too_many") from None
 
@@ -164,7 +164,7 @@ def _proven(credential: dict[str, Any], check: Callable[[], Authenticator]) -> A
 
 def _check_origin(client_data: CollectedClientData) -> None:
     """Raise ValueError if a page of another origin, such as a subdomain, asked for the passkey."""
-    if client_data.origin != origins.of(settings.PORTAL_URL):
+    if client_data.origin != origins.origin_of(settings.PORTAL_URL):
         raise ValueError("another origin")
 
 

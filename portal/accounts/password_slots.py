@@ -48,7 +48,7 @@ class PasswordSlotMiddleware(MiddlewareMixin):
     """Notes the request's network, and answers TooManyLogins with a page that says when to try again."""
 
     def process_request(self, request: HttpRequest) -> None:
-        _network.set(address.networks_of(address.of(request)).network)
+        _network.set(address.networks_of(address.caller_address(request)).network)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if not isinstance(exception, TooManyLogins):

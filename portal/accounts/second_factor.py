@@ -54,7 +54,7 @@ def comes_first(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResp
     return guarded
 
 
-def take(user: User, code: str) -> Authenticator | None:
+def use_code(user: User, code: str) -> Authenticator | None:
     """Use up a code; return its authenticator, None if the code is wrong or was used before."""
     for authenticator in Authenticator.objects.filter(user=user, type__in=CODES).order_by("-type"):
         if authenticator.type == Authenticator.Type.TOTP:

@@ -80,7 +80,7 @@ class Place(NamedTuple):
     is_this: bool
 
 
-def of(request: HttpRequest, user: User) -> list[Place]:
+def sessions_of(request: HttpRequest, user: User) -> list[Place]:
     """Return the person's sessions: this one first, then the most recently seen."""
     UserSession.objects.create_from_request(request)
     going_on = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
@@ -146,7 +146,7 @@ def _looks(request: HttpRequest) -> bool:
 def _mark_seen(request: HttpRequest) -> None:
     now = timezone.now()
     stale = UserSession.objects.filter(session_key=_key(request), last_seen_at__lt=now - SEEN_EVERY)
-    if stale.update(last_seen_at=now, ip=address.of(request)):
+    if stale.update(last_seen_at=now, ip=address.caller_address(request)):
         until = now + timedelta(seconds=settings.SESSION_COOKIE_AGE)
         Session.objects.filter(session_key=_key(request)).update(expire_date=until)
 

@@ -91,7 +91,7 @@ class Case:
         return self.discrepancy.kind_entry is kinds.DISPUTED
 
 
-def read(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
+def open_cases(now: datetime, request: HttpRequest | None, order_uuid: UUID | None = None) -> list[Case]:
     """Return the oldest open discrepancies, or those of one order, as cases with this operator's verbs."""
     rows: QuerySet[Any] = named(Discrepancy.objects.filter(closed_at=None).order_by("created_at"))
     if order_uuid is not None:

@@ -9,7 +9,7 @@ SMALLEST = 1000  # smaller estimates are soon wrong
 _ROWS = "SELECT relname, reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
 
 
-def read(models: Sequence[str]) -> dict[str, int]:
+def estimated_rows(models: Sequence[str]) -> dict[str, int]:
     """Return the estimated number of rows of each model's table when it was last analyzed.
 
     Tables that were never analyzed are left out.

@@ -46,7 +46,7 @@ TABLE = {
 }
 
 
-def read() -> list[Figure]:
+def read_figures() -> list[Figure]:
     """Return the figures, at most five seconds old. Raises Error if the database does not answer."""
     if cache.add(_TURN, True, EVERY_SECONDS):
         cache.set(_FIGURES, list(_take(clock.now())), KEPT_SECONDS)
@@ -55,7 +55,7 @@ def read() -> list[Figure]:
 
 
 def _take(now: datetime) -> Iterator[Figure]:
-    for queue in queues.read(now):
+    for queue in queues.read_queues(now):
         age = (now - queue.since).total_seconds() if queue.since else 0.0
         yield "checkout_queue_oldest_seconds", queue.title, max(0.0, age)
         yield "checkout_queue_late", queue.title, float(queue.verdict == queues.LATE)

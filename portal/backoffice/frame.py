@@ -156,7 +156,7 @@ def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int)
         "payments.discrepancy": (open_cases, "open"),
         "payments.dispute": (disputes, "open"),
     }
-    counts = estimates.read([model for rows in RECORDS.values() for _, model in rows])
+    counts = estimates.estimated_rows([model for rows in RECORDS.values() for _, model in rows])
     found = {
         topic: [
             _link(model, {})._replace(note=_note(waiting.get(model), counts.get(model, 0)))

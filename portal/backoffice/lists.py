@@ -78,7 +78,7 @@ class MerchantRow:
 
 def orders(found: Sequence[Checkout], request: HttpRequest) -> list[OrderRow]:
     """Return one page of orders. Each was read `with_read_at`."""
-    more = order_badges.of([row.pk for row in found], request)
+    more = order_badges.badges_of([row.pk for row in found], request)
     return [order(row, more.get(row.pk)) for row in found]
 
 
@@ -157,7 +157,7 @@ def words_of(label: str, name: str, shown: str) -> str:
     """Return a filter's choice in the words of its list's badges."""
     if label == "checkout.checkout":
         return STATES.get(shown, shown)
-    return kinds.of(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
+    return kinds.kind_named(shown).sentence if label == "payments.discrepancy" and name == "kind" else shown
 
 
 def chosen(listed: Any) -> str:

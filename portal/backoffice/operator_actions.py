@@ -54,7 +54,7 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
 
 def _tell_outcome(request: HttpRequest, what: str, found: Operation) -> None:
     state = found.get_state_display().lower()
-    keep(request, f"Looked it up now: {state}", what)
+    log_action(request, f"Looked it up now: {state}", what)
     messages.success(request, f"Looked up now. {what}: {state}.")
 
 
@@ -83,21 +83,21 @@ def run_pump(request: HttpRequest) -> HttpResponse:
 
 def _tell_success(request: HttpRequest, name: str, title: str, seconds: float) -> None:
     log.info("pump run by hand", task=name, actor=f"user:{request.user.pk}", ms=round(seconds * 1000))
-    keep(request, f"Ran it by hand in {seconds:.1f} s", title)
+    log_action(request, f"Ran it by hand in {seconds:.1f} s", title)
     messages.success(request, f"{title}: it ran for {seconds:.1f} s.")
 
 
 def _tell_failure(request: HttpRequest, name: str, title: str, error: Exception) -> None:
     kind = type(error).__name__
     log.error("pump failed", task=name, actor=f"user:{request.user.pk}", exc_info=error)
-    keep(request, f"Ran it by hand, and it failed: {kind}", title)
+    log_action(request, f"Ran it by hand, and it failed: {kind}", title)
     messages.error(request, f"{title}: it failed with {kind}. The log says more.")
 
 
-def keep(request: HttpRequest, happened: str, title: str) -> None:
+def log_action(request: HttpRequest, happened: str, title: str) -> None:
     """Write an operator's action into the admin's log, next to the log of their changes."""
     operator = cast(User, request.user)
     LogEntry.objects.create(
         user=operator, action_flag=CHANGE, object_repr=title[:200], change_message=f"{happened}."
     )
-    last_writes.note(last_writes.OPERATORS)
+    last_writes.note_write(last_writes.OPERATORS)

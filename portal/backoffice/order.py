@@ -121,7 +121,7 @@ class Page:
         """Return the open discrepancies about this order, with their verbs."""
         if not frame.may_look(self.request):
             return []
-        return cases.read(self.now, self.request, self.checkout.pk)
+        return cases.open_cases(self.now, self.request, self.checkout.pk)
 
     @cached_property
     def unresolved(self) -> Sequence[overview_figures.UnresolvedOperation]:

@@ -26,7 +26,7 @@ BADGES: dict[str, Badge] = {FAILED: REFUND_FAILED, UNCLEAR: OPERATION[State.UNKN
 }
 
 
-def of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
+def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
     """Return the second badges of orders, by the orders' uuids, from rows that this operator may see."""
     parts = [rows for rows in _parts(uuids) if _may_see(request, rows.model)]
     if not uuids or not parts:

@@ -109,24 +109,26 @@ class Board:
         return sum(case.discrepancy.kind_entry.runbook == kinds.BROKEN for case in self.cases)
 
 
-def read(request: HttpRequest | None = None) -> Board:
+def read_board(request: HttpRequest | None = None) -> Board:
     """Return the current board, with the verbs that this operator may use."""
     now = clock.now()
-    unclear, open_cases = waiting(now, request)
+    unclear, open_cases = waiting_rows(now, request)
     return Board(
         at=now,
         stops=list(Switch.objects.filter(is_stopped=True).select_related("merchant")),
-        queues=queues.read(now),
+        queues=queues.read_queues(now),
         unresolved=unclear,
         cases=open_cases,
         first_cases=cases.first(open_cases, request),
         failing=_failing(now),
         parked=_parked_today(now),
-        replica=lag.shown(),
+        replica=lag.known_lag(),
     )
 
 
-def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[UnresolvedOperation], list[cases.Case]]:
+def waiting_rows(
+    now: datetime, request: HttpRequest | None
+) -> tuple[list[UnresolvedOperation], list[cases.Case]]:
     """Return the unresolved operations and the cases for a person, oldest first, in two statements."""
     rows: QuerySet[Operation, Any] = Operation.objects.filter(state__in=Operation.OPEN).order_by("created_at")
     rows = rows.select_related("payment__merchant")
@@ -134,7 +136,7 @@ def waiting(now: datetime, request: HttpRequest | None) -> tuple[list[Unresolved
     ends = Subquery(order.values("capture_before")[:1])
     listed = rows.annotate(order_id=cases.order_id_of("payment__checkout_uuid"), hold_ends=ends)[:LISTED]
     unclear = [unresolved(row, row.order_id or "", now, row.hold_ends) for row in listed]
-    return unclear, cases.read(now, request)
+    return unclear, cases.open_cases(now, request)
 
 
 def count_waiting() -> tuple[int, int]:

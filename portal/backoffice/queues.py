@@ -53,7 +53,7 @@ class Queue:
     verdict: str
 
 
-def read(now: datetime) -> list[Queue]:
+def read_queues(now: datetime) -> list[Queue]:
     """Return the current state of all queues."""
     return [_queue(*row, now=now) for row in TABLE if row[1] != BANK or settings.SANDBOX]
 

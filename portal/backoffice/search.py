@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from checkout import current_checkouts
 from checkout.models import ApiCall, Checkout, Customer, PaymentRequest, Refund
 from config.lib.admin.lists import MAXIMUM
-from config.lib.admin.lists import find as found_in
+from config.lib.admin.lists import find_exact_matches as found_in
 from payments.models import Booking, Discrepancy, Dispute, Merchant, Movement, Operation, Payment, Posting
 from portal.backoffice import cases, lists, order_badges
 from portal.backoffice.lists import OrderRow
@@ -65,7 +65,7 @@ class Found:
         return len({row.by for row in self.orders}) != 1
 
 
-def find(term: str, request: HttpRequest) -> Found:
+def find_rows(term: str, request: HttpRequest) -> Found:
     """Return the results for a term.
 
     They are the orders that have exactly this id, reference, last 4 digits or number, and the merchants whose
@@ -85,7 +85,7 @@ def find(term: str, request: HttpRequest) -> Found:
     ):
         cards.setdefault(payment.checkout_uuid, []).append(payment)
     merchants = Merchant.objects.filter(name__icontains=term).order_by("name")[:SHOWN] if term else []
-    more = order_badges.of([row.pk for row in newest], request)
+    more = order_badges.badges_of([row.pk for row in newest], request)
     orders = [lists.order(row, more.get(row.pk), found[row.pk], cards.get(row.pk, [])) for row in newest]
     return Found(orders, list(merchants), is_number=_is_number(term), is_cut=len(read) > SHOWN)
 

@@ -40,7 +40,7 @@ class About:
     happened: str = "since"  # what happened at this moment
 
 
-def of(rows: Sequence[Model]) -> list[About]:
+def subject_lines(rows: Sequence[Model]) -> list[About]:
     """Return the rows, all of one model, as lines. One statement looks up the orders of all of them."""
     if rows and isinstance(rows[0], Discrepancy):
         return list(_discrepancies(rows))

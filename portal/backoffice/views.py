@@ -37,7 +37,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @permission_required(MAY_LOOK, raise_exception=True)
 def now(request: HttpRequest) -> HttpResponse:
     """Show the current state, as a part of the overview."""
-    return TemplateResponse(request, "operators/_now.html", {"board": overview_figures.read()})
+    return TemplateResponse(request, "operators/_now.html", {"board": overview_figures.read_board()})
 
 
 @replica.readable
@@ -45,7 +45,7 @@ def now(request: HttpRequest) -> HttpResponse:
 @permission_required(MAY_LOOK, raise_exception=True)
 def operations(request: HttpRequest) -> HttpResponse:
     """Show the operations in doubt, the cases for a person, the queues, the stops and the pumps."""
-    shown = overview_figures.read(request)
+    shown = overview_figures.read_board(request)
     tasks = {queue.task for queue in shown.queues}
     more = {name: title for name, title in pumps.TITLES.items() if name not in tasks}
     may_run = request.user.has_perm(MAY_RUN)
@@ -57,12 +57,10 @@ def operations(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
-def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
+def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     """Show the question of an action about one row: in place below the row, or on a separate page."""
     row = _row(action, key)
-    asked = confirmation.asked(cases.admin_of(row), request, action, row) if action in cases.VERBS else None
-    if asked is None:
-        raise Http404
+    asked = _question(request, action, row)
     context = {
         "asked": asked,
         "action": action,
@@ -73,6 +71,16 @@ def ask(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     if is_part(request):
         return TemplateResponse(request, "operators/_question.html", context)
     return _page(request, "question", context | {"title": asked.question.title})
+
+
+def _question(request: HttpRequest, action: str, row: Operation | Discrepancy) -> Any:
+    """Return what the action asks about the row. Raises Http404 if the row or the operator does not have it."""
+    if action not in cases.VERBS:
+        raise Http404
+    asked = confirmation.question_about(cases.admin_of(row), request, action, row)
+    if asked is None:
+        raise Http404
+    return asked
 
 
 def _row(action: str, key: UUID) -> Operation | Discrepancy:
@@ -90,14 +98,14 @@ def is_part(request: HttpRequest) -> bool:
 @replica.readable
 @require_safe
 @permission_required(frame.MAY_FIND, raise_exception=True)
-def find(request: HttpRequest) -> HttpResponse:
+def show_search(request: HttpRequest) -> HttpResponse:
     """Show the orders and merchants that match a term. If only one order matches, redirect to it."""
     term = request.GET.get("q", "")
-    found = search.find(term, request)
+    found = search.find_rows(term, request)
     answer = _found(request, term, found)
     if found.is_number:
         with replica.primary():
-            operator_actions.keep(
+            operator_actions.log_action(
                 request,
                 f"Looked for it, and found {len(found.orders)} orders",
                 f"number ending {term.strip()[-4:]}",
@@ -118,7 +126,7 @@ def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateR
         at, unresolved, waiting = context["board"].at, context["board"].unresolved, context["board"].cases
     else:
         at, may_look = clock.now(), request.user.has_perm(MAY_LOOK)
-        unresolved, waiting = overview_figures.waiting(at, request) if may_look else ([], [])
+        unresolved, waiting = overview_figures.waiting_rows(at, request) if may_look else ([], [])
     counts = len(unresolved), len(waiting)
     around = frame.around_page(request, *counts) | {"at": at}
     if name == "overview":

@@ -57,7 +57,7 @@ def has_captured(merchant: Merchant) -> bool:
     return Checkout.objects.filter(merchant=merchant, status__in=PAID).exists()
 
 
-def of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
+def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Step]:
     """Return the merchant's steps in their order.
 
     A caller that knows whether the merchant has captured passes `is_paid`.

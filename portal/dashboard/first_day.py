@@ -54,7 +54,7 @@ def is_over(merchant: Merchant) -> bool:
     return checklist.has_captured(merchant)
 
 
-def of(merchant: Merchant) -> FirstDay:
+def first_day_of(merchant: Merchant) -> FirstDay:
     """Return what the merchant's home shows until the first capture."""
     progress = checklist_page.counted(merchant)
     key, upcoming = keys.newest(merchant), progress.next

@@ -38,7 +38,7 @@ class Need:
 
 def parked(merchant: Merchant) -> QuerySet[Delivery]:
     """Return the parked deliveries of the last seven days that wait for a person, without closed ones."""
-    return resending.waiting(merchant).filter(ended_at__gte=Now() - LOOKS_BACK)
+    return resending.parked_deliveries(merchant).filter(ended_at__gte=Now() - LOOKS_BACK)
 
 
 def failed_refunds(**of: Any) -> QuerySet[Refund]:

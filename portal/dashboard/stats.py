@@ -79,7 +79,7 @@ class Picture:
     slots: list[Slot]
 
 
-def read(merchant: Merchant, span: str, currency: str = "") -> Picture:
+def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     """Return the figures of a range, in the given currency or else the most used one.
 
     The cost is the same no matter how many checkouts there are.

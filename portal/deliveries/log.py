@@ -61,7 +61,7 @@ class Shown:
     is_live: bool  # an answer is due within seconds, so the page keeps asking for it
 
 
-def shown(
+def delivery_details(
     merchant: Merchant, delivery: Delivery, *, number: int | None = None, reveal: bool = False
 ) -> Shown:
     """Return a delivery with the attempt of that number, else its latest; personal data only if `reveal`."""

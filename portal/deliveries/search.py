@@ -48,7 +48,9 @@ def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
     outcome = asked.get("outcome")
     if outcome in KEYS:
         queued = Delivery.objects.filter(merchant=merchant, status=Delivery.Status.PENDING)
-        waiting = (resending.waiting(merchant) if outcome == "parked" else queued).prefetch_related("event")
+        waiting = (resending.parked_deliveries(merchant) if outcome == "parked" else queued).prefetch_related(
+            "event"
+        )
         if outcome == "waiting":  # the queue's index begins with the subscription
             waiting = waiting.filter(subscription__in=Subscription.objects.filter(merchant=merchant))
         return _narrowed(waiting, merchant, asked, delivery="pk")
@@ -119,7 +121,7 @@ def _matches(merchant: Merchant, text: str) -> list[UUID]:
     return list(lookup.deliveries_of(events).filter(merchant=merchant).values_list("pk", flat=True))
 
 
-def lines(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[str, Any]]:
+def lines_of(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[dict[str, Any]]:
     """Return a line for each attempt or delivery, with its order."""
     found = [row for row in found if _is_whole(row)]
     deliveries = [row.delivery if isinstance(row, Attempt) else row for row in found]
@@ -147,9 +149,9 @@ def too_late(merchant: Merchant) -> dict[str, str] | None:
 
     The order is "" if the event has none.
     """
-    newest = resending.waiting(merchant).order_by("-ended_at")[: resending.LOOKED_AT]
+    newest = resending.parked_deliveries(merchant).order_by("-ended_at")[: resending.LOOKED_AT]
     useful = resending.sendable(newest).values_list("pk", flat=True)
-    rows = resending.waiting(merchant).exclude(pk__in=list(useful)).prefetch_related("event")
+    rows = resending.parked_deliveries(merchant).exclude(pk__in=list(useful)).prefetch_related("event")
     found = rows.order_by("-ended_at").first()
     if found is None:  # it has just been closed
         return None

@@ -59,7 +59,7 @@ class NothingToTell(Exception):
     """The situation that a mail would report is over."""
 
 
-def tell(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
+def queue_once(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool:
     """Queue a mail, unless the merchant has one of this kind and key already; return whether it is new."""
     _, is_new = OutboundEmail.objects.get_or_create(
         merchant=merchant, kind=kind, key=key, defaults={"facts": facts, "next_try_at": clock.now()}
@@ -80,7 +80,7 @@ def untold(merchant: Merchant, kind: str) -> QuerySet[Any]:
     return waiting.filter(CAME_SINCE[kind](told)) if told else waiting
 
 
-def put(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
+def queue_mail(message: EmailMessage, kind: str, *, seconds: int | None) -> None:
     """Queue a written mail to one person, to be sent within a second, but not after `seconds` if given."""
     now = clock.now()
     OutboundEmail.objects.create(

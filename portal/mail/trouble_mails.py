@@ -23,7 +23,7 @@ LONG = timedelta(hours=1)  # how long an endpoint fails before owners get a mail
 LATELY = timedelta(hours=1)  # the pump runs every minute, unless all workers were away
 
 
-def look(now: datetime) -> None:
+def queue_trouble_mails(now: datetime) -> None:
     """Queue the mails that are needed, each once."""
     _failing_endpoints(now)
     _parked_deliveries(now)
@@ -39,7 +39,9 @@ def _failing_endpoints(now: datetime) -> None:
         if since is not None:
             key = f"{subscription.pk}:{since:%Y%m%dT%H%M%S}"
             facts = {"url": subscription.url, "error": endpoint.last_error or "no answer"}
-            outbox.tell(subscription.merchant, "endpoint_failing", key=key, since=clock.iso(since), **facts)
+            outbox.queue_once(
+                subscription.merchant, "endpoint_failing", key=key, since=clock.iso(since), **facts
+            )
 
 
 def _parked_deliveries(now: datetime) -> None:
@@ -56,7 +58,7 @@ def _failed_refunds(now: datetime) -> None:
     failed = merchant_tasks.failed_refunds(checkout__in=back.values("checkout"))
     for refund in failed.select_related("merchant", "checkout"):
         checkout = refund.checkout
-        outbox.tell(
+        outbox.queue_once(
             refund.merchant,
             "refund_failed",
             key=str(refund.pk),
@@ -91,19 +93,19 @@ def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
     merchants = Merchant.objects.filter(Q(pk__in=lately) | Q(pk__in=mails.values("merchant")))
     for merchant in merchants.exclude(pk__in=told.values("merchant")):
         if outbox.untold(merchant, kind).exists():
-            outbox.tell(merchant, kind, key=today)
+            outbox.queue_once(merchant, kind, key=today)
 
 
 def _disputes(now: datetime) -> None:
     """Queue a mail when a dispute is opened, opened again after an appeal, or decided."""
     rows = Dispute.objects.select_related("payment__merchant")
     for dispute in rows.filter(created_at__gte=now - LATELY, closed_at=None):
-        outbox.tell(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))
+        outbox.queue_once(dispute.payment.merchant, "dispute_opened", key=str(dispute.pk))
     again = Movement.objects.filter(kind=Movement.Kind.DISPUTE_WITHDRAWN, dispute__closed_at=None)
     again = again.filter(recorded_at__gte=now - LATELY, recorded_at__gt=F("dispute__created_at"))
     for movement in again.select_related("payment__merchant"):
         key = f"{movement.dispute_id}:{movement.pk}"
-        outbox.tell(movement.payment.merchant, "dispute_opened", key=key)
+        outbox.queue_once(movement.payment.merchant, "dispute_opened", key=key)
     for dispute in rows.filter(closed_at__gte=now - LATELY):
         key = f"{dispute.pk}:{dispute.closed_at:%Y%m%dT%H%M%S%f}"
-        outbox.tell(dispute.payment.merchant, "dispute_decided", key=key)
+        outbox.queue_once(dispute.payment.merchant, "dispute_decided", key=key)

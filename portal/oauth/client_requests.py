@@ -64,7 +64,10 @@ class Endpoint(NamedTuple):
 
     def _limited(self, request: HttpRequest, parameters: Parameters) -> HttpResponse:
         """Act, unless this client has failed too often from this network."""
-        client_id, networks = parameters.get("client_id", ""), address.networks_of(address.of(request))
+        client_id, networks = (
+            parameters.get("client_id", ""),
+            address.networks_of(address.caller_address(request)),
+        )
         site = limits.Shared((client_id, networks.site), SITE_FACTOR) if networks.site else None
         if not limits.has_left("token_failures", client_id, networks.network, shared=site):
             words = "This client has failed too often. Check client_id and client_secret, and wait a minute."

@@ -63,7 +63,7 @@ NOT_SENT = {
 }
 
 
-def entries(order: Order, window: Window) -> Iterator[Entry]:
+def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
     """Yield operations, returned refunds, disputes and bookings, with their postings."""
     checkout = order.checkout
     rows = Operation.objects.filter(

@@ -17,7 +17,7 @@ from portal.orders.order import Order
 MAX_REFUNDS = 50  # the newest; the timeline has all of them
 
 
-def shown(order: Order) -> dict[str, Any]:
+def order_context(order: Order) -> dict[str, Any]:
     """Return the context of the order's page, without the timeline."""
     checkout = order.checkout
     found = list(Refund.objects.filter(checkout=checkout).order_by("-created_at")[:MAX_REFUNDS])
@@ -48,8 +48,8 @@ def shown(order: Order) -> dict[str, Any]:
 def _at_the_bank(order: Order) -> dict[str, Any]:
     """Return what payers and others did with the money outside the service, and the address for support."""
     return {
-        "disputes": [disputed.shown(row) for row in order.disputes],
-        "outside": outside_actions.told(order),
+        "disputes": [disputed.dispute_context(row) for row in order.disputes],
+        "outside": outside_actions.open_actions(order),
         "outside_left": outside_actions.left(order),
         "support": settings.SUPPORT_EMAIL,
     }

@@ -37,14 +37,14 @@ ON_THE_ORDER = {
 }
 
 
-def told(reason: str) -> str:
+def reason_in_words(reason: str) -> str:
     """Return a dispute's reason as a sentence, also for a reason that we do not know."""
     if reason in SAID:
         return f"The customer told their bank: “{SAID[reason]}”"
     return f"The customer’s bank calls it “{reason.replace('_', ' ')}”."
 
 
-def shown(row: Dispute) -> dict[str, Any]:
+def dispute_context(row: Dispute) -> dict[str, Any]:
     """Return a dispute's context, which never says whose card it is."""
     send_by = (
         row.respond_by - ON_THE_WAY if row.respond_by and row.respond_by - ON_THE_WAY > clock.now() else None
@@ -55,7 +55,7 @@ def shown(row: Dispute) -> dict[str, Any]:
         "badge": badges.DISPUTE[row.status],
         "on_the_order": ON_THE_ORDER[Dispute.Status(row.status)],
         "amount": money.display(row.amount, row.payment.currency),
-        "told": told(row.reason),
+        "told": reason_in_words(row.reason),
         "where": WHERE[Dispute.Status(row.status)],
         "send_by": send_by,
         "days_left": left or None,

@@ -85,7 +85,7 @@ class Order:
     @cached_property
     def accounts(self) -> Accounts | None:
         """The sum that each card has borne; None if the statuses of order and shares already say it."""
-        return settling.look(self.checkout)
+        return settling.read_accounts_unlocked(self.checkout)
 
     @cached_property
     def movements(self) -> list[Movement]:
@@ -120,7 +120,7 @@ class Order:
         return list(rows.order_by("created_at", "pk"))
 
 
-def read(merchant: Merchant, checkout_uuid: UUID) -> Order:
+def read_order(merchant: Merchant, checkout_uuid: UUID) -> Order:
     """Return the merchant's order in its current state. Raises Http404, also for another merchant's order."""
     try:
         return Order(current_checkouts.one(_ONE, checkout_uuid, merchant.pk))

@@ -49,12 +49,12 @@ class Told(NamedTuple):
     text: str
 
 
-def told(order: Order) -> list[Told]:
+def open_actions(order: Order) -> list[Told]:
     """Return the open acts on an order, in words (rule portal.outside)."""
     return [_told(order, act["kind"], act["facts"]) for act in order.acts]
 
 
-def entries(order: Order) -> Iterator[Entry]:
+def action_entries(order: Order) -> Iterator[Entry]:
     """Yield the open acts as entries of the timeline, at the times when we learned of them."""
     for act in order.acts:
         yield Entry(
@@ -78,7 +78,7 @@ def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
 
 
 def _title(kind: str, facts: Mapping[str, Any]) -> str:
-    sentence = kinds.of(kind).sentence
+    sentence = kinds.kind_named(kind).sentence
     return (
         sentence if kind == RELEASED else f"{sentence}: {money.display(facts['amount'], facts['currency'])}"
     )

@@ -45,7 +45,7 @@ class Story:
     reads: Sequence[Entry] = ()
 
 
-def of(order: Order, cursor: str = "") -> Story:
+def timeline_page(order: Order, cursor: str = "") -> Story:
     """Return a page of an order's timeline for people: the newest, or the cursor's."""
     story = _story(order, cursor, folding.told_once)
     reads = list(takewhile(folding.read_as, story.entries))
@@ -60,7 +60,7 @@ def _story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequen
     cut = _cut(found)
     shown = tidied(cut)
     names = _names(checkout.merchant, {entry.actor for entry in shown})
-    to_come = upcoming_entries.of(order) if before is None else []
+    to_come = upcoming_entries.upcoming_entries_of(order) if before is None else []
     return Story(
         entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
         why_voided=lost_holds.why(checkout),
@@ -84,8 +84,8 @@ def _found(order: Order, before: datetime | None) -> list[Entry]:
         *entries.of_states(order, changes[::-1], has_create=has_create),
         *entries.of_calls(reversed(called)),
         *entries.of_attempts(reversed(window.of(attempts, "started_at")), order.deliveries),
-        *bank_entries.entries(order, window),
-        *outside_actions.entries(order),
+        *bank_entries.bank_entries_of(order, window),
+        *outside_actions.action_entries(order),
         *entries.of_split(order),
     ]
     return [entry for entry in found if before is None or entry.at < before]

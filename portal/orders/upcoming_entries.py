@@ -9,7 +9,7 @@ from portal.orders.order import Order
 from webhooks.models import Delivery
 
 
-def of(order: Order) -> list[Entry]:
+def upcoming_entries_of(order: Order) -> list[Entry]:
     """Return what will happen if no one acts, the latest first."""
     found = [*_end(order.checkout), *_attempts(order)]
     return sorted(found, key=lambda entry: entry.at, reverse=True)

@@ -37,7 +37,7 @@ def operators_menu(context: dict[str, Any]) -> dict[str, Any]:
 @register.inclusion_tag("operators/_about.html")
 def operators_about(rows: Sequence[Any]) -> dict[str, Any]:
     """Show what a question is about, one line for each row."""
-    return {"about": subjects.of(rows)}
+    return {"about": subjects.subject_lines(rows)}
 
 
 @register.simple_tag(takes_context=True)

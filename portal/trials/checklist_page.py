@@ -124,12 +124,12 @@ class Progress:
         return len(self.steps) + len(self.cases)
 
 
-def of(merchant: Merchant, *, is_own: bool = False) -> Progress:
+def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progress:
     """Return the merchant's checklist; in the sandbox, a case replaces the step with its name.
 
     With `is_own`, the cases pay the merchant's own order.
     """
-    steps = checklist.of(merchant)
+    steps = checklist.checklist_of(merchant)
     if not settings.SANDBOX:
         return Progress(steps, [])
     ticked = {step.name: step.at for step in steps if step.is_done}
@@ -142,7 +142,7 @@ def counted(merchant: Merchant) -> Progress:
 
     Of the trials, only those that passed are included.
     """
-    steps = checklist.of(merchant, is_paid=False)
+    steps = checklist.checklist_of(merchant, is_paid=False)
     if not settings.SANDBOX:
         return Progress(steps, [])
     done = {step.name for step in steps if step.is_done}

@@ -73,7 +73,7 @@ class Seen:
         return any(call.created_at >= at and _verb(call) in ("read", *verbs) for call in self.calls)
 
 
-def read(trial: Trial, checkout_uuid: UUID) -> Seen:
+def read_evidence(trial: Trial, checkout_uuid: UUID) -> Seen:
     """Return the current facts of the order that a trial has made. Raises Checkout.DoesNotExist."""
     checkout = Checkout.objects.select_related("merchant").get(pk=checkout_uuid, merchant=trial.merchant_id)
     events = list(lookup.events_about(checkout.pk).values_list("pk", flat=True))
@@ -108,7 +108,7 @@ def _signatures(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> 
     return 0
 
 
-def lines(seen: Seen) -> list[Line]:
+def evidence_in_words(seen: Seen) -> list[Line]:
     """Return the evidence in words, by time."""
     found = [*_states(seen), *_attempts(seen), *_calls(seen)]
     return sorted(found, key=lambda line: line.at)[:MAX_SHOWN]

@@ -91,7 +91,7 @@ def stop(merchant: Merchant, case: Case) -> bool:
 
 def _check_endpoint(merchant: Merchant, case: Case) -> None:
     try:
-        wanted = subscriptions.read(merchant).event_types
+        wanted = subscriptions.read_subscription(merchant).event_types
     except subscriptions.SubscriptionNotFound:
         raise NoEndpoint("Save an endpoint first: the sandbox sends your server real events.") from None
     for event_type in (EventType.AUTHORIZED, case.needs):
@@ -181,10 +181,10 @@ def _paid(trial: Trial, case: Case) -> UUID:
 
 
 def _looked(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
-    seen = evidence.read(trial, checkout_uuid)
+    seen = evidence.read_evidence(trial, checkout_uuid)
     if sandbox_actions.act(seen):
-        seen = evidence.read(trial, checkout_uuid)
-    trial.evidence = [line._asdict() for line in evidence.lines(seen)]
+        seen = evidence.read_evidence(trial, checkout_uuid)
+    trial.evidence = [line._asdict() for line in evidence.evidence_in_words(seen)]
     return verdicts.judge(seen)
 
 

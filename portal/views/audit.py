@@ -29,13 +29,13 @@ class Filters(search.Days):
 
 @requires("read_audit")
 @replica.readable
-def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+def show_audit_log(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the audit log, newest first."""
     form = Filters(request.GET or None)
-    rows = _entries(membership.merchant, lists.asked(form))
+    rows = _entries(membership.merchant, lists.filter_values(form))
     # A person who filters by an action sees each entry.
     shown = _each if form.is_bound and form.is_valid() and form.cleaned_data["action"] else _shown
-    return lists.show(request, membership, Listing("audit", form, rows, shown))
+    return lists.show_list(request, membership, Listing("audit", form, rows, shown))
 
 
 def _entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
@@ -66,11 +66,11 @@ def _shown(found: Sequence[AuditEntry]) -> dict[str, Any]:
 def _logged_in_as(entry: AuditEntry) -> tuple[str, ...] | None:
     if entry.action != "logged_in":
         return None
-    return (entry.who, str(entry.address), audit_words.told(entry))
+    return (entry.who, str(entry.address), audit_words.facts_in_words(entry))
 
 
 def _line(entry: AuditEntry, same: Sequence[AuditEntry] = ()) -> dict[str, Any]:
-    told = audit_words.told(entry)
+    told = audit_words.facts_in_words(entry)
     return {
         "entry": entry,
         "person": entry.user.email if entry.user and not entry.is_operators else "",

@@ -55,12 +55,12 @@ NO_CAUSE = Cause("", None)
 
 @requires("view")
 @replica.readable
-def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+def show_balance(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the merchant's balance in each currency, and the movements behind it, newest first."""
     merchant, form = membership.merchant, search.Days(request.GET or None)
-    rows = _movements(merchant, lists.asked(form))
-    shown = partial(_shown, merchant, lists.asked(form))
-    return lists.show(request, membership, Listing("balance", form, rows, shown))
+    rows = _movements(merchant, lists.filter_values(form))
+    shown = partial(_shown, merchant, lists.filter_values(form))
+    return lists.show_list(request, membership, Listing("balance", form, rows, shown))
 
 
 def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
@@ -70,19 +70,19 @@ def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) 
         "disputed": [money.display(-total, currency) for currency, total in _in_dispute(merchant) if total],
         "rows": (rows := list(_rows(merchant, found))),
         "together": _together(rows),
-        "payouts": [payouts.shown(row) for row in payouts.newest(merchant, asked)],
+        "payouts": [payouts.payout_rows(row) for row in payouts.newest(merchant, asked)],
     }
 
 
 @requires("export")
-def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+def export_balance(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Return the movements as a CSV file; without filters they add up to the balance."""
     form = search.Days(request.GET)
     if not form.is_valid():
         return redirect("portal_balance")
     merchant = membership.merchant
     source = files.Source(_movements(merchant, form.cleaned_data), partial(_lines, merchant))
-    answer = files.answer(membership, f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, source)
+    answer = files.csv_response(membership, f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, source)
     audit.record(request, membership, "exported", file="movements", filters=search.typed(form))
     return answer
 
@@ -164,12 +164,12 @@ def _lines(merchant: Merchant, found: list[Posting]) -> Iterator[tuple[Any, ...]
         yield (
             clock.iso(at),
             row["kind"].lower(),
-            money.plain(row["minor_units"], row["currency"]),
+            money.plain_amount(row["minor_units"], row["currency"]),
             row["currency"],
             row["order"],
             str(row["checkout_uuid"]),
             str(row["operation"]),
-            money.plain(line.fee, line.currency) if line else "",
+            money.plain_amount(line.fee, line.currency) if line else "",
             line.currency if line else "",
             line.payout if line else "",
         )

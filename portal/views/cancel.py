@@ -43,19 +43,19 @@ class CancelForm(forms.Form):
 @requires("cancel", sensitive=True)
 def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Ask whether to cancel, as a part of the order's page or as a page; then do it."""
-    read = order.read(membership.merchant, checkout_uuid)
+    read = order.read_order(membership.merchant, checkout_uuid)
     form = CancelForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         return _do(request, membership, read.checkout, form.cleaned_data["reason"])
-    shown = detail.shown(read)
+    shown = detail.order_context(read)
     if not shown["can_cancel"]:
         pages.refuse(request, _not_now(read.checkout))
         return _back(request, checkout_uuid)
     asked = {"cancels": True, "reason": form.data.get("reason", ""), "errors": pages.errors(form)}
     if pages.is_asked_for(request, "question"):
-        return pages.show(request, membership, "portal/_cancel.html", shown | asked)
-    context = shown | asked | {"story": timeline.of(read)}
-    return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
+        return pages.show_page(request, membership, "portal/_cancel.html", shown | asked)
+    context = shown | asked | {"story": timeline.timeline_page(read)}
+    return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
 def _back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
@@ -70,7 +70,7 @@ def _do(request: HttpRequest, membership: Membership, checkout: Checkout, reason
     try:
         ended = cancellations.cancel(merchant, checkout.pk, note=reason, cause=cause)
     except (NotCancellable, OperationInProgress, OperationalError) as refusal:
-        pages.refuse(request, _sentence(refusal, order.read(merchant, checkout.pk).checkout))
+        pages.refuse(request, _sentence(refusal, order.read_order(merchant, checkout.pk).checkout))
     else:
         if _is_by(cause.actor, ended):
             _record(request, membership, ended)

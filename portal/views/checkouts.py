@@ -31,13 +31,13 @@ COLUMNS: dict[str, Callable[[Checkout], Any]] = {
     "checkout_uuid": lambda row: str(row.pk),
     "status": lambda row: row.status,
     "void_reason": lambda row: row.void_reason,
-    "amount": lambda row: money.plain(row.amount, row.currency),
+    "amount": lambda row: money.plain_amount(row.amount, row.currency),
     "currency": lambda row: row.currency,
     "created_at": lambda row: clock.iso(row.created_at),
     "authorized_at": lambda row: clock.iso(row.authorized_at),
     "captured_at": lambda row: clock.iso(row.captured_at),
     "voided_at": lambda row: clock.iso(row.voided_at),
-    "refunded_amount": lambda row: money.plain(row.refunded_amount, row.currency),
+    "refunded_amount": lambda row: money.plain_amount(row.refunded_amount, row.currency),
     "last_refund_at": lambda row: clock.iso(row.last_refund_at),
     "card_brand": lambda row: row.payment.card_brand if row.payment else "",
     "card_last4": lambda row: row.payment.card_last4 if row.payment else "",
@@ -48,12 +48,14 @@ COLUMNS: dict[str, Callable[[Checkout], Any]] = {
 
 @requires("view")
 @replica.readable
-def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+def list_checkouts(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the checkouts that match the filters, newest first, a page at a time."""
     form = search.Filters(request.GET or None)
-    asked = lists.asked(form)
+    asked = lists.filter_values(form)
     rows = _whole(search.checkouts(membership.merchant, asked))
-    return lists.show(request, membership, Listing("checkouts", form, rows, partial(_shown, rows, asked)))
+    return lists.show_list(
+        request, membership, Listing("checkouts", form, rows, partial(_shown, rows, asked))
+    )
 
 
 def _shown(rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Checkout]) -> dict[str, Any]:
@@ -74,14 +76,14 @@ def _marks(found: Sequence[Checkout]) -> dict[UUID, Badge]:
 
 
 @requires("export")
-def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+def export_checkouts(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Return the same checkouts as a CSV file."""
     form = search.Filters(request.GET)
     if not form.is_valid():
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
     rows = _whole(search.checkouts(membership.merchant, form.cleaned_data))
     name, source = f"checkouts-{clock.now():%Y-%m-%d}.csv", files.Source(rows, partial(_lines, rows))
-    answer = files.answer(membership, name, tuple(COLUMNS), source)
+    answer = files.csv_response(membership, name, tuple(COLUMNS), source)
     audit.record(request, membership, "exported", file="checkouts", filters=search.typed(form))
     return answer
 
@@ -89,17 +91,19 @@ def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
 @requires("view")
 def checkout_page(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Show one checkout: what it is, where the money is, and its timeline."""
-    read = order.read(membership.merchant, checkout_uuid)
-    context = detail.shown(read) | {"story": timeline.of(read, request.GET.get("before", ""))}
+    read = order.read_order(membership.merchant, checkout_uuid)
+    context = detail.order_context(read) | {
+        "story": timeline.timeline_page(read, request.GET.get("before", ""))
+    }
     if pages.is_asked_for(request, "state"):
-        return pages.show(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
-    return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
+        return pages.show_page(request, membership, "portal/_checkout.html", context, here="portal_checkouts")
+    return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
 @requires("view")
 def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Return the timeline as JSON, to send to a colleague or to support."""
-    read = order.read(membership.merchant, checkout_uuid)
+    read = order.read_order(membership.merchant, checkout_uuid)
     story = timeline.as_json(read, request.GET.get("before", ""))
     return JsonResponse(story, json_dumps_params={"indent": 2})
 

@@ -16,13 +16,13 @@ from portal.orders import order
 @requires("reveal", sensitive=True, form_of="portal_checkout")
 def customer_data(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Return a file with the data of this order's lead that the merchant may hand out; record who took it."""
-    checkout = order.read(membership.merchant, checkout_uuid).checkout
+    checkout = order.read_order(membership.merchant, checkout_uuid).checkout
     try:
         person = data_subjects.of_customer(checkout.lead_id or UUID(int=0))
     except data_subjects.Unknown:
         pages.refuse(request, "Nothing is known of this customer any more.")
         return redirect("portal_checkout", checkout_uuid)
-    content = data_export.of(person, membership.merchant)
+    content = data_export.export_data(person, membership.merchant)
     audit.record(request, membership, "customer_exported", checkout=str(checkout.pk))
     response = HttpResponse(
         orjson.dumps(content, option=orjson.OPT_INDENT_2), content_type="application/json"

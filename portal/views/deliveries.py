@@ -40,21 +40,21 @@ class NothingChosen(Exception):
 
 @requires("view")
 @replica.readable
-def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+def list_deliveries(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show a line per attempt, newest first; for parked or waiting deliveries, a line per delivery."""
     merchant = membership.merchant
     with timezone.override(ZoneInfo(merchant.time_zone)):
         form = search.Filters(request.GET or None)
-        asked = lists.asked(form)
+        asked = lists.filter_values(form)
     rows, key = search.rows(merchant, asked), search.key(asked)
     shown, in_steps = partial(_shown, merchant, asked), asked.get("outcome") == "delivered"
-    return lists.show(
+    return lists.show_list(
         request, membership, Listing("deliveries", form, rows, shown, key=key, in_steps=in_steps)
     )
 
 
 def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]) -> dict[str, Any]:
-    lines = search.lines(merchant, found)
+    lines = search.lines_of(merchant, found)
     hopeless = resending.count_hopeless(merchant)
     return {
         **_parked(merchant, asked),
@@ -77,7 +77,7 @@ def _parked(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
     since, until = asked.get("since"), asked.get("until")
     rows, maximum = merchant_tasks.parked(merchant), merchant_tasks.MAXIMUM
     if since or until:
-        rows, maximum = resending.waiting(merchant, since, until), resending.MAXIMUM
+        rows, maximum = resending.parked_deliveries(merchant, since, until), resending.MAXIMUM
     parked = resending.sendable(rows.order_by("-ended_at")[:maximum])
     oldest = parked.order_by("ended_at").values_list("ended_at", flat=True).first()
     return {"parked": parked.count(), "parked_since": since or oldest, "parked_until": until}
@@ -96,7 +96,7 @@ def detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID) ->
 def _detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID, **more: Any) -> HttpResponse:
     delivery = _of(membership.merchant, delivery_uuid)
     number = request.GET.get("attempt", "")
-    shown = log.shown(
+    shown = log.delivery_details(
         membership.merchant,
         delivery,
         number=int(number) if number.isdecimal() and len(number) < 9 else None,
@@ -104,7 +104,7 @@ def _detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID, *
     )
     context = {"shown": shown, "confirm": request.GET.get("confirm", "")} | more
     template = "portal/_delivery.html" if pages.is_asked_for(request, "opened") else "portal/delivery.html"
-    return pages.show(request, membership, template, context, here="portal_deliveries")
+    return pages.show_page(request, membership, template, context, here="portal_deliveries")
 
 
 def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:

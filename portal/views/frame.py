@@ -24,7 +24,7 @@ def menu(request: HttpRequest, membership: Membership) -> HttpResponse:
     mine = Membership.objects.filter(user=membership.user).select_related("merchant").order_by("created_at")
     back = _came_from(request)
     context = {"memberships": mine, "back": back, "mark": "true"}  # no link here is the page itself
-    return pages.show(
+    return pages.show_page(
         request, membership, "portal/menu.html", context, here=pages.place_of(urlsplit(back).path)
     )
 
@@ -55,12 +55,12 @@ def _is_page(path: str) -> bool:
         return False
 
 
-def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
+def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the page for an unknown address; for a signed-in person, in the portal's frame."""
     membership = _inside(request)
     if membership is None:
         return page_not_found(request, exception)
-    response = pages.show(request, membership, "portal/missing.html", {})
+    response = pages.show_page(request, membership, "portal/missing.html", {})
     response.status_code = 404
     return response
 
@@ -69,5 +69,5 @@ def _inside(request: HttpRequest) -> Membership | None:
     """Return the membership of a person who is in the portal; None elsewhere and for strangers."""
     if not request.path.startswith(PORTAL) or not request.user.is_authenticated:
         return None
-    membership = access.current(request)
+    membership = access.current_membership(request)
     return None if membership is None or access.wants_second_factor(membership) else membership

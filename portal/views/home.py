@@ -29,17 +29,17 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     """
     waiting = Waiting(membership.merchant)
     if not first_day.is_over(membership.merchant):
-        context = {"day": first_day.of(membership.merchant), "needs": waiting.needs()}
-        return pages.show(
+        context = {"day": first_day.first_day_of(membership.merchant), "needs": waiting.needs()}
+        return pages.show_page(
             request, membership, "portal/home_new.html", context, here="portal_home", waiting=waiting
         )
     span = request.GET.get("range", "7d")
     span = span if span in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
-        picture = stats.read(membership.merchant, span, request.GET.get("currency", ""))
+        picture = stats.read_stats(membership.merchant, span, request.GET.get("currency", ""))
         context = _drawn(picture) | {"needs": waiting.needs(), "switch": SWITCH, "span_words": WORDS[span]}
     template = "portal/_pictures.html" if pages.is_asked_for(request, "pictures") else "portal/home.html"
-    return pages.show(request, membership, template, context, here="portal_home", waiting=waiting)
+    return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
 
 
 def _drawn(picture: stats.Picture) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class KeyForm(forms.Form):
 
 
 @requires("view")
-def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+def list_keys(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the keys, their scopes and their last use; with `for=laptop`, the form is filled in for one."""
     more: dict[str, Any] = {}
     if request.GET.get("for") == "laptop":
@@ -53,7 +53,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "scopes": _scopes(membership, settings.SCOPES.keys() - settings.PERSONAL_SCOPES),
         "base_url": settings.BASE_URL,
     }
-    return pages.show(request, membership, "portal/keys.html", context | more, here="portal_keys")
+    return pages.show_page(request, membership, "portal/keys.html", context | more, here="portal_keys")
 
 
 def _made(request: HttpRequest, membership: Membership, made: NewClient) -> HttpResponse:
@@ -155,7 +155,7 @@ def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
     if request.method != "POST":
         with access.or_404():
             client = ApiClient.objects.get(merchant=membership.merchant, pk=client_uuid, revoked_at=None)
-        return pages.ask(request, membership, _revoking(client), here="portal_keys")
+        return pages.ask_question(request, membership, _revoking(client), here="portal_keys")
     with _refusals(request):
         client = keys.revoke(membership, client_uuid)
         _record(request, membership, "key_revoked", client)

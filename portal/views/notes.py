@@ -27,7 +27,7 @@ class NoteForm(forms.Form):
 @requires("note", form_of="portal_checkout")
 def write(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Add a note to the order."""
-    checkout = order.read(membership.merchant, checkout_uuid).checkout
+    checkout = order.read_order(membership.merchant, checkout_uuid).checkout
     form = NoteForm(request.POST)
     if not form.is_valid():
         pages.refuse(request, f"The note is not kept. {pages.errors(form)['text']}")

@@ -26,20 +26,20 @@ def newest(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[BalanceEntry]:
     return search.of_days(rows, merchant, asked, key="made_at").order_by("-made_at", "-pk")[:SHOWN]
 
 
-def shown(row: BalanceEntry) -> dict[str, Any]:
+def payout_rows(row: BalanceEntry) -> dict[str, Any]:
     """Return what the page shows of a payout; as in the bank account, incoming money is positive."""
     return {"entry": row, "amount": money.display(row.fee - row.amount, row.currency)}
 
 
 @requires("export")
-def exported(request: HttpRequest, membership: Membership, entry_uuid: UUID) -> HttpResponseBase:
+def export_payout(request: HttpRequest, membership: Membership, entry_uuid: UUID) -> HttpResponseBase:
     """Return the lines of a payout as a CSV file; their net adds up to the sum that the bank account got."""
     payouts = BalanceEntry.objects.filter(merchant=membership.merchant, kind=BalanceEntry.Kind.PAYOUT)
     payout = payouts.filter(pk=entry_uuid).first()
     if payout is None:
         raise Http404
     day = payout.available_at or payout.made_at
-    answer = files.answer(membership, f"payout-{day:%Y-%m-%d}.csv", HEADING, _source(payout))
+    answer = files.csv_response(membership, f"payout-{day:%Y-%m-%d}.csv", HEADING, _source(payout))
     audit.record(request, membership, "exported", file="payout", reference=payout.payout)
     return answer
 
@@ -58,9 +58,9 @@ def _lines(found: list[BalanceEntry]) -> Iterator[tuple[Any, ...]]:
         yield (
             clock.iso(row.made_at),
             row.kind,
-            money.plain(row.amount, row.currency),
-            money.plain(row.fee, row.currency),
-            money.plain(row.amount - row.fee, row.currency),
+            money.plain_amount(row.amount, row.currency),
+            money.plain_amount(row.fee, row.currency),
+            money.plain_amount(row.amount - row.fee, row.currency),
             row.currency,
             orders.get(row.checkout_uuid, "") if row.checkout_uuid else "",
             str(row.checkout_uuid or ""),

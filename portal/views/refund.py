@@ -41,17 +41,17 @@ class RefundForm(forms.Form):
 @requires("refund", sensitive=True)
 def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> HttpResponse:
     """Ask for the reason (step 1), show the amount for each card (step 2), then refund, once."""
-    read = order.read(membership.merchant, checkout_uuid)
+    read = order.read_order(membership.merchant, checkout_uuid)
     form = RefundForm(request.POST or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
     if asked.get("step") == "refund" and asked.get("ref"):
         return _do(request, membership, read.checkout, asked)
-    shown = detail.shown(read)
+    shown = detail.order_context(read)
     if not shown["can_refund"]:
         pages.refuse(request, _not_now(read.checkout.status))
         return redirect("portal_checkout", checkout_uuid)
-    context = shown | _step(read.checkout, form, asked) | {"story": timeline.of(read)}
-    return pages.show(request, membership, "portal/checkout.html", context, here="portal_checkouts")
+    context = shown | _step(read.checkout, form, asked) | {"story": timeline.timeline_page(read)}
+    return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
 def _step(checkout: Checkout, form: RefundForm, asked: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> st
     if isinstance(refusal, NotRefundable):
         return _not_now(refusal.status) if refusal.dispute is None else DISPUTED[refusal.dispute.status]
     if isinstance(refusal, RefundRefConflict):
-        return _not_now(order.read(merchant, checkout_uuid).checkout.status)
+        return _not_now(order.read_order(merchant, checkout_uuid).checkout.status)
     return BUSY
 
 
@@ -112,7 +112,7 @@ def _not_now(status: str) -> str:
 
 def _parts(checkout: Checkout) -> list[dict[str, str]]:
     """Return the amounts by card: each card gets the sum that it still bears, the lead's card first."""
-    accounts = cards.read(checkout, is_locked=False)
+    accounts = cards.read_accounts(checkout, is_locked=False)
     found = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
     owed = [(card, card.owed(0)) for card in found]
     return [

@@ -27,7 +27,7 @@ COLUMNS: dict[str, Callable[[Refund], Any]] = {
     "order_id": lambda row: row.checkout.merchant_order_id,
     "checkout_uuid": lambda row: str(row.checkout_id),
     "status": lambda row: row.status,
-    "amount": lambda row: money.plain(row.amount, row.checkout.currency),
+    "amount": lambda row: money.plain_amount(row.amount, row.checkout.currency),
     "currency": lambda row: row.checkout.currency,
     "reason": lambda row: row.reason,
     "created_at": lambda row: clock.iso(row.created_at),
@@ -45,21 +45,21 @@ class Filters(search.Days):
 
 @requires("view")
 @replica.readable
-def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+def list_refunds(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the refunds that match the filters."""
     form = Filters(request.GET or None)
-    rows = _refunds(membership.merchant, lists.asked(form))
-    return lists.show(request, membership, Listing("refunds", form, rows, _shown))
+    rows = _refunds(membership.merchant, lists.filter_values(form))
+    return lists.show_list(request, membership, Listing("refunds", form, rows, _shown))
 
 
 @requires("export")
-def exported(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+def export_refunds(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Return the same refunds as a CSV file."""
     form = Filters(request.GET)
     if not form.is_valid():
         return redirect("portal_refunds")
     source = files.Source(_refunds(membership.merchant, form.cleaned_data), _lines)
-    answer = files.answer(membership, f"refunds-{clock.now():%Y-%m-%d}.csv", tuple(COLUMNS), source)
+    answer = files.csv_response(membership, f"refunds-{clock.now():%Y-%m-%d}.csv", tuple(COLUMNS), source)
     audit.record(request, membership, "exported", file="refunds", filters=search.typed(form))
     return answer
 

@@ -34,11 +34,11 @@ class Filters(forms.Form):
 
 @requires("view")
 @replica.readable
-def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+def list_requests(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the requests of the last seven days that match the filters."""
     form = Filters(request.GET or None)
-    rows = _requests(membership.merchant, lists.asked(form))
-    return lists.show(request, membership, Listing("requests", form, rows, _lines))
+    rows = _requests(membership.merchant, lists.filter_values(form))
+    return lists.show_list(request, membership, Listing("requests", form, rows, _lines))
 
 
 def _requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:

@@ -20,9 +20,9 @@ from portal.models import Membership, User
 
 
 @requires("view")
-def shown(request: HttpRequest, membership: Membership, /) -> HttpResponse:
+def show_security(request: HttpRequest, membership: Membership, /) -> HttpResponse:
     """Show the person's own security, as a page of the portal."""
-    return pages.show(
+    return pages.show_page(
         request, membership, "portal/security.html", _facts(request, membership.user), here="portal_security"
     )
 
@@ -30,7 +30,7 @@ def shown(request: HttpRequest, membership: Membership, /) -> HttpResponse:
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
     """Show the same to a person without a merchant; redirect all others to the portal's page."""
-    if access.current(request) is not None:
+    if access.current_membership(request) is not None:
         return redirect("portal_security")
     return render(request, "mfa/index.html", _facts(request, _person(request)))
 
@@ -62,7 +62,7 @@ class ActivateTotp(totp_views.ActivateTOTPView):
     def form_valid(self, form: Any) -> HttpResponseBase:
         second_factor.delete_codes_of_none(self.request.user)
         response: HttpResponseBase = super().form_valid(form)
-        second_factor.take(self.request.user, form.cleaned_data["code"])
+        second_factor.use_code(self.request.user, form.cleaned_data["code"])
         return response
 
 
@@ -81,5 +81,5 @@ def _facts(request: HttpRequest, user: User) -> dict[str, Any]:
         "passkeys": [row for row in rows if row.type == Authenticator.Type.WEBAUTHN],
         "app": factors.get(Authenticator.Type.TOTP),
         "codes_left": len(codes.wrap().get_unused_codes()) if codes else None,
-        "sessions": sessions.of(request, user),
+        "sessions": sessions.sessions_of(request, user),
     }

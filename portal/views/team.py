@@ -50,7 +50,7 @@ class InviteForm(forms.Form):
 
 
 @requires("view")
-def listed(request: HttpRequest, membership: Membership) -> HttpResponse:
+def show_team(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show who belongs to the team, who is invited, and what each role may do."""
     return _show(request, membership)
 
@@ -64,7 +64,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "table": _table(),
         "form": InviteForm(),
     }
-    return pages.show(request, membership, "portal/team.html", context | more, here=HERE)
+    return pages.show_page(request, membership, "portal/team.html", context | more, here=HERE)
 
 
 def _table() -> list[dict[str, Any]]:
@@ -121,11 +121,11 @@ def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUI
 
 
 @requires("change_team", sensitive=True, form_of="portal_team")
-def change(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
+def change_role(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Give a person another role."""
     try:
         with access.or_404(), transaction.atomic():
-            member = team.change(membership, membership_uuid, _role(request))
+            member = team.change_role(membership, membership_uuid, _role(request))
             audit.record(request, membership, "role_changed", email=member.user.email, role=member.role)
     except team.TeamRefused as refused:
         pages.refuse(request, str(refused))
@@ -145,7 +145,7 @@ def _role(request: HttpRequest) -> Role:
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Ask whether to remove a person from the team; then do it."""
     if request.method != "POST":
-        return pages.ask(request, membership, _removing(membership, membership_uuid), here=HERE)
+        return pages.ask_question(request, membership, _removing(membership, membership_uuid), here=HERE)
     return _remove(request, membership, membership_uuid)
 
 

@@ -43,11 +43,13 @@ ROTATED = Question(
 @requires("view")
 def ticked(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show what the integration has done, and what is left; in the sandbox, also the cases that it runs."""
-    progress = checklist_page.of(membership.merchant, is_own=request.GET.get("order") == OWN)
+    progress = checklist_page.checklist_with_cases(
+        membership.merchant, is_own=request.GET.get("order") == OWN
+    )
     if pages.is_asked_for(request, "cases"):
-        return pages.show(request, membership, "portal/_cases.html", {"progress": progress}, here=HERE)
+        return pages.show_page(request, membership, "portal/_cases.html", {"progress": progress}, here=HERE)
     context = {"progress": progress, "new_secret": pages.handed_over(request, membership, "signing")}
-    return pages.show(request, membership, "portal/checklist.html", context, here=HERE)
+    return pages.show_page(request, membership, "portal/checklist.html", context, here=HERE)
 
 
 @requires("change_webhooks", form_of=HERE)
@@ -89,7 +91,7 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
     if not settings.SANDBOX:
         raise Http404
     if request.method != "POST":
-        return pages.ask(request, membership, _question(membership), here=HERE)
+        return pages.ask_question(request, membership, _question(membership), here=HERE)
     try:
         secret = _rotate(request, membership, case)
     except CannotBegin as refused:
@@ -102,7 +104,7 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
 def _question(membership: Membership) -> Question:
     """Return the question: whether to rotate, or while two secrets sign, whether to send only the order."""
     with suppress(SubscriptionNotFound):
-        if subscriptions.previous_sign_until(subscriptions.read(membership.merchant)):
+        if subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
             return ROTATED
     return ROTATING
 
@@ -112,7 +114,7 @@ def _rotate(request: HttpRequest, membership: Membership, case: Case) -> str:
     with transaction.atomic():
         if not _begin(
             request, membership, case, request.GET.get("order", "")
-        ) or subscriptions.previous_sign_until(subscriptions.read(membership.merchant)):
+        ) or subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
             return ""
         audit.record(request, membership, "secret_rotated")
         return subscriptions.rotate(membership.merchant).signing_secret

@@ -72,7 +72,9 @@ class Unfit(Exception):
 def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the endpoint, its health, its secrets, the last test event, and code that verifies a signature."""
     if pages.is_asked_for(request, "answer"):
-        return pages.show(request, membership, "portal/_test_answered.html", _answered(request, membership))
+        return pages.show_page(
+            request, membership, "portal/_test_answered.html", _answered(request, membership)
+        )
     return _show(request, membership)
 
 
@@ -88,7 +90,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         **tested,
         **more,
     }
-    return pages.show(request, membership, "portal/webhooks.html", context, here=HERE)
+    return pages.show_page(request, membership, "portal/webhooks.html", context, here=HERE)
 
 
 def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
             "until": [],
             "may_rotate": True,
         }
-    found = health.read(subscription)
+    found = health.read_health(subscription)
     until = subscriptions.previous_sign_until(subscription)
     wanted = EXPLAINED if "*" in subscription.event_types else subscription.event_types
     return {
@@ -152,7 +154,7 @@ def _checking(name: str) -> str:
 
 def _subscription(membership: Membership) -> Subscription | None:
     try:
-        return subscriptions.read(membership.merchant)
+        return subscriptions.read_subscription(membership.merchant)
     except subscriptions.SubscriptionNotFound:
         return None
 
@@ -164,7 +166,7 @@ def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
     delivery = rows.filter(merchant=membership.merchant, event_type=EventType.TEST).first()
     if delivery is None:
         return {"test": None, "is_waiting": False}
-    shown = log.shown(membership.merchant, delivery)
+    shown = log.delivery_details(membership.merchant, delivery)
     is_waiting = delivery.status == Delivery.Status.PENDING
     badge = badges.FAILED if delivery.status == Delivery.Status.PARKED else shown.badge  # it is sent once
     return {"test": shown, "badge": badge, "is_waiting": is_waiting, "tested": named}
@@ -192,7 +194,7 @@ def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequen
     with transaction.atomic():
         access.recheck(membership, "change_webhooks")  # the check of the address has taken seconds
         is_approved = access.may(membership, "approve_endpoint")
-        registered = subscriptions.keep(
+        registered = subscriptions.save_subscription(
             membership.merchant, url=checked, event_types=_types(chosen), is_approved=is_approved
         )
         if registered.is_changed:
@@ -239,7 +241,7 @@ def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
 def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Ask whether to end the subscription; then end it, and park the deliveries that wait for it."""
     if request.method != "POST":
-        return pages.ask(request, membership, ENDING, here=HERE)
+        return pages.ask_question(request, membership, ENDING, here=HERE)
     with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
         access.recheck(membership, "change_webhooks")
         subscriptions.end(membership.merchant)

@@ -37,8 +37,8 @@ class ServerError(http.NoAnswer):
 def connect(url: str, put: Callable[[Any, str, Any], None] = setattr) -> None:
     """Send all calls of this process to the bank at that address. `put` replaces the calls."""
     put(client, "money", partial(_money, url))
-    put(client, "ask", partial(_ask, url))
-    put(client, "address", lambda: url)
+    put(client, "call_bank", partial(_ask, url))
+    put(client, "bank_address", lambda: url)
 
 
 def secret() -> str:

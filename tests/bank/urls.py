@@ -52,7 +52,11 @@ def ask(request: HttpRequest, verb: str) -> HttpResponse:
 
 
 def _serve(verb: str, arguments: dict[str, Any]) -> Any:
-    answer = fault_injection.call(verb, arguments) if verb in MONEY else client.OTHERS[verb](**arguments)
+    answer = (
+        fault_injection.call_with_faults(verb, arguments)
+        if verb in MONEY
+        else client.OTHERS[verb](**arguments)
+    )
     return None if verb == "answer_challenge" else answer
 
 

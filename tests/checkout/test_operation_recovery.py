@@ -131,7 +131,7 @@ class TestCapture:
     ) -> None:
         before = api.get(f"checkouts/{held.pk}").json()["data"]
         with monkeypatch.context() as patched:
-            patched.setattr(fault_injection, "call", lambda *_: Outcome(no, reason="refused"))
+            patched.setattr(fault_injection, "call_with_faults", lambda *_: Outcome(no, reason="refused"))
             refused(api.post(f"checkouts/{held.pk}/capture"), 502, "provider_error")
         after = api.get(f"checkouts/{held.pk}").json()["data"]
         assert after == before | {"updated_at": after["updated_at"]}

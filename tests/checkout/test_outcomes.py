@@ -79,12 +79,12 @@ def bank_answers(monkeypatch: pytest.MonkeyPatch) -> Answer:
     """Make the bank answer every call of a verb in one way, without acting."""
 
     def answers(verb: str, outcome: Outcome) -> None:
-        call = fault_injection.call
+        call = fault_injection.call_with_faults
 
         def answer(asked: str, arguments: dict[str, Any]) -> Outcome:
             return outcome if asked == verb else call(asked, arguments)
 
-        monkeypatch.setattr(fault_injection, "call", answer)
+        monkeypatch.setattr(fault_injection, "call_with_faults", answer)
 
     return answers
 

@@ -96,7 +96,7 @@ class Tries:
             if returning:
                 outbox.put_for_payer(asked, key=uuid7(), is_payer=True)
             else:
-                outbox.put(asked)
+                outbox.queue_message(asked)
 
         return lambda at: passes(lambda: put(at), sms_limits.TooManySmsMessages)
 

@@ -150,7 +150,7 @@ class TestTheWorld:
         answer = Client().get("/readyz")
         assert (answer.status_code, answer.content.decode()) == (503, f"{startup_checks.CLOSED}\n")
         assert Client().get("/livez").status_code == 200
-        assert ("checkout_closed", "", 1.0) in figures.read()
+        assert ("checkout_closed", "", 1.0) in figures.read_figures()
 
 
 class TestWhatStands:

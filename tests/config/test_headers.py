@@ -72,7 +72,7 @@ class TestPermissions:
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         origins = ("https://js.provider.example", "https://wallet.example")
-        monkeypatch.setattr(provider.current(), "payment_origins", origins)
+        monkeypatch.setattr(provider.current_provider(), "payment_origins", origins)
         wanted = 'payment=(self "https://js.provider.example" "https://wallet.example")'
         assert client.get("/pay?id=x")["Permissions-Policy"].endswith(wanted)
         assert client.get("/portal")["Permissions-Policy"].endswith("payment=(self)")

@@ -189,7 +189,7 @@ def test_web_and_worker_end_where_no_text_can_be_sent(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SMS_SENDER = "adapter.of.nobody.Sender"
-    monkeypatch.setattr(senders, "current", cache(senders.current.__wrapped__))
+    monkeypatch.setattr(senders, "current_sender", cache(senders.current_sender.__wrapped__))
     with pytest.raises(ImproperlyConfigured, match="SMS_SENDER names no class that is installed"):
         runpy.run_path(str(Path(startup_checks.__file__).with_name("wsgi.py")))
     with pytest.raises(SystemExit, match="SMS_SENDER names no class that is installed"):

@@ -36,6 +36,6 @@ def finn(order: Checkout) -> Mate:
 def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
     """Return a double of the SMS network, and delete the texts with which all have signed in."""
     made = Network()
-    monkeypatch.setattr(senders, "current", lambda: made)
+    monkeypatch.setattr(senders, "current_sender", lambda: made)
     SmsMessage.objects.all().delete()
     return made

@@ -90,7 +90,7 @@ def test_with_the_longest_label_and_a_port_works(api: Api, acme: Merchant) -> No
     ],
 )
 def test_has_an_origin_as_browsers_write_it(url: str, origin: str) -> None:
-    assert origins.of(url) == origin
+    assert origins.origin_of(url) == origin
 
 
 @pytest.mark.parametrize("url", URLS, ids=lambda url: ascii(url)[:60])

@@ -95,8 +95,8 @@ class TestBeforeTheCode:
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lea.post("/prefilled")
-        found = iter([codes.waiting(lea.checkout.pk, lea.client.cookies["payer_browser"].value), None])
-        monkeypatch.setattr(codes, "waiting", lambda *_: next(found))
+        found = iter([codes.waiting_code(lea.checkout.pk, lea.client.cookies["payer_browser"].value), None])
+        monkeypatch.setattr(codes, "waiting_code", lambda *_: next(found))
         refused = lea.post("/resend")
         assert refused.status_code == 422
         tells_nothing(refused)

@@ -16,7 +16,7 @@ from payments.models import Merchant
 from tests import factories
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import PHONE, Mate, Payer, words
-from webhooks.models import Event, plain
+from webhooks.models import Event, unseal
 
 pytestmark = pytest.mark.django_db
 CARD = {"number": "4242424242424242", "expiry": "08/49", "code": "123"}
@@ -143,8 +143,8 @@ class TestAKnownBrowser:
 
     @pytest.mark.rule("known.ends", "privacy.erase")
     def test_goes_with_its_person(self, lea: Payer) -> None:
-        person = data_subjects.find(phone="+447700900123")
-        assert len(data_export.of(person)["remembered_since"]) == 1
+        person = data_subjects.find_person(phone="+447700900123")
+        assert len(data_export.export_data(person)["remembered_since"]) == 1
         Checkout.objects.update(lead=None)
         erasure.erase(person)
         assert not KnownBrowser.objects.exists()
@@ -179,7 +179,7 @@ class TestAKnownBrowser:
         captures.capture(acme, other.checkout.pk, cause=CAUSE)
         other.post("/opt-in", opt_in="yes", email="lea@example.com", name="Lea")
         event = Event.objects.get(type="marketing.opted_in")
-        data = json.loads(plain(event.type, bytes(event.body)))["data"]
+        data = json.loads(unseal(event.type, bytes(event.body)))["data"]
         assert data["customer"]["phone"] is None and data["opt_in"]["sms_marketing"] is None
 
 

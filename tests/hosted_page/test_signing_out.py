@@ -254,8 +254,8 @@ class TestASignIn:
     @pytest.mark.parametrize("is_late", [False, True])
     def test_ends_with_the_erasure_of_its_person(self, signed_in: Payer, *, is_late: bool) -> None:
         """A sign-in signs no one in after the erasure, also if its row was written during it (`is_late`)."""
-        person = data_subjects.find(phone="+447700900123")
-        assert len(data_export.of(person)["signed_in_since"]) == 1
+        person = data_subjects.find_person(phone="+447700900123")
+        assert len(data_export.export_data(person)["signed_in_since"]) == 1
         Checkout.objects.update(lead=None)
         row = PayerSignIn.objects.get()
         erasure.erase(person)

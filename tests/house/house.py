@@ -52,8 +52,8 @@ TOPICS = ("checkout/operation_recovery.py",)  # named after the rules that it im
 # Tables that a function returns, because each row needs a query. They are longer than MAX_OF_FUNCTION, but as
 # easy to read.
 TABLES = {
-    "portal/dashboard/checklist.py of": "the checklist: a step of five lines each",
-    "portal/deliveries/log.py shown": "what the delivery's page shows: a field a line",
+    "portal/dashboard/checklist.py checklist_of": "the checklist: a step of five lines each",
+    "portal/deliveries/log.py delivery_details": "what the delivery's page shows: a field a line",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 REQUESTS = ("HttpRequest", "Request")

@@ -177,7 +177,7 @@ class TestChanging:
         shown = typed(client.get(page))
         settings = {"support_url": "https://acme.example/help", "opt_in_enabled": True, "unpaid_minutes": 30}
         Merchant.objects.filter(pk=acme.pk).update(**settings, return_hosts=["acme.example"])
-        storage.keep(acme.pk, Drawn(mark=b"", card=b"", width=36))
+        storage.save_logo(acme.pk, Drawn(mark=b"", card=b"", width=36))
         assert client.post(page, shown | {"name": "Acme"}).status_code == 302
         kept = Merchant.objects.get(pk=acme.pk)
         assert {name: getattr(kept, name) for name in settings} == settings
@@ -240,7 +240,7 @@ class TestChanging:
         shown = typed(client.get(page)) | {"brand_colour": "#A61C59"}
 
         def keep() -> None:
-            storage.keep(acme.pk, Drawn(mark=b"", card=b"", width=36))
+            storage.save_logo(acme.pk, Drawn(mark=b"", card=b"", width=36))
             connection.close()
 
         uploading = Thread(target=keep)

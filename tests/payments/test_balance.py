@@ -33,7 +33,7 @@ class Bank(SandboxProvider):
 @pytest.fixture
 def bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
     made = Bank()
-    monkeypatch.setattr(provider, "current", lambda: made)
+    monkeypatch.setattr(provider, "current_provider", lambda: made)
     return made
 
 
@@ -43,7 +43,7 @@ def tell(bank: Bank) -> Told:
 
     def read(*lines: Any) -> int:
         bank.told = list(lines)
-        return balance.read(clock.now())
+        return balance.read_balance(clock.now())
 
     return read
 

@@ -112,7 +112,7 @@ class TestADispute:
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert captured.payment_id is not None
-        client.ask("dispute", payment=captured.payment_id)
+        client.call_bank("dispute", payment=captured.payment_id)
         with monkeypatch.context() as out:
             out.setitem(client.OTHERS, "movements", _unreachable)
             hear()
@@ -125,11 +125,11 @@ class TestADispute:
         self, captured: Checkout
     ) -> None:
         assert captured.payment_id is not None
-        client.ask("dispute", payment=captured.payment_id)
+        client.call_bank("dispute", payment=captured.payment_id)
         reconciliation.run()
         tasks.answer_inquiries()
         found = Dispute.objects.get()
-        client.ask("decide", payment=captured.payment_id, is_won=True)
+        client.call_bank("decide", payment=captured.payment_id, is_won=True)
         tasks.answer_inquiries()
         found.refresh_from_db()
         assert found.status == "open"

@@ -33,7 +33,7 @@ class TestMinorUnits:
     def test_are_shown_and_read_again(self, amount: int, currency: str, shown: str) -> None:
         assert money.display(amount, currency) == shown
         if amount > 0:
-            assert money.parse(money.plain(amount, currency), currency) == amount
+            assert money.parse(money.plain_amount(amount, currency), currency) == amount
 
 
 @pytest.mark.rule("create.currency")

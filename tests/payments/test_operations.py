@@ -61,19 +61,20 @@ class TestRecording:
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
             cursor.execute(
-                f"EXPLAIN {operations._RECORD}", parameters | ledger.lines(operation, "succeeded", "")
+                f"EXPLAIN {operations._RECORD}",
+                parameters | ledger.posting_parameters(operation, "succeeded", ""),
             )
             plan = " ".join(line for (line,) in cursor.fetchall())
         assert "payments_operation_pkey" in plan and "payments_payment_pkey" in plan
 
     def test_moves_the_payment_and_posts_in_one_statement(self, in_doubt: InDoubt) -> None:
-        capture, now = operations.current(in_doubt("capture").pk), clock.now()
+        capture, now = operations.read_operation(in_doubt("capture").pk), clock.now()
         with transaction.atomic():
             with CaptureQueriesContext(connection) as sent:
                 outcome = Outcome(Verdict.SUCCEEDED, reference="ch_1")
                 assert operations.record(capture, outcome, now=now, lease=None)
                 assert not operations.record(capture, Outcome(Verdict.FAILED), now=now, lease=None)
-            found = operations.current(capture.pk)
+            found = operations.read_operation(capture.pk)
             moved = Movement.objects.get(operation=capture)
             lines = set(Posting.objects.filter(transaction=moved.pk).values_list("account", "amount"))
             transaction.set_rollback(True)  # the order has not followed
@@ -88,14 +89,14 @@ class TestAnotherAmount:
     @pytest.mark.rule("doubt.amount")
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     def test_is_no_answer(self, in_doubt: InDoubt, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-        operation, answer = in_doubt(kind), fault_injection.call
+        operation, answer = in_doubt(kind), fault_injection.call_with_faults
         before = operation.payment.status
 
         def call(verb: str, arguments: dict[str, Any]) -> Outcome:
             outcome = answer(verb, arguments)
             return outcome if outcome.amount is None else replace(outcome, amount=1)
 
-        monkeypatch.setattr(fault_injection, "call", call)
+        monkeypatch.setattr(fault_injection, "call_with_faults", call)
         pump()
         pump()
         found = Discrepancy.objects.get()

@@ -30,7 +30,7 @@ COLUMNS: dict[str, tuple[type[models.Model], str]] = {
 @example(value="\x1b[31m\u202e")
 @settings(max_examples=60, deadline=None, database=None)
 def test_every_text_fits_its_column_and_the_rest_of_the_answer_stands(field: str, value: Any) -> None:
-    outcome = safe_answers.outcome(Operation(kind="capture", amount=9000), changed(field, value))
+    outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), changed(field, value))
     text = kept(outcome, field)
     model, column = COLUMNS[field]
     field_of_model: Any = model._meta.get_field(column)
@@ -70,7 +70,7 @@ def test_every_text_fits_its_column_and_the_rest_of_the_answer_stands(field: str
     ],
 )
 def test_what_is_kept_of_it(field: str, value: Any, is_kept_as: str) -> None:
-    outcome = safe_answers.outcome(Operation(kind="capture", amount=9000), changed(field, value))
+    outcome = safe_answers.safe_outcome(Operation(kind="capture", amount=9000), changed(field, value))
     assert (outcome.verdict, kept(outcome, field)) == (Verdict.SUCCEEDED, is_kept_as)
 
 
@@ -78,7 +78,7 @@ def test_what_is_kept_of_it(field: str, value: Any, is_kept_as: str) -> None:
 def test_a_fingerprint_that_cannot_be_kept_still_tells_cards_apart(said: str) -> None:
     operation = Operation(kind="authorize", amount=9000)
     one, same, other = (
-        kept(safe_answers.outcome(operation, changed("fingerprint", text)), "fingerprint")
+        kept(safe_answers.safe_outcome(operation, changed("fingerprint", text)), "fingerprint")
         for text in (said, said, f"{said}.")
     )
     assert one == same != other and said not in one

@@ -54,7 +54,7 @@ def grow_old(**span: float) -> None:
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Make the provider's list break off after the first payment; call the result to repair it."""
-    known = books.changed
+    known = books.changed_payments
 
     def breaks_off(*, since: datetime) -> Iterator[UUID]:
         yield from list(known(since=since))[:1]
@@ -107,7 +107,7 @@ class TestThreeFailedNights:
         """The dispute is found four days later, although no message came and it is older than two days."""
         reconciliation.due_from(clock.now())
         Reconciled.objects.create(until=clock.now() - timedelta(days=5))
-        client.ask("dispute", payment=captured.payment_id)
+        client.call_bank("dispute", payment=captured.payment_id)
         grow_old(days=4)
         BankDispute.objects.update(is_told=True)
         for _ in range(3):
@@ -132,7 +132,7 @@ class TestThreeFailedNights:
 class TestAPayment:
     def test_that_changed_there_is_read(self, captured: Checkout) -> None:
         grow_old(days=30)
-        client.ask("act_in_dashboard", kind="refund", payment=captured.payment_id, amount=1000)
+        client.call_bank("act_in_dashboard", kind="refund", payment=captured.payment_id, amount=1000)
         reconciliation.run()
         assert asked_about() == {captured.payment_id}
 
@@ -179,7 +179,9 @@ class TestAPayment:
         assert (left.kind, left.operation) == ("missing_there", operation)
 
     def test_that_is_no_payment_of_ours_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(type(provider.current()), "changed", lambda *_: [uuid7(), "nonsense", None])
+        monkeypatch.setattr(
+            type(provider.current_provider()), "changed", lambda *_: [uuid7(), "nonsense", None]
+        )
         assert reconciliation.run() == 3
         assert asked_about() == set()
 
@@ -248,14 +250,14 @@ class TestWhatHappensLate:
 
     def test_a_dispute_and_its_decision(self, captured: Checkout, learns: Callable[..., None]) -> None:
         payment = captured.payment_id
-        learns(lambda: client.ask("dispute", payment=payment))
+        learns(lambda: client.call_bank("dispute", payment=payment))
         assert Dispute.objects.get().status == "open"
-        learns(lambda: client.ask("decide", payment=payment, is_won=False))
+        learns(lambda: client.call_bank("decide", payment=payment, is_won=False))
         assert Dispute.objects.get().status == "lost"
 
     def test_what_is_done_in_the_dashboard(self, captured: Checkout, learns: Callable[..., None]) -> None:
         payment = captured.payment_id
-        learns(lambda: client.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000))
+        learns(lambda: client.call_bank("act_in_dashboard", kind="refund", payment=payment, amount=1000))
         learns(settling.settle_due)
         assert Movement.objects.get(kind="refunded").amount == -1000
 

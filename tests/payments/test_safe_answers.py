@@ -31,7 +31,7 @@ class TestTheLog:
     def said(self, caplog: pytest.LogCaptureFixture) -> Said:
         def told(field: str, value: Any) -> str:
             caplog.clear()
-            safe_answers.outcome(Operation(kind="capture", amount=9000), changed(field, value))
+            safe_answers.safe_outcome(Operation(kind="capture", amount=9000), changed(field, value))
             return line_about(field, caplog)
 
         return told
@@ -52,7 +52,7 @@ class TestTheLog:
         assert "[digits]" in line and "4242 4242" not in line and "42424242" not in line
 
     def test_says_nothing_where_nothing_is_strange(self, caplog: pytest.LogCaptureFixture) -> None:
-        assert safe_answers.outcome(Operation(kind="capture", amount=9000), SAID) == SAID
+        assert safe_answers.safe_outcome(Operation(kind="capture", amount=9000), SAID) == SAID
         assert caplog.records == []
 
     def test_survives_what_cannot_even_be_shown(self, said: Said) -> None:
@@ -77,7 +77,7 @@ class TestAnAnswerWithoutSense:
         ids=repr,
     )
     def test_is_unknown_and_left_for_a_person(self, operation: Operation, said: Any) -> None:
-        outcome = safe_answers.outcome(operation, said)
+        outcome = safe_answers.safe_outcome(operation, said)
         assert outcome.verdict == Verdict.UNKNOWN and outcome.amount is None
         assert outcome.reference == ("pi_3Nx" if isinstance(said, Outcome) else "")
         found = Discrepancy.objects.get()
@@ -90,11 +90,11 @@ class TestAnAnswerWithoutSense:
     @pytest.mark.parametrize("kind", ["capture", "void", "refund"])
     def test_asks_the_payer_about_anything_but_a_payment(self, operation: Operation, kind: str) -> None:
         operation.kind = kind
-        outcome = safe_answers.outcome(operation, replace(SAID, verdict=Verdict.NEEDS_ACTION))
+        outcome = safe_answers.safe_outcome(operation, replace(SAID, verdict=Verdict.NEEDS_ACTION))
         assert outcome.verdict == Verdict.UNKNOWN
 
     def test_is_not_one_whose_verdict_is_told_as_a_plain_text(self, operation: Operation) -> None:
-        outcome = safe_answers.outcome(operation, changed("verdict", "succeeded"))
+        outcome = safe_answers.safe_outcome(operation, changed("verdict", "succeeded"))
         assert outcome == SAID and isinstance(outcome.verdict, Verdict)
 
 
@@ -199,17 +199,17 @@ class TestTheCardPage:
         [None, 7, b"https://x", "", "javascript:alert(1)", "/card", "https://x\n", "https://x/" + "a" * 5000],
     )
     def test_that_leads_nowhere_is_no_page(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> None:
-        monkeypatch.setattr(type(provider.current()), "open_card_form", lambda *_: said)
+        monkeypatch.setattr(type(provider.current_provider()), "open_card_form", lambda *_: said)
         with pytest.raises(ProviderUnreachable):
             safe_answers.card_page(self.FORM)
 
     def test_that_breaks_is_no_page(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(type(provider.current()), "open_card_form", lambda *_: [].pop())
+        monkeypatch.setattr(type(provider.current_provider()), "open_card_form", lambda *_: [].pop())
         with pytest.raises(ProviderUnreachable):
             safe_answers.card_page(self.FORM)
 
     def test_is_where_the_provider_says(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            type(provider.current()), "open_card_form", lambda *_: "https://bank.example/card/1"
+            type(provider.current_provider()), "open_card_form", lambda *_: "https://bank.example/card/1"
         )
         assert safe_answers.card_page(self.FORM) == "https://bank.example/card/1"

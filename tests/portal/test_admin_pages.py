@@ -94,7 +94,7 @@ def world(
     cancellations.cancel(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     api.post(f"checkouts/{pay(factories.checkout(acme)).pk}/capture")
     reporting.report_operation(Operation.objects.earliest("pk"), kinds.ANOTHER_AMOUNT, told=1)
-    bank_client.ask("dispute", payment=refunded.payment_id)
+    bank_client.call_bank("dispute", payment=refunded.payment_id)
     inquiries.open_about([refunded.payment_id] if refunded.payment_id else [])
     tasks.answer_inquiries()
     part = Operation.objects.select_related("payment").get(kind="refund", payment=refunded.payment_id)
@@ -148,7 +148,7 @@ def _people(acme: Merchant, shared: Checkout) -> None:
     SmsStop.objects.create(number="n" * 30, stopped_at=now)
     LogEntry.objects.create(user=lea, object_repr="a pump", action_flag=CHANGE)
     login_limits.spend("password", account="lea@acme.example", address="203.0.113.7")
-    outbox.tell(acme, "refund_failed", key="1", secret="unspoken")
+    outbox.queue_once(acme, "refund_failed", key="1", secret="unspoken")
     PaymentHour.objects.create(merchant=acme, hour=now, currency="GBP", captured_amount=9000)
     DeliveryHour.objects.create(merchant=acme, hour=now)
     about = {"subject": shared.pk, "phone": "+447700900123", "created_at": now}

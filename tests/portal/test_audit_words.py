@@ -38,7 +38,7 @@ TOLD: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.rule("portal.audit")
 @pytest.mark.parametrize(("action", "facts", "words"), TOLD)
 def test_facts_are_told_in_words(action: str, facts: dict[str, Any], words: str) -> None:
-    assert audit_words.told(AuditEntry(action=action, facts=facts)) == words
+    assert audit_words.facts_in_words(AuditEntry(action=action, facts=facts)) == words
 
 
 def test_no_action_is_told_of_that_does_not_exist() -> None:

@@ -63,10 +63,10 @@ class TestPages:
         over = {"status": "parked", "next_attempt_at": None, "ended_at": clock.now()}
         type(delivery).objects.filter(pk=delivery.pk).update(attempt_count=300, **over)
         delivery.refresh_from_db()
-        shown = log.shown(acme, delivery)
+        shown = log.delivery_details(acme, delivery)
         assert [step.number for step in shown.steps] == list(range(201, 301))
         assert shown.attempt is not None and shown.attempt.number == 300
-        named = log.shown(acme, delivery, number=7).attempt
+        named = log.delivery_details(acme, delivery, number=7).attempt
         assert named is not None and named.number == 7
 
 
@@ -95,7 +95,7 @@ class TestRowsOfMerchants:
         ended.update(ended_at=clock.now() - timedelta(hours=2))
         webhook_tasks.delete_old_events()
         left = set(Subscription.objects.values_list("pk", flat=True))
-        assert left == {used.pk, subscriptions.read(acme).pk}
+        assert left == {used.pk, subscriptions.read_subscription(acme).pk}
         assert (
             SigningSecret.objects.filter(subscription__in=left).count() == SigningSecret.objects.count() == 2
         )
@@ -113,7 +113,7 @@ class TestRowsOfMerchants:
         owner = stage.person(acme, Role.OWNER)
         asked = [team.invite(owner, f"{name}@acme.example", Role.VIEWER) for name in ("old", "young", "open")]
         mail_outbox.send_due()
-        mail_outbox.tell(acme, "refund_failed", key="waiting")
+        mail_outbox.queue_once(acme, "refund_failed", key="waiting")
         over = clock.now() - timedelta(days=80)
         age(asked[0], 90.1, expires_at=over)
         young = age(asked[1], 89.9, expires_at=over)

@@ -19,5 +19,5 @@ class TestCell:
         assert files.cell(value) == value
 
     def test_is_always_quoted(self) -> None:
-        written = files.written([["A;B"], ["x;=1+1", 5, 'say "hi"', None]])
+        written = files.csv_lines([["A;B"], ["x;=1+1", 5, 'say "hi"', None]])
         assert written == '"A;B"\r\n"x;=1+1","5","say ""hi""",""\r\n'

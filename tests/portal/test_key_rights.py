@@ -171,7 +171,7 @@ class TestLostRights:
         admin = stage.person(acme, Role.ADMIN, "ana@acme.example")
         mine = keys.create(admin, "Till", ["checkouts:read"]).client
         keys.create(owner, "Office", ["checkouts:read"])
-        team.change(owner, admin.pk, Role.DEVELOPER)
+        team.change_role(owner, admin.pk, Role.DEVELOPER)
         (body,) = self.listed()
         assert "ana@acme.example" in body and f"Till ({mine.client_id})" in body and "Office" not in body
         assert "sk_" not in body
@@ -195,5 +195,5 @@ class TestLostRights:
     def test_are_not_lost_by_a_person_who_gains_some(self, acme: Merchant) -> None:
         owner, developer = stage.person(acme, Role.OWNER), stage.person(acme, Role.DEVELOPER)
         keys.create(developer, "Shop", ["checkouts:read"])
-        team.change(owner, developer.pk, Role.ADMIN)
+        team.change_role(owner, developer.pk, Role.ADMIN)
         assert not OutboundEmail.objects.filter(kind="keys_of_person").exists()

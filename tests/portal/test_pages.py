@@ -22,7 +22,7 @@ def test_a_page_with_errors_is_a_422(
     acme: Merchant, rf: RequestFactory, errors: dict[str, str], status: int
 ) -> None:
     owner = stage.person(acme, Role.OWNER)
-    shown = pages.show(rf.get("/"), owner, "portal/_badge.html", {"errors": errors})
+    shown = pages.show_page(rf.get("/"), owner, "portal/_badge.html", {"errors": errors})
     assert shown.status_code == status
 
 

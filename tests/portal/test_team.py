@@ -41,8 +41,8 @@ class TestOwner:
     def test_is_made_by_owners_alone(self, acme: Merchant, owner: Membership) -> None:
         admin = stage.person(acme, Role.ADMIN)
         for change in (
-            lambda: team.change(admin, admin.pk, Role.OWNER),
-            lambda: team.change(admin, owner.pk, Role.VIEWER),
+            lambda: team.change_role(admin, admin.pk, Role.OWNER),
+            lambda: team.change_role(admin, owner.pk, Role.VIEWER),
             lambda: team.remove(admin, owner.pk),
             lambda: team.invite(admin, "new@acme.example", Role.OWNER),
         ):
@@ -52,7 +52,7 @@ class TestOwner:
 
     def test_role_is_looked_at_again_under_the_lock(self, acme: Merchant, owner: Membership) -> None:
         second = stage.person(acme, Role.OWNER, "second@acme.example")
-        team.change(second, owner.pk, Role.VIEWER)
+        team.change_role(second, owner.pk, Role.VIEWER)
         with pytest.raises(access.NotAllowed):
             team.remove(owner, second.pk)
         with pytest.raises(access.NotAllowed):

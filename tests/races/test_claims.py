@@ -55,7 +55,7 @@ def at_once(attempts: list[Callable[[], object]]) -> list[str]:
 
 
 def taking(share: PaymentRequest, person: int) -> Callable[[], object]:
-    return lambda: share_claims.take(share.pk, claim=f"{person:064d}", name=f"Person {person}")
+    return lambda: share_claims.claim_share(share.pk, claim=f"{person:064d}", name=f"Person {person}")
 
 
 @pytest.mark.rule("group.taken")
@@ -86,7 +86,7 @@ def test_of_two_who_pay_one_share_who_has_taken_it_does(shares: list[PaymentRequ
 
     zoe, ade = "z" * 64, "a" * 64
     for share in shares[:4]:
-        share_claims.take(share.pk, claim=zoe, name="Zoe")
+        share_claims.claim_share(share.pk, claim=zoe, name="Zoe")
         rivals = [paying(share, ade, mates.AMYS), paying(share, zoe, mates.FINNS)]
         assert sorted(at_once(rivals)) == ["done", "share_not_open"]
         assert mates.settled(share) == "reimbursed"

@@ -22,5 +22,5 @@ def test_ten_taps_ask_for_one_text(acme: Merchant, pay: Callable[..., Checkout])
     checkout = captures.capture(acme, pay(factories.checkout(acme)).pk, cause=CAUSE)
     Checkout.objects.filter(pk=checkout.pk).update(lead=CustomerFactory.create())
     target = PaymentTarget(Checkout.objects.get(pk=checkout.pk))
-    assert set(at_once([lambda: receipt_sms.ask(target, "192.0.2.1")] * 10)) == {"done"}
+    assert set(at_once([lambda: receipt_sms.request_receipt(target, "192.0.2.1")] * 10)) == {"done"}
     assert SmsMessage.objects.filter(kind="receipt", subject=checkout.pk).count() == 1

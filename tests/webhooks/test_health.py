@@ -30,20 +30,20 @@ def answer(subscription: Subscription, *answers: tuple[int | None, int]) -> None
 
 class TestHealth:
     def test_of_an_endpoint_that_was_never_called(self, acme: Subscription) -> None:
-        found = health.read(acme)
+        found = health.read_health(acme)
         assert (found.attempts, found.success_rate, found.p50_ms, found.last_error) == (0, None, None, "")
         assert (found.oldest_due_at, found.last_success_at, found.failing_since) == (None, None, None)
 
     def test_tells_rate_and_durations(self, acme: Subscription) -> None:
         answer(acme, *((200, ms) for ms in range(10, 100, 10)), (500, 1000))
         answer(subscribe("Rival"), (None, 5))
-        found = health.read(acme)
+        found = health.read_health(acme)
         assert (found.attempts, found.success_rate, found.p50_ms, found.p95_ms) == (10, 0.9, 50, 1000)
 
     def test_tells_since_when_it_fails_and_how(self, acme: Subscription) -> None:
         answer(acme, (200, 5), (500, 5), (None, 5))
         first_failure = Attempt.objects.order_by("started_at")[1]
-        found = health.read(acme)
+        found = health.read_health(acme)
         assert found.failing_since == first_failure.ended_at
         assert found.last_error == "could not connect" and found.working_since is None
         times = [found.last_success_at, found.failing_since, found.last_failure_at]
@@ -59,15 +59,15 @@ class TestHealth:
 
     def test_one_success_ends_the_failing(self, acme: Subscription) -> None:
         answer(acme, (500, 5), (200, 5))
-        found = health.read(acme)
+        found = health.read_health(acme)
         assert found.failing_since is None and found.last_error == "HTTP 500"
         assert found.working_since == found.last_success_at
         answer(acme, (200, 5))
-        assert health.read(acme).working_since == found.working_since
+        assert health.read_health(acme).working_since == found.working_since
 
     def test_without_a_failure_says_not_since_when_it_works(self, acme: Subscription) -> None:
         answer(acme, (200, 5))
-        assert health.read(acme).working_since is None
+        assert health.read_health(acme).working_since is None
 
     def test_of_one_batch_the_order_of_time_counts(self, acme: Subscription) -> None:
         for _ in range(3):
@@ -80,7 +80,7 @@ class TestHealth:
         ]
         time.sleep(0.01)  # no attempt ends later than it is recorded
         delivery.record(list(reversed(results)))
-        found = health.read(acme)
+        found = health.read_health(acme)
         assert found.last_error == "HTTP 404" and found.failing_since == found.last_failure_at
 
     def test_a_late_word_of_an_old_failure_changes_nothing(self, acme: Subscription) -> None:
@@ -90,7 +90,7 @@ class TestHealth:
         time.sleep(0.05)
         record(two, 200, None, 40)  # ended later, recorded first
         record(one, 500, "HTTP 500", 1)
-        found = health.read(acme)
+        found = health.read_health(acme)
         assert found.failing_since is None and found.last_success_at != found.last_failure_at
 
     def test_parked_for_an_ended_subscription_is_not_the_new_ones(self, acme: Subscription) -> None:
@@ -98,14 +98,14 @@ class TestHealth:
         Delivery.objects.filter(pk=due.pk).update(status="parked", next_attempt_at=None, ended_at=clock.now())
         subscriptions.end(acme.merchant)
         new = Subscription.objects.create(merchant=acme.merchant, url=acme.url, event_types=["*"])
-        assert health.read(new).parked == 0
+        assert health.read_health(new).parked == 0
 
     def test_what_we_lost_ourselves_is_not_its_fault(self, acme: Subscription) -> None:
         emit(acme)
         claim_one()
         Delivery.objects.update(lease_until=clock.now() - timedelta(seconds=1))
         delivery.close_lost()
-        found = health.read(acme)
+        found = health.read_health(acme)
         assert (found.attempts, found.last_failure_at, found.failing_since) == (0, None, None)
 
     def test_tells_what_waits_and_what_was_parked(self, acme: Subscription) -> None:
@@ -115,7 +115,7 @@ class TestHealth:
         Delivery.objects.filter(pk=gone.pk).update(
             status="parked", next_attempt_at=None, ended_at=clock.now()
         )
-        found = health.read(acme)
+        found = health.read_health(acme)
         assert (found.oldest_due_at, found.parked) == (oldest.next_attempt_at, 1)
 
     @pytest.mark.rule("resend.closed")
@@ -131,16 +131,16 @@ class TestHealth:
             ended_at=ended_at,
             closed_at=clock.now() if closed else None,
         )
-        assert health.read(acme).parked == counted
+        assert health.read_health(acme).parked == counted
 
     def test_looks_back_a_day(self, acme: Subscription) -> None:
         answer(acme, (500, 5))
         Attempt.objects.update(started_at=clock.now() - timedelta(hours=25))
-        assert health.read(acme).attempts == 0
+        assert health.read_health(acme).attempts == 0
 
     def test_costs_eight_statements(
         self, acme: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
         answer(acme, (200, 5))
         with django_assert_max_num_queries(8):
-            health.read(acme)
+            health.read_health(acme)

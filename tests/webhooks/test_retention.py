@@ -22,7 +22,7 @@ from webhooks.models import (
     Event,
     EventType,
     Subscription,
-    plain,
+    unseal,
 )
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ class TestPersonalBodies:
         assert EMAIL.encode() not in bytes(due.event.body)
         claimed = claim_one()
         assert EMAIL.encode() not in claimed.body
-        body = plain(claimed.event_type, claimed.body)
+        body = unseal(claimed.event_type, claimed.body)
         assert EMAIL.encode() in body and body == due.event.plain_body
         assert headers.signed(claimed, body)["X-Service-Event-Type"] == "marketing.opted_in"
 

@@ -14,7 +14,7 @@ from tests.conftest import Api
 from tests.refusals import refused
 from tests.webhooks.story import ALL, NEW_URL, OLD_URL, claim_one, happen, record, register
 from webhooks import delivery, headers, outbox, signing, subscriptions
-from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, SigningSecret, plain
+from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, SigningSecret, unseal
 
 pytestmark = pytest.mark.django_db
 GRACE = timedelta(hours=2)
@@ -152,7 +152,7 @@ def wait(merchant: Merchant) -> Event:
 def signatures() -> list[str]:
     """Claim the only delivery that is due; return its v1 entries, in their order."""
     claimed = claim_one()
-    body = plain(claimed.event_type, claimed.body)
+    body = unseal(claimed.event_type, claimed.body)
     header = headers.signed(claimed, body)["X-Service-Signature"]
     at, *entries = header.split(",")
     assert at == f"t={int(claimed.claimed_at.timestamp())}"

@@ -22,7 +22,7 @@ from payments.cause import caller_of
 from payments.models import Merchant
 from webhooks import lookup, outbox
 from webhooks.api import responses, serializers
-from webhooks.models import EVENTS, PERSONAL, Event, EventType, plain
+from webhooks.models import EVENTS, PERSONAL, Event, EventType, unseal
 
 CUSTOMERS = "customers:read"  # the scope that shows personal data
 USUAL, FURTHEST = timedelta(hours=24), timedelta(days=30)  # how far back a reader can begin
@@ -63,7 +63,7 @@ class Events(ApiView):
         rows = rows.filter(type=kind) if "type" in asked else rows.exclude(type=kind)
         found = list(rows.order_by("written_at", "pk")[: asked["limit"]])
         listed = _listed(found, sees_customers=CUSTOMERS in caller.scopes)
-        next_cursor = cursor.written(scope, *_end(found, asked["limit"], place, until))
+        next_cursor = cursor.write_cursor(scope, *_end(found, asked["limit"], place, until))
         page = responses.EventFeedOut.write({"events": listed, "next_cursor": next_cursor})
         return Response({"data": page})
 
@@ -82,7 +82,7 @@ def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
     """
     given: datetime | None = asked.get("created_after")
     if "cursor" in asked:
-        place = Place(*cursor.read(asked["cursor"], scope, *_KINDS))
+        place = Place(*cursor.read_cursor(asked["cursor"], scope, *_KINDS))
         if given not in (None, place.since):
             raise cursor.InvalidCursor
         _check_nothing_is_gone(place, until)
@@ -153,4 +153,4 @@ def _body(event: Any, sees_customers: bool) -> bytes:
     """Return the bytes that are sent, without `data` if it is withheld or deleted."""
     if event.type in PERSONAL and (event.body_deleted_at or not sees_customers):
         return outbox.envelope(event.id, event.type, event.created_at, None)
-    return plain(event.type, bytes(event.body))
+    return unseal(event.type, bytes(event.body))

@@ -46,7 +46,11 @@ class OneSubscription(ApiView):
 
     def get(self, request: Request) -> Response:
         return Response(
-            {"data": responses.SubscriptionOut.write(subscriptions.read(caller_of(request).merchant))}
+            {
+                "data": responses.SubscriptionOut.write(
+                    subscriptions.read_subscription(caller_of(request).merchant)
+                )
+            }
         )
 
     def post(self, request: Request) -> Response:
@@ -85,7 +89,7 @@ def _registered(request: Request, url: str, event_types: list[str]) -> subscript
     checked = url_check.checked(merchant, url)
     with transaction.atomic():
         is_approved = import_string(settings.KEYS_APPROVED_BY)(caller_of(request))
-        registered = subscriptions.keep(
+        registered = subscriptions.save_subscription(
             merchant, url=checked, event_types=event_types, is_approved=is_approved
         )
         if registered.is_changed:
@@ -119,7 +123,7 @@ class Deliveries(ApiView):
     def get(self, request: Request) -> Response:
         asked = self.query
         merchant = caller_of(request).merchant
-        rows, next_cursor = cursor.page(
+        rows, next_cursor = cursor.read_page(
             _attempts(merchant, asked),
             scope=f"deliveries:{merchant.pk}",
             limit=asked["limit"],

@@ -65,7 +65,7 @@ def reference(name: str, title: str, label: str) -> Column:
 
 
 @cache
-def moment(name: str, title: str) -> Column:
+def time_column(name: str, title: str) -> Column:
     """Return a column that shows a time to the second, in UTC."""
 
     def shown(row: Any) -> str:

@@ -84,7 +84,7 @@ class Asked:
     field: forms.BoundField
 
 
-def asked(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> Asked | None:
+def question_about(shown: OperatorAdmin, request: HttpRequest, action: str, row: Any) -> Asked | None:
     """Return what an action asks about a row, or None if the row or the operator does not have it."""
     found = (shown.get_actions(request) or {}).get(action)
     if found is None or not shown.offers(action, row) or not hasattr(found[0], "question"):

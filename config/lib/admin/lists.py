@@ -117,7 +117,9 @@ def _merchant_uuid(request: HttpRequest) -> UUID | None:
         return None
 
 
-def find(model: type[Model], paths: Sequence[str], term: str, of_each_merchant: Sequence[str]) -> set[Any]:
+def find_exact_matches(
+    model: type[Model], paths: Sequence[str], term: str, of_each_merchant: Sequence[str]
+) -> set[Any]:
     """Return the keys of the rows that have exactly this term in one of the columns; `__iexact` ignores case.
 
     Each look-up uses an index. The indexes of the columns in `of_each_merchant` begin with the merchant, so

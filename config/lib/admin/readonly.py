@@ -89,7 +89,7 @@ class OperatorAdmin(admin.ModelAdmin):
             return columns.reference(name, title, self.references[name])
         if isinstance(field, ForeignKey):
             return columns.linked(name, title)
-        return columns.moment(name, title) if isinstance(field, DateTimeField) else name
+        return columns.time_column(name, title) if isinstance(field, DateTimeField) else name
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         foreign = [field.name for field in self.opts.fields if isinstance(field, ForeignKey)]
@@ -155,7 +155,7 @@ class OperatorAdmin(admin.ModelAdmin):
         term = search_term.replace("\0", "").strip()
         if self.is_small or not term:
             return super().get_search_results(request, queryset, term)
-        found = lists.find(self.model, list(self.search_fields), term, self.of_each_merchant)
+        found = lists.find_exact_matches(self.model, list(self.search_fields), term, self.of_each_merchant)
         return queryset.filter(pk__in=found), False
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> Any:

@@ -30,7 +30,7 @@ class ApiView(APIView):
 
     def take_query(self, request: Request) -> None:
         """Read the query string into `query`. Raises ValidationError."""
-        kind = self.queries.get(methods.asked(request), Query)
+        kind = self.queries.get(methods.effective_method(request), Query)
         given = _given(request, kind)
         if kind is Query and not given:
             self.query = {}
@@ -41,7 +41,7 @@ class ApiView(APIView):
 
     def body(self, kind: type[Serializer[Any]], **context: Any) -> dict[str, Any]:
         """Return the fields of the request's body, as `kind` reads them. Raises ValidationError."""
-        return read(kind, self.request.data, context)
+        return read_body(kind, self.request.data, context)
 
 
 def _given(request: Request, kind: type[Query]) -> QueryDict:
@@ -57,7 +57,7 @@ def _given(request: Request, kind: type[Query]) -> QueryDict:
         raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [message]}) from None
 
 
-def read(kind: type[Serializer[Any]], sent: Any, context: dict[str, Any]) -> dict[str, Any]:
+def read_body(kind: type[Serializer[Any]], sent: Any, context: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a body as `kind` reads them. Raises ValidationError."""
     reader = kind(data=sent, context=context)
     reader.is_valid(raise_exception=True)

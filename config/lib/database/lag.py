@@ -68,11 +68,11 @@ def begin() -> None:
 def _follow() -> None:
     pause = threading.Event()
     while True:
-        look()
+        measure_lag()
         pause.wait(EVERY_SECONDS)
 
 
-def look() -> None:
+def measure_lag() -> None:
     """Ask the primary, then the replica, for its position."""
     try:
         _look_at_primary()
@@ -142,7 +142,7 @@ class Shown(NamedTuple):
     serves: bool
 
 
-def shown() -> Shown | None:
+def known_lag() -> Shown | None:
     """Return the replica's state as this process knows it, or None if there is no replica."""
     if not _Known.is_watched:
         return None

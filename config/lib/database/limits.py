@@ -22,7 +22,7 @@ def set_limits(*, using: str, **_: Any) -> None:
             cursor.execute(f"ALTER ROLE CURRENT_USER IN DATABASE {name} SET {limit} = {milliseconds}")
 
 
-def missing() -> list[str]:
+def missing_limits() -> list[str]:
     """Return the names of the limits that this connection lacks or exceeds.
 
     A Unix socket needs no TCP limit.

@@ -47,7 +47,7 @@ def may_read(view: Any, method: str | None) -> bool:
     return method in LOOKING and getattr(view, "is_readable", False)
 
 
-def read(call: Callable[[], Read], *, since: Callable[[], int] = int) -> Read:
+def read_on_replica(call: Callable[[], Read], *, since: Callable[[], int] = int) -> Read:
     """Call the function on the replica if it is not late and has reached `since`; else on the primary.
 
     `since` returns a position of the primary's log.

@@ -51,7 +51,7 @@ def _span(name: str, parent: str, facts: dict[str, object]) -> Iterator[Any]:
             raise
 
 
-def current() -> str:
+def current_traceparent() -> str:
     """Return the `traceparent` of the current span, or "" if there is none."""
     if _tracer is None:
         return ""

@@ -12,7 +12,7 @@ from config.lib import crypto
 _LONGEST = 64  # characters of an address with brackets, zone and port
 
 
-def of(request: HttpRequest) -> str:
+def caller_address(request: HttpRequest) -> str:
     """Return the caller's address, as the outermost of our TRUSTED_PROXY_COUNT proxies saw it.
 
     If that proxy does not know it (`unknown`, or an invalid address), return the address of the nearest
@@ -60,7 +60,7 @@ def networks_of(address: str) -> Networks:
     return Networks(str(getattr(ip, "ipv4_mapped", None) or ip), "")
 
 
-def digests(purpose: str, address: str) -> dict[str, list[str]]:
+def caller_digests(purpose: str, address: str) -> dict[str, list[str]]:
     """Return the digests by which a limit counts a caller's rows, by column.
 
     There is a digest for each lookup key. The first one is the one to write. A caller without a /48 has empty

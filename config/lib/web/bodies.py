@@ -88,10 +88,10 @@ def _too_slow(environ: Environ, start: StartResponse) -> bytes:
     """
     number = request_id.kept(environ.get("HTTP_X_REQUEST_ID", ""))
     log.warning("slow_body", request_id=number)
-    body = malformed.envelope("request_timeout", TOO_SLOW, number)
+    body = malformed.error_envelope("request_timeout", TOO_SLOW, number)
     if environ.get("PATH_INFO") in OAUTH:
         body = json.dumps({"error": "invalid_request", "error_description": TOO_SLOW}).encode()
-    start("408 Request Timeout", [*malformed.headers(body, number), CLOSE])
+    start("408 Request Timeout", [*malformed.error_headers(body, number), CLOSE])
     return body
 
 

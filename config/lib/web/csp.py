@@ -51,7 +51,7 @@ def _policy(update: _Origins, replace: _Origins) -> str:
 
 def allow_forms_to(response: HttpResponse, *urls: str) -> None:
     """Allow the origins where this page's forms end after a redirect, because Chromium blocks all others."""
-    found = {origins.of(url) for url in urls}
+    found = {origins.origin_of(url) for url in urls}
     allow(response, {"form-action": sorted(found - {""})})
 
 

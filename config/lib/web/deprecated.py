@@ -39,7 +39,7 @@ class Deprecated:
 TABLE: tuple[Deprecated, ...] = ()
 
 
-def headers(method: str, path: str) -> dict[str, str]:
+def deprecation_headers(method: str, path: str) -> dict[str, str]:
     """Return the response headers for a deprecated call, or an empty dict for any other call.
 
     They are Deprecation (RFC 9745), Sunset (RFC 8594) and Link.
@@ -54,7 +54,7 @@ def headers(method: str, path: str) -> dict[str, str]:
     return {}
 
 
-def told() -> str:
+def table_as_text() -> str:
     """Return the table as text in CommonMark."""
     rows = (
         f"- `{row.method or 'Every'} {row.address}`: deprecated since {row.since.astimezone(UTC):%-d %B %Y}, "

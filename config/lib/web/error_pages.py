@@ -22,7 +22,7 @@ def environment(request: HttpRequest) -> dict[str, Any]:
     return {
         "test_mode": settings.SANDBOX,
         "other_portal": settings.LIVE_PORTAL_URL if settings.SANDBOX else settings.SANDBOX_PORTAL_URL,
-        "request_id": request_id.current(),
+        "request_id": request_id.current_id(),
         "is_payers": request.path.startswith(PAYERS),
         "is_portals": request.path.startswith(PORTAL),
     }

@@ -14,17 +14,17 @@ OTHER = "This is no valid HTTP request. Let an HTTP library write it: each heade
 BROKEN = "Something broke on our side. Tell support the request_id."
 
 
-def answer(
+def error_response(
     words: str, request_id: str, *, code: str = "invalid_header", status: str = "400 Bad Request"
 ) -> bytes:
     """Return a whole response, head and body, with these words in the error envelope. The connection ends."""
-    body = envelope(code, words, request_id)
-    named = [*headers(body, request_id), ("Connection", "close")]
+    body = error_envelope(code, words, request_id)
+    named = [*error_headers(body, request_id), ("Connection", "close")]
     head = (f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in named), "", "")
     return "\r\n".join(head).encode() + body
 
 
-def envelope(code: str, words: str, request_id: str) -> bytes:
+def error_envelope(code: str, words: str, request_id: str) -> bytes:
     """Return the body of an error response."""
     error: dict[str, Any] = {
         "code": code,
@@ -37,7 +37,7 @@ def envelope(code: str, words: str, request_id: str) -> bytes:
     return json.dumps({"error": error}).encode()
 
 
-def headers(body: bytes, request_id: str) -> list[tuple[str, str]]:
+def error_headers(body: bytes, request_id: str) -> list[tuple[str, str]]:
     """Return the headers of an error response with this body."""
     return [
         ("Content-Type", "application/json"),

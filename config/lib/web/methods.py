@@ -3,6 +3,6 @@
 from typing import Any
 
 
-def asked(request: Any) -> str:
+def effective_method(request: Any) -> str:
     """Return the request's method, or GET for a HEAD, which asks only for the head of a GET."""
     return "GET" if request.method == "HEAD" else str(request.method)

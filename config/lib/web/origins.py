@@ -22,7 +22,7 @@ def split(url: str) -> SplitResult:
 
 
 @lru_cache(1024)  # each page of a shop asks for the same addresses
-def of(url: str) -> str:
+def origin_of(url: str) -> str:
     """Return `scheme://host:port`, with the port only if it is given, or "" if the host is invalid in DNS."""
     try:
         parts = split(url)

@@ -37,7 +37,7 @@ def kept(given: str) -> str:
     return given if _ACCEPTABLE.fullmatch(given) else new()
 
 
-def current() -> str:
+def current_id() -> str:
     """Return the id of the current request, or "" outside of a request."""
     return _current.get()[0]
 

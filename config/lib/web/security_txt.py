@@ -24,7 +24,7 @@ PATH = "/.well-known/security.txt"
 def security_txt(request: HttpRequest) -> HttpResponse:
     """Return the contact for reports of vulnerabilities."""
     today = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    hosts = dict.fromkeys(origins.of(url) for url in (settings.BASE_URL, settings.CHECKOUT_PAGE_URL))
+    hosts = dict.fromkeys(origins.origin_of(url) for url in (settings.BASE_URL, settings.CHECKOUT_PAGE_URL))
     lines = [
         f"Contact: mailto:{quote(settings.SUPPORT_EMAIL, safe='@+')}",
         f"Expires: {today + VALID:%Y-%m-%dT%H:%M:%SZ}",

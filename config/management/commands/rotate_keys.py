@@ -51,7 +51,7 @@ def _number_again(stored: str) -> str:
 def _opt_in_again(stored: str) -> str:
     """Return the digest of an address under the first key, followed by its unchanged ciphertext."""
     sealed = stored[DIGEST_LETTERS:]
-    return consent.digests(crypto.decrypt(sealed))[0] + sealed
+    return consent.email_digests(crypto.decrypt(sealed))[0] + sealed
 
 
 class Place(NamedTuple):

@@ -27,7 +27,7 @@ class Command(BaseCommand):
             self._again()
             return
         try:
-            erasure.erase(data_subjects.find(phone=options["phone"], email=options["email"]))
+            erasure.erase(data_subjects.find_person(phone=options["phone"], email=options["email"]))
         except data_subjects.Unknown:
             raise CommandError("Nobody is known by this. Nothing was changed.") from None
         except data_subjects.SeveralPeople:

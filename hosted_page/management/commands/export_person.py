@@ -19,8 +19,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             merchant = Merchant.objects.get(pk=options["merchant"]) if options["merchant"] else None
-            found = data_export.of(
-                data_subjects.find(phone=options["phone"], email=options["email"]), merchant
+            found = data_export.export_data(
+                data_subjects.find_person(phone=options["phone"], email=options["email"]), merchant
             )
         except data_subjects.Unknown:
             raise CommandError("Nobody is known by this.") from None

@@ -44,7 +44,7 @@ class Sender(Protocol):
 
 
 @cache
-def current() -> Sender:
+def current_sender() -> Sender:
     """Return the sender that settings.SMS_SENDER names."""
     sender: Sender = import_string(settings.SMS_SENDER)()
     return sender
@@ -53,7 +53,7 @@ def current() -> Sender:
 def require() -> None:
     """Raise ImproperlyConfigured, with a sentence, if the sender cannot be created."""
     try:
-        current()
+        current_sender()
     except ImportError:
         raise ImproperlyConfigured(
             f"ENVIRONMENT={settings.ENVIRONMENT}: SMS_SENDER names no class that is installed."

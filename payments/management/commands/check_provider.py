@@ -14,7 +14,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            missing = list(provider.current().missing())
+            missing = list(provider.current_provider().missing())
         except ProviderUnreachable:
             raise CommandError("The provider does not answer. Check the network, then try again.") from None
         for sentence in missing or ["Nothing is missing: money can be taken."]:

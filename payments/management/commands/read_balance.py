@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            count = balance.read(clock.now() - timedelta(days=options["days"]))
+            count = balance.read_balance(clock.now() - timedelta(days=options["days"]))
         except ProviderUnreachable:
             raise CommandError("The provider does not answer. Run it again: what was read is kept.") from None
         self.stdout.write(f"{count} lines of merchants' balances")

@@ -39,8 +39,10 @@ class SandboxProvider:
         return AmountRule()
 
     def open_card_form(self, form: CardForm) -> str:
-        session = client.ask("open_session", subject=form.subject, return_url=form.return_url, page=form.page)
-        return f"{client.address()}/bank/card/{session}"
+        session = client.call_bank(
+            "open_session", subject=form.subject, return_url=form.return_url, page=form.page
+        )
+        return f"{client.bank_address()}/bank/card/{session}"
 
     def register(self, payment: Payment, patience: float) -> Outcome:
         return Outcome(Verdict.SUCCEEDED)
@@ -78,18 +80,18 @@ class SandboxProvider:
         return _with_address(_ask("look_up", operation, patience, kind=operation.kind))
 
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
-        return [notifications.read(request.headers.get(notifications.HEADER, ""), request.body)]
+        return [notifications.read_message(request.headers.get(notifications.HEADER, ""), request.body)]
 
     def movements(self, payment: Payment) -> Books:
-        found: Books = client.ask("movements", payment=payment.pk)
+        found: Books = client.call_bank("movements", payment=payment.pk)
         return found
 
     def changed(self, since: datetime) -> Iterable[UUID]:
-        found: list[UUID] = client.ask("changed", since=since)
+        found: list[UUID] = client.call_bank("changed", since=since)
         return found
 
     def payments(self, since: datetime) -> Iterable[PaymentRecord]:
-        found: list[PaymentRecord] = client.ask("payments", since=since)
+        found: list[PaymentRecord] = client.call_bank("payments", since=since)
         return found
 
     def entries(self, since: datetime) -> Iterable[Entry]:
@@ -106,7 +108,7 @@ def _ask(verb: str, operation: Operation, patience: float, **more: Any) -> Outco
 
 def _with_address(outcome: Outcome) -> Outcome:
     return (
-        replace(outcome, action_url=f"{client.address()}{outcome.action_url}")
+        replace(outcome, action_url=f"{client.bank_address()}{outcome.action_url}")
         if outcome.action_url
         else outcome
     )

@@ -57,7 +57,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
         token = _spent(card_token, subject)
         if token is None:  # the same call might run twice at the same time
             made = journal.CHARGE.first(charge["payment"])
-            repeated = journal.answered(journal.lines(made), key) if made else None
+            repeated = journal.answered(journal.lines_about(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
         state, verdict = _first_state(BY_LAST4[token.last4])
         if state != Charge.State.CHALLENGED:  # without a challenge, the payer needs no way back
@@ -112,7 +112,7 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
         charge.state = Charge.State.HELD if is_confirmed else Charge.State.DECLINED
         charge.save(update_fields=["state"])
         verdict = Verdict.SUCCEEDED if is_confirmed else Verdict.DECLINED
-        journal.change(call, verdict=verdict, reason="" if is_confirmed else "challenge_failed")
+        journal.change_line(call, verdict=verdict, reason="" if is_confirmed else "challenge_failed")
         return charge
 
 
@@ -131,7 +131,7 @@ def _act(key: UUID, kind: str, payment: UUID, later: Later | None) -> Outcome:
         charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
-        lines = journal.lines(charge)
+        lines = journal.lines_about(charge)
         settling.settle(lines)
         repeated = journal.answered(lines, key)
         if repeated:
@@ -171,7 +171,7 @@ def refund(
         charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
-        lines = journal.lines(charge)
+        lines = journal.lines_about(charge)
         repeated = journal.answered(lines, key)
         if repeated:
             return repeated
@@ -199,13 +199,13 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
         charge = settling.locked(payment)
         if charge is None:
             return Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
-        lines = journal.lines(charge)
+        lines = journal.lines_about(charge)
         settling.settle(lines)
         found = journal.by_reference(lines, key) if is_vouched else journal.answered(lines, key)
         if is_vouched and (found is None or found.verdict == Verdict.FAILED):
             done = [line for line in lines if line.kind == kind and line.verdict == Verdict.SUCCEEDED]
             if done and kind in CARRIED_OUT:
-                return journal.outcome(done[-1])
+                return journal.outcome_of(done[-1])
         return found or Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
 
 
@@ -217,7 +217,7 @@ def refuse(
         charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
-        repeated = journal.answered(journal.lines(charge), key)
+        repeated = journal.answered(journal.lines_about(charge), key)
         facts = {"reason": reason, "amount": amount or charge.amount}
         return repeated or journal.write(charge, kind, key, Verdict.FAILED, **facts)
 
@@ -237,5 +237,5 @@ def act_in_dashboard(*, kind: str, payment: UUID, amount: int = 0, is_pending: b
     if is_pending:
         line.settles_at = None
     line.save(update_fields=["reference", "settles_at"])
-    journal.tell(line)
+    journal.write_notification(line)
     return str(key)

@@ -16,7 +16,7 @@ def movements(*, payment: UUID) -> Books:
     charge = journal.CHARGE.first(payment)
     if charge is None:
         return Books()
-    lines, disputes = journal.lines(charge), disputing.disputes(payment=payment)
+    lines, disputes = journal.lines_about(charge), disputing.disputes(payment=payment)
     if lacks_after is not None:
         lines = [line for line in lines if line.created_at <= lacks_after]
         disputes = [row for row in disputes if row.opened_at <= lacks_after]
@@ -53,7 +53,7 @@ def _refund(line: Call) -> RefundRecord:
     )
 
 
-def changed(*, since: datetime) -> Iterable[UUID]:
+def changed_payments(*, since: datetime) -> Iterable[UUID]:
     """Return the payments with a call or a dispute that is new or has changed since `since`."""
     calls = Call.objects.filter(changed_at__gte=since).values_list("charge__payment", flat=True)
     return list({*calls, *disputing.disputed(since=since)})

@@ -25,22 +25,22 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "tokenise": bank.tokenise,
     "answer_challenge": bank.answer_challenge,
     "act_in_dashboard": bank.act_in_dashboard,
-    "changed": books.changed,
+    "changed": books.changed_payments,
     "decide": disputing.decide,
     "dispute": disputing.dispute,
     "advance": settling.advance,
     "end_refund": settling.end_refund,
     "movements": books.movements,
-    "payments": journal.payments,
+    "payments": journal.payments_since,
     "set_fault": fault_injection.set_fault,
-    "tell": notifications.tell,
+    "tell": notifications.due_notifications,
 }
 
 
 def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
     """Make a call that can have injected faults. Raises fault_injection.Broken, carried out or not."""
     try:
-        return fault_injection.call(verb, arguments)
+        return fault_injection.call_with_faults(verb, arguments)
     except fault_injection.Broken as broken:
         if broken.mode in fault_injection.ERRORS:
             return Outcome(Verdict.UNKNOWN)
@@ -50,7 +50,7 @@ def money(verb: str, /, *, patience: float, **arguments: Any) -> Outcome:
         raise
 
 
-def ask(verb: str, /, **arguments: Any) -> Any:
+def call_bank(verb: str, /, **arguments: Any) -> Any:
     """Make one of the calls in OTHERS. Raises bank.UnknownCard, ProviderUnreachable for an injected fault."""
     try:
         return OTHERS[verb](**arguments)
@@ -61,6 +61,6 @@ def ask(verb: str, /, **arguments: Any) -> Any:
         raise ProviderUnreachable from broken
 
 
-def address() -> str:
+def bank_address() -> str:
     """Return the base address of the bank's own pages."""
     return settings.BASE_URL

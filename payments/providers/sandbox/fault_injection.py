@@ -51,7 +51,7 @@ class Broken(Exception):
         self.mode = mode
 
 
-def call(verb: str, arguments: dict[str, Any]) -> Outcome:
+def call_with_faults(verb: str, arguments: dict[str, Any]) -> Outcome:
     """Carry out a call with the faults of its card and of the switch that is set. Raises Broken."""
     is_set = _set_for(verb, arguments)
     card = is_set.card
@@ -185,11 +185,11 @@ def _next_fault(verb: str) -> Mode | None:
 
 def _notify(key: UUID, fault: Mode) -> None:
     line = Call.objects.get(key=key)
-    first = journal.tell(line)
+    first = journal.write_notification(line)
     if fault == Mode.NOTIFY_FIRST:
         notifications.send(first)
     else:
-        journal.tell(line)
+        journal.write_notification(line)
 
 
 def _lose_first_answer(payment: UUID) -> None:

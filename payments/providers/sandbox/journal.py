@@ -14,7 +14,7 @@ from payments.provider import Outcome, PaymentRecord, Verdict
 from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
-def lines(charge: Charge) -> Sequence[Call]:
+def lines_about(charge: Charge) -> Sequence[Call]:
     """Return the lines about a charge, oldest first."""
     found = _LINES.all(charge.pk)
     for line in found:
@@ -31,7 +31,7 @@ def answered(known: Sequence[Call], key: UUID) -> Outcome | None:
     for line in reversed(known):
         if line.reference == key and line.is_remembered:
             life = timedelta(seconds=settings.SANDBOX_KEY_SECONDS)
-            return outcome(line) if clock.now() - line.created_at < life else None
+            return outcome_of(line) if clock.now() - line.created_at < life else None
     return None
 
 
@@ -42,23 +42,23 @@ def by_reference(known: Sequence[Call], reference: UUID) -> Outcome | None:
     """
     found = [line for line in known if line.reference == reference]
     found.sort(key=lambda line: line.verdict not in (Verdict.FAILED, Verdict.DECLINED))
-    return outcome(found[-1]) if found else None
+    return outcome_of(found[-1]) if found else None
 
 
 def write(charge: Charge, kind: str, key: UUID, verdict: Verdict, **facts: Any) -> Outcome:
     """Add a line and return it as an outcome. If the key has a line that is not remembered, add another."""
     is_known = Call.objects.filter(key=key).exists()
     facts = {"amount": charge.amount, "reference": key, "kind": kind, "verdict": verdict} | facts
-    return outcome(Call.objects.create(key=uuid7() if is_known else key, charge=charge, **facts))
+    return outcome_of(Call.objects.create(key=uuid7() if is_known else key, charge=charge, **facts))
 
 
-def change(line: Call, **facts: Any) -> None:
+def change_line(line: Call, **facts: Any) -> None:
     """Change a line and notify the caller."""
     for name, value in facts.items():
         setattr(line, name, value)
     line.changed_at = clock.now()
     line.save(update_fields=["changed_at", *facts])
-    tell(line)
+    write_notification(line)
 
 
 def stop_remembering(key: UUID, payment: UUID) -> None:
@@ -66,12 +66,12 @@ def stop_remembering(key: UUID, payment: UUID) -> None:
     Call.objects.filter(charge__payment=payment, reference=key).update(is_remembered=False)
 
 
-def tell(call: Call) -> BankNotification:
+def write_notification(call: Call) -> BankNotification:
     """Write a notification of the call in its current state, to be sent later."""
     return BankNotification.objects.create(call=call, verdict=call.verdict, due_at=clock.now())
 
 
-def payments(*, since: datetime) -> list[PaymentRecord]:
+def payments_since(*, since: datetime) -> list[PaymentRecord]:
     """Return the charges that were made since `since`."""
     return [payment(charge) for charge in Charge.objects.filter(pk__gte=clock.first_id(since)).order_by("pk")]
 
@@ -89,7 +89,7 @@ def payment(charge: Charge) -> PaymentRecord:
     )
 
 
-def outcome(call: Call) -> Outcome:
+def outcome_of(call: Call) -> Outcome:
     """Return a line as the answer to its call."""
     asks = call.verdict == Verdict.NEEDS_ACTION
     return Outcome(

@@ -32,7 +32,7 @@ def send_due() -> None:
         send(notification)
 
 
-def tell(*, payments: Sequence[UUID]) -> Sequence[Notification]:
+def due_notifications(*, payments: Sequence[UUID]) -> Sequence[Notification]:
     """Settle what is due on these payments, and return the notifications that are not accepted yet.
 
     They are still sent.
@@ -89,7 +89,7 @@ def sign(body: bytes, at: int) -> str:
     return f"t={at},v1={crypto.keyed_digest(_PURPOSE, _signed(body, str(at)))}"
 
 
-def read(header: str, body: bytes) -> Notification:
+def read_message(header: str, body: bytes) -> Notification:
     """Return a message's content. Raises ForgedNotification if it is unsigned, too old or unreadable."""
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at, given = parts.get("t", ""), parts.get("v1", "")

@@ -42,7 +42,7 @@ def settle_due(payments: Sequence[UUID] | None = None) -> None:
         with transaction.atomic():
             charge = locked(payment)
             if charge is not None:
-                settle(journal.lines(charge))
+                settle(journal.lines_about(charge))
     disputing.tell_due(payments)
 
 
@@ -87,7 +87,7 @@ def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
     """End a refund now. A pending one settles, or fails with a reason. A settled one is returned."""
     with transaction.atomic():
         charge = locked(payment)
-        lines = journal.lines(charge) if charge else []
+        lines = journal.lines_about(charge) if charge else []
         (line,) = [line for line in lines if str(line.key) == reference and line.verdict != Verdict.FAILED]
         now = clock.now()
         if line.verdict == Verdict.PENDING:
@@ -117,11 +117,11 @@ def _carry_out(line: Call, now: datetime) -> None:
         if charge.card.refund_returns_in:
             returns_at = now + timedelta(seconds=charge.card.refund_returns_in)
     verdict = Verdict.FAILED if line.fails_with else Verdict.SUCCEEDED
-    journal.change(line, verdict=verdict, reason=line.fails_with, returns_at=returns_at)
+    journal.change_line(line, verdict=verdict, reason=line.fails_with, returns_at=returns_at)
 
 
 def _come_back(line: Call) -> None:
     charge = line.charge
     charge.refunded_amount -= line.amount
     charge.save(update_fields=["refunded_amount"])
-    journal.change(line, verdict=Verdict.FAILED, reason=CLOSED, returns_at=None, has_returned=True)
+    journal.change_line(line, verdict=Verdict.FAILED, reason=CLOSED, returns_at=None, has_returned=True)

@@ -26,7 +26,7 @@ from payments.providers.sandbox.models import Call, CardSession, Charge
 @sensitive_post_parameters()
 @sensitive_variables()
 @require_http_methods(["GET", "HEAD", "POST"])
-def card(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
+def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     """Ask for a card. A valid card redirects to the session's return address with its `card_token`."""
     session = _SESSION.first(session_uuid)
     if session is None:

@@ -46,16 +46,16 @@ class StripeProvider:
     page_origins: tuple[str, ...] = ()
     key_life = timedelta(hours=24)  # Stripe's reference: "Idempotent requests"
     amount_rule = staticmethod(amounts.rule)
-    parse_notifications = staticmethod(notifications.read)
+    parse_notifications = staticmethod(notifications.read_message)
     movements = staticmethod(movements.movements)
-    changed = staticmethod(changes.changed)
-    payments = staticmethod(books.payments)
-    entries = staticmethod(balance.entries)
-    missing = staticmethod(readiness.missing)
+    changed = staticmethod(changes.changed_payments)
+    payments = staticmethod(books.payments_since)
+    entries = staticmethod(balance.balance_entries)
+    missing = staticmethod(readiness.missing_parts)
 
     @property
     def payment_origins(self) -> tuple[str, ...]:
-        return (origins.of(settings.STRIPE_SCRIPT),)
+        return (origins.origin_of(settings.STRIPE_SCRIPT),)
 
     def open_card_form(self, form: CardForm) -> CardPage:
         context = {
@@ -77,7 +77,7 @@ class StripeProvider:
             "allowed_payment_method_types": METHODS,
             "metadata": metadata.describe_payment(payment),
         }
-        made = client.of(payment.provider_account, seconds=patience).v1.payment_intents
+        made = client.client_for(payment.provider_account, seconds=patience).v1.payment_intents
 
         def register() -> Outcome:
             return Outcome(Verdict.SUCCEEDED, reference=made.create(asked, _under(payment.pk)).id)
@@ -110,8 +110,8 @@ class StripeProvider:
             "amount": amounts.theirs(operation.amount, payment.currency),
             "metadata": metadata.describe_refund(operation),
         }
-        made = client.of(payment.provider_account, seconds=patience).v1.refunds
-        return _told(Kind.REFUND, lambda: refunds.outcome(made.create(asked, _under(operation.pk))))
+        made = client.client_for(payment.provider_account, seconds=patience).v1.refunds
+        return _told(Kind.REFUND, lambda: refunds.refund_outcome(made.create(asked, _under(operation.pk))))
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         payment = operation.payment
@@ -119,7 +119,7 @@ class StripeProvider:
             return intents.ABSENT  # no intent is confirmed before its id is committed
         if operation.kind == Kind.REFUND:
             return refunds.look_up(operation, seconds=patience)
-        return intents.outcome(operation.kind, client.intent_of(payment, seconds=patience))
+        return intents.intent_outcome(operation.kind, client.intent_of(payment, seconds=patience))
 
 
 def _allowed() -> dict[str, list[str]]:
@@ -127,8 +127,8 @@ def _allowed() -> dict[str, list[str]]:
 
     Stripe's documentation: "Security guide", Content Security Policy.
     """
-    script = [origins.of(settings.STRIPE_SCRIPT), "https://*.js.stripe.com"]
-    api = origins.of(settings.STRIPE_API)
+    script = [origins.origin_of(settings.STRIPE_SCRIPT), "https://*.js.stripe.com"]
+    api = origins.origin_of(settings.STRIPE_API)
     return {
         "script-src": script,
         "frame-src": [*script, "https://hooks.stripe.com"],
@@ -145,11 +145,11 @@ def _changed(operation: Operation, patience: float, change: Change) -> Outcome:
     payment = operation.payment
     if not payment.provider_reference:
         return Outcome(Verdict.FAILED, reason="unknown_payment")
-    service = client.of(payment.provider_account, seconds=patience).v1.payment_intents
+    service = client.client_for(payment.provider_account, seconds=patience).v1.payment_intents
 
     def ask() -> Outcome:
         intent = change(service, payment.provider_reference, _under(operation.pk))
-        return intents.outcome(operation.kind, intent)
+        return intents.intent_outcome(operation.kind, intent)
 
     return _told(operation.kind, ask)
 
@@ -190,7 +190,7 @@ def _impossible(kind: str, code: str, error: stripe.InvalidRequestError) -> Outc
     """Return the outcome that the PaymentIntent in Stripe's refusal shows, or FAILED if it shows none."""
     intent = getattr(error.error, "payment_intent", None)
     if code == UNKNOWN_CALL and intent is not None and kind != Kind.REFUND:
-        found = intents.outcome(kind, intent)
+        found = intents.intent_outcome(kind, intent)
         if found.verdict != Verdict.NOT_FOUND:
             return found
     return Outcome(Verdict.FAILED, reason=code or "refused")

@@ -26,7 +26,7 @@ _KINDS = {
 _FEES = frozenset(("stripe_fee", "stripe_fx_fee", "tax_fee"))
 
 
-def entries(since: datetime) -> Iterator[Entry]:
+def balance_entries(since: datetime) -> Iterator[Entry]:
     """Yield each account's lines since `since`, then the lines of its payouts. Raises ProviderUnreachable."""
     first = int(since.timestamp())
     for account in books.accounts():

@@ -32,7 +32,7 @@ EVENTS = (
 )
 
 
-def payments(since: datetime) -> Iterator[PaymentRecord]:
+def payments_since(since: datetime) -> Iterator[PaymentRecord]:
     """Yield the PaymentIntents made since `since` that name one of our payments. Raises ProviderUnreachable.
 
     The holder of an account can write any metadata there. The metadata counts only for a merchant who has or
@@ -81,10 +81,10 @@ def _payment(
         subject=subject,
         amount=amounts.ours(intent.amount, intent.currency),
         currency=intent.currency.upper(),
-        is_moved=intents.outcome(Kind.AUTHORIZE, intent).verdict == Verdict.SUCCEEDED,
+        is_moved=intents.intent_outcome(Kind.AUTHORIZE, intent).verdict == Verdict.SUCCEEDED,
         reference=intent.id,
         place=account,
-        card=intents.card(intent),
+        card=intents.card_details(intent),
     )
 
 
@@ -109,7 +109,7 @@ def pages(account: str, ask: Callable[[stripe.StripeClient], stripe.ListObject[T
     accounts are still read.
     """
     try:
-        asks = client.of(account, seconds=client.BOOKS_SECONDS)
+        asks = client.client_for(account, seconds=client.BOOKS_SECONDS)
         page = client.patiently(lambda: ask(asks))
         while not page.is_empty:
             yield from page

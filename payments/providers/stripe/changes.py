@@ -28,7 +28,7 @@ EVENTS_LAST = timedelta(days=29)  # Stripe lists events of the last 30 days
 CHUNK = 500
 
 
-def changed(since: datetime) -> Iterator[UUID]:
+def changed_payments(since: datetime) -> Iterator[UUID]:
     """Yield our ids of the payments with an event since `since`. Raises ProviderUnreachable.
 
     If `since` is before the oldest event that Stripe lists, yield every payment.

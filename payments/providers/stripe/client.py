@@ -52,7 +52,7 @@ class Transport(stripe.HTTPClient):
         """Do no work, because no connection is kept open."""
 
 
-def of(account: str, *, seconds: float) -> StripeClient:
+def client_for(account: str, *, seconds: float) -> StripeClient:
     """Return a client for an account, "" for the platform's own. It repeats no request automatically."""
     return StripeClient(
         settings.STRIPE_SECRET_KEY,
@@ -66,7 +66,7 @@ def of(account: str, *, seconds: float) -> StripeClient:
 def intent_of(payment: Payment, *, seconds: float, expand: str = "latest_charge") -> stripe.PaymentIntent:
     """Return a payment's PaymentIntent with its charge, read by its id. Raises stripe.StripeError."""
     asked: PaymentIntentRetrieveParams = {"expand": [expand]}
-    intents = of(payment.provider_account, seconds=seconds).v1.payment_intents
+    intents = client_for(payment.provider_account, seconds=seconds).v1.payment_intents
     return intents.retrieve(payment.provider_reference, asked)
 
 

@@ -18,7 +18,7 @@ Kind = Operation.Kind
 ABSENT = Outcome(Verdict.NOT_FOUND, is_vouched=True)  # the intent, read by its id, shows no such call
 
 
-def outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:
+def intent_outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:
     """Return the outcome of the operation of this kind, or a vouched NOT_FOUND if the intent shows none."""
     return _READERS[Kind(kind)](intent)
 
@@ -39,7 +39,7 @@ def _authorized(intent: stripe.PaymentIntent) -> Outcome:
     if failure is None:
         return _failed(intent, "canceled") if intent.status == "canceled" else ABSENT
     reason = reasons.of_decline(*reasons.named_in(failure))
-    return Outcome(Verdict.DECLINED, reference=intent.id, reason=reason, card=card(intent))
+    return Outcome(Verdict.DECLINED, reference=intent.id, reason=reason, card=card_details(intent))
 
 
 def _asked(intent: stripe.PaymentIntent) -> Outcome:
@@ -83,7 +83,7 @@ _READERS: dict[str, Callable[[stripe.PaymentIntent], Outcome]] = {
 
 def _done(intent: stripe.PaymentIntent, amount: int) -> Outcome:
     money = amounts.ours(amount, intent.currency)
-    return Outcome(Verdict.SUCCEEDED, reference=intent.id, card=card(intent), amount=money)
+    return Outcome(Verdict.SUCCEEDED, reference=intent.id, card=card_details(intent), amount=money)
 
 
 def _failed(intent: stripe.PaymentIntent, reason: str) -> Outcome:
@@ -113,7 +113,7 @@ def _charge_id(intent: stripe.PaymentIntent) -> str:
     return charge.id if isinstance(charge, stripe.Charge) else charge or ""
 
 
-def card(intent: stripe.PaymentIntent) -> Card | None:
+def card_details(intent: stripe.PaymentIntent) -> Card | None:
     """Return the card's details, as far as a wallet shows them, or None while there is no charge."""
     charge = _charge(intent)
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None

@@ -38,7 +38,7 @@ def movements(payment: Payment) -> Books:
     """
     if not payment.provider_reference:
         return Books()  # no money is asked for before the PaymentIntent's id is committed
-    asks = client.of(payment.provider_account, seconds=client.ASK_SECONDS)
+    asks = client.client_for(payment.provider_account, seconds=client.ASK_SECONDS)
     try:
         disputes = [_dispute(row) for row in _disputes_of(payment, asks)]
         returned = [_refund(row) for row in refunds.of_payment(payment, asks)]
@@ -71,7 +71,7 @@ def _capture(intent: stripe.PaymentIntent) -> CaptureRecord | None:
 
 def _refund(refund: stripe.Refund) -> RefundRecord:
     """Return the record of a refund. An unknown status counts as pending."""
-    said = refunds.outcome(refund)
+    said = refunds.refund_outcome(refund)
     verdict = Verdict.PENDING if said.verdict == Verdict.UNKNOWN else said.verdict
     return RefundRecord(
         reference=refund.id,

@@ -16,7 +16,7 @@ Kind = Operation.Kind
 _LAST = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 
 
-def read(request: HttpRequest) -> Iterator[Notification]:
+def read_message(request: HttpRequest) -> Iterator[Notification]:
     """Yield what an event says about our payments, if it is about one. Raises ForgedNotification."""
     event = _verified(request.body, request.headers.get("Stripe-Signature", ""))
     thing: Any = event.data.object
@@ -28,13 +28,13 @@ def read(request: HttpRequest) -> Iterator[Notification]:
         return
     if thing.object == "payment_intent":
         kind = _LAST.get(thing.status, Kind.AUTHORIZE)
-        yield Notification(event.id, payment.pk, kind, intents.outcome(kind, thing).verdict)
+        yield Notification(event.id, payment.pk, kind, intents.intent_outcome(kind, thing).verdict)
     elif thing.object == "refund":
         yield Notification(
             event.id,
             payment.pk,
             Kind.REFUND,
-            refunds.outcome(thing).verdict,
+            refunds.refund_outcome(thing).verdict,
             metadata.read_id(thing, metadata.OPERATION),
         )
     else:

@@ -13,7 +13,7 @@ from payments.providers.stripe import books, client
 WALLETS = ("apple_pay", "google_pay", "link")
 
 
-def missing() -> Iterator[str]:
+def missing_parts() -> Iterator[str]:
     """Yield a sentence for each thing that is missing, with the remedy. Raises ProviderUnreachable."""
     try:
         yield from _webhooks()
@@ -68,4 +68,4 @@ def _wallets(account: str) -> Iterator[str]:
 
 
 def _of(account: str) -> stripe.StripeClient:
-    return client.of(account, seconds=client.ASK_SECONDS)
+    return client.client_for(account, seconds=client.ASK_SECONDS)

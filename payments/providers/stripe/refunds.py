@@ -19,7 +19,7 @@ _VERDICTS = {
 GONE = (Verdict.FAILED,)
 
 
-def outcome(refund: stripe.Refund) -> Outcome:
+def refund_outcome(refund: stripe.Refund) -> Outcome:
     """Return the outcome of a refund. Stripe's reason for a failed refund is taken over unchanged."""
     verdict = _VERDICTS.get(refund.status or "", Verdict.UNKNOWN)
     reason = getattr(refund, "failure_reason", None) or "refused" if verdict == Verdict.FAILED else ""
@@ -30,13 +30,13 @@ def outcome(refund: stripe.Refund) -> Outcome:
 def look_up(operation: Operation, *, seconds: float) -> Outcome:
     """Return the outcome of a refund, found by its id or among its payment's. Raises stripe.StripeError."""
     payment = operation.payment
-    stripe_client = client.of(payment.provider_account, seconds=seconds)
+    stripe_client = client.client_for(payment.provider_account, seconds=seconds)
     if operation.reference:
-        return outcome(stripe_client.v1.refunds.retrieve(operation.reference))
+        return refund_outcome(stripe_client.v1.refunds.retrieve(operation.reference))
     found = list(of_payment(payment, stripe_client))
     for refund in found:
         if metadata.read_id(refund, metadata.OPERATION) == operation.pk:
-            return outcome(refund)
+            return refund_outcome(refund)
     return Outcome(Verdict.NOT_FOUND, is_vouched=_are_all(found, payment, seconds))
 
 
@@ -49,5 +49,5 @@ def of_payment(payment: Payment, stripe_client: stripe.StripeClient) -> Iterator
 def _are_all(found: list[stripe.Refund], payment: Payment, seconds: float) -> bool:
     """Return whether the list is complete: the charge itself says how much of it was refunded."""
     charge = client.intent_of(payment, seconds=seconds).latest_charge
-    given_back = sum(refund.amount for refund in found if outcome(refund).verdict not in GONE)
+    given_back = sum(refund.amount for refund in found if refund_outcome(refund).verdict not in GONE)
     return isinstance(charge, stripe.Charge) and charge.amount_refunded == given_back

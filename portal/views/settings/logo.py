@@ -29,14 +29,14 @@ def take_in_memory(request: HttpRequest) -> None:
 def sent(request: HttpRequest) -> Drawn | None:
     """Return the uploaded picture as it will be served; None without an upload. Raises decoding.Unusable."""
     file: Any = request.FILES.get("logo")
-    return None if file is None else storage.read(file.read())
+    return None if file is None else storage.read_upload(file.read())
 
 
-def keep(request: HttpRequest, membership: Membership, drawn: Drawn) -> None:
+def save_logo(request: HttpRequest, membership: Membership, drawn: Drawn) -> None:
     """Store the uploaded picture as the merchant's logo."""
     file: Any = request.FILES["logo"]
     with transaction.atomic():
-        storage.keep(membership.merchant_id, drawn)
+        storage.save_logo(membership.merchant_id, drawn)
         audit.record(request, membership, "logo_changed", bytes=file.size)
     messages.success(request, "Your logo is shown from now on.")
 

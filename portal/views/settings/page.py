@@ -55,14 +55,14 @@ class Wording(NamedTuple):
 
 
 @requires("view")
-def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
+def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the settings."""
     return _show(request, membership)
 
 
 @csrf_exempt  # until the sender is known: a stranger's file is never parsed, not even for its token
 @requires("change_settings", form_of=HERE, reads_form=logo.take_in_memory)
-def changed(request: HttpRequest, membership: Membership) -> HttpResponseBase:
+def save_settings(request: HttpRequest, membership: Membership) -> HttpResponseBase:
     """Save the settings with the logo and the opt-in's new words, or show them as typed, with a preview.
 
     A change of the name, or of an address to which customers are sent, requires fresh proof. A logo is saved
@@ -78,7 +78,7 @@ def _changed(request: HttpRequest, membership: Membership) -> HttpResponse:
     if errors or "preview" in request.POST:
         return _show(request, membership, values=request.POST, errors=errors, wording=wording)
     if drawn:
-        logo.keep(request, membership, drawn)
+        logo.save_logo(request, membership, drawn)
     saved = _write(request, membership, form.cleaned_data, wording)
     if saved or not drawn:
         messages.success(request, saved or "Nothing was different.")
@@ -160,8 +160,8 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
     merchant = Merchant.objects.get(pk=membership.merchant_id)
     more.setdefault("values", _values(merchant))
     more["wrong"] = [(name, LABELS[name]) for name in LABELS if name in more.get("errors", {})]
-    context = {"preview": preview.of(merchant, more["values"]), **_around(merchant), **more}
-    response = pages.show(request, membership, "portal/settings.html", context, here=HERE)
+    context = {"preview": preview.preview_of(merchant, more["values"]), **_around(merchant), **more}
+    response = pages.show_page(request, membership, "portal/settings.html", context, here=HERE)
     csp.allow(response, {"frame-src": ["'self'"]})
     return response
 
@@ -169,7 +169,7 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
 def _around(merchant: Merchant) -> dict[str, Any]:
     """Return the page's context in addition to the values, as it is before a person types."""
     return {
-        "logo": storage.shown(merchant),
+        "logo": storage.logo_of(merchant),
         "errors": {},
         "zones": sorted(clock.zones()),
         "countries": settings_form.countries(),

@@ -27,7 +27,7 @@ class Preview(NamedTuple):
     warning: str
 
 
-def of(merchant: Merchant, typed: QueryDict | dict[str, str]) -> Preview:
+def preview_of(merchant: Merchant, typed: QueryDict | dict[str, str]) -> Preview:
     """Return the preview of the typed values; a name or colour that cannot be saved is shown as saved."""
     form = LookForm(typed)
     form.is_valid()
@@ -43,16 +43,16 @@ def _warning(colour: str) -> str:
 
 
 @requires("view")
-def shown(request: HttpRequest, membership: Membership) -> HttpResponse:
+def show_preview(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the part of the settings page that changes while a person types."""
-    context = {"preview": of(membership.merchant, request.GET)}
-    return pages.show(request, membership, "portal/_preview.html", context)
+    context = {"preview": preview_of(membership.merchant, request.GET)}
+    return pages.show_page(request, membership, "portal/_preview.html", context)
 
 
 @requires("view")
-def page(request: HttpRequest, membership: Membership) -> HttpResponse:
+def show_preview_page(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the page in the frame."""
     form = LookForm(request.GET)
     saved = membership.merchant
     look = form.cleaned_data if form.is_valid() else {"name": saved.name, "brand_colour": saved.brand_colour}
-    return preview.page(request, saved, name=look["name"], colour=look["brand_colour"])
+    return preview.preview_page(request, saved, name=look["name"], colour=look["brand_colour"])

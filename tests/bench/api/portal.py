@@ -112,7 +112,9 @@ def _half_way(rows: QuerySet[Checkout]) -> Checkout:
 def _older(backend: Backend) -> str:
     """Return the cursor of a page in the middle, which a person reaches by turning pages."""
     middle = _half_way(Checkout.objects.filter(merchant=backend.merchant))
-    return cursor.written(f"portal-checkouts-created_at:{backend.merchant.pk}", middle.created_at, middle.pk)
+    return cursor.write_cursor(
+        f"portal-checkouts-created_at:{backend.merchant.pk}", middle.created_at, middle.pk
+    )
 
 
 def _signed_in(backend: Backend) -> str:

@@ -28,7 +28,7 @@ class ProviderShare:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator["ProviderShare"]:
-        bank = provider.current()
+        bank = provider.current_provider()
         with contextlib.ExitStack() as stack:
             for verb in ("capture", "look_up"):
                 watching = self._watching(getattr(bank, verb))

@@ -55,7 +55,7 @@ class Reader:
         at = self._times["start"] + self._times["step"] * int(self._count * share)
         rows = Attempt.objects.filter(merchant=merchant, started_at__lte=at)
         scope = f"deliveries:{merchant.pk}"
-        _, found = cursor.page(rows, scope=scope, limit=1, cursor=None, key="started_at")
+        _, found = cursor.read_page(rows, scope=scope, limit=1, cursor=None, key="started_at")
         return quote(str(found))
 
     def get(self, path: str) -> dict[str, float]:

@@ -28,7 +28,7 @@ def connect(address: str) -> None:
 
     After a question from their bank, they return to an address that does not exist.
     """
-    client.ask = partial(_ask, Remote(address))
+    client.call_bank = partial(_ask, Remote(address))
     paying.CardUse = partial(CardUse, return_url="https://pay.example/back")  # type: ignore[attr-defined,assignment]
 
 

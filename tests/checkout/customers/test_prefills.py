@@ -34,7 +34,7 @@ def test_number_and_name_are_encrypted(order: Checkout) -> None:
 def test_goes_a_day_after_the_end(
     end: str, at: Callable[[str], Checkout], monkeypatch: pytest.MonkeyPatch, unpaid: Checkout
 ) -> None:
-    prefills.keep(unpaid, LEA)
+    prefills.save_prefill(unpaid, LEA)
     at(end)
     real = clock.now
     for passed, is_there in ((timedelta(hours=23, minutes=59), True), (timedelta(days=1, minutes=1), False)):
@@ -55,6 +55,6 @@ def test_stays_while_an_order_waits(order: Checkout, monkeypatch: pytest.MonkeyP
 def test_is_read_by_who_shows_the_page_alone(order: Checkout) -> None:
     (shown,) = prefills.with_locale(Checkout.objects.all())
     assert prefills.locale(shown) == "fr"
-    found = prefills.of(shown)
+    found = prefills.prefill_of(shown)
     assert found is not None and found.phone == LEA["phone"]
-    assert prefills.of(order) is None
+    assert prefills.prefill_of(order) is None

@@ -30,7 +30,7 @@ def declined(finns: PaymentRequest) -> PaymentRequest:
 
 
 def dispute(order: Checkout) -> None:
-    client.ask("dispute", payment=order.payment_id)
+    client.call_bank("dispute", payment=order.payment_id)
     ask_about(order.payment)
 
 

@@ -25,7 +25,7 @@ DECLINED = "4000000000000002"
 @pytest.fixture
 def zoes(shares: list[PaymentRequest]) -> PaymentRequest:
     """Return a share without a name, which Zoe has taken."""
-    return share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")
+    return share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")
 
 
 def pay(share: PaymentRequest, claim: str = "", card: str = mates.FINNS) -> object:
@@ -85,28 +85,28 @@ class TestTake:
     def test_by_somebody_who_is_signed_in_to_it_keeps_it_for_fifteen(
         self, shares: list[PaymentRequest]
     ) -> None:
-        taken = share_claims.take(shares[0].pk, claim=ZOE, name="Zoe", is_signed_in=True)
+        taken = share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe", is_signed_in=True)
         assert taken.claimed_until is not None
         left = taken.claimed_until - clock.now()
         assert share_claims.SIGNED_IN - timedelta(seconds=10) < left <= share_claims.SIGNED_IN
 
     @pytest.mark.rule("group.taken")
     def test_by_two_is_one_persons(self, zoes: PaymentRequest) -> None:
-        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
+        assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
         zoes.refresh_from_db()
         assert (zoes.claim_digest, zoes.shown_name) == (ZOE, "Zoe")
 
     @pytest.mark.rule("group.kept")
     def test_again_by_the_same_browser_keeps_it_no_longer(self, zoes: PaymentRequest) -> None:
-        again = share_claims.take(zoes.pk, claim=ZOE, name="Zoe")
+        again = share_claims.claim_share(zoes.pk, claim=ZOE, name="Zoe")
         assert again.claimed_until == zoes.claimed_until
 
     @pytest.mark.rule("group.one_share")
     def test_of_another_share_lets_go_of_the_first(
         self, zoes: PaymentRequest, shares: list[PaymentRequest]
     ) -> None:
-        share_claims.take(shares[1].pk, claim=ZOE, name="Zoe")
-        assert share_claims.take(zoes.pk, claim=ADE, name="Ade").shown_name == "Ade"
+        share_claims.claim_share(shares[1].pk, claim=ZOE, name="Zoe")
+        assert share_claims.claim_share(zoes.pk, claim=ADE, name="Ade").shown_name == "Ade"
 
     @pytest.mark.rule("group.one_share")
     def test_of_another_while_the_first_is_paid_is_refused(
@@ -114,23 +114,23 @@ class TestTake:
     ) -> None:
         pay(zoes, ZOE)
         with pytest.raises(OperationInProgress):
-            share_claims.take(shares[1].pk, claim=ZOE, name="Zoe")
+            share_claims.claim_share(shares[1].pk, claim=ZOE, name="Zoe")
         shares[1].refresh_from_db()
         assert shares[1].claim_digest == ""
 
     @pytest.mark.rule("group.name")
     def test_of_a_share_without_a_name_asks_for_one(self, shares: list[PaymentRequest]) -> None:
         with pytest.raises(share_claims.NameMissing):
-            share_claims.take(shares[0].pk, claim=ZOE)
+            share_claims.claim_share(shares[0].pk, claim=ZOE)
         PaymentRequest.objects.filter(pk=shares[0].pk).update(name="Finn")
-        assert share_claims.take(shares[0].pk, claim=ZOE, name="Zoe").shown_name == "Finn"
+        assert share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe").shown_name == "Finn"
 
     @pytest.mark.rule("group.own_link")
     def test_of_one_whose_own_link_was_sent_to_a_number_is_refused(
         self, shares: list[PaymentRequest]
     ) -> None:
         PaymentRequest.objects.filter(pk=shares[0].pk).update(phone="+447700900456")
-        assert refused(lambda: share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")) == "kept"
+        assert refused(lambda: share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")) == "kept"
 
     @pytest.mark.rule("group.opens")
     @pytest.mark.parametrize("end", ["declined", "refunding", "late"])
@@ -143,7 +143,7 @@ class TestTake:
             mates.give_back(order)
         else:
             PaymentRequest.objects.filter(pk=shares[0].pk).update(expires_at=clock.now())
-        refused(lambda: share_claims.take(shares[0].pk, claim=ZOE, name="Zoe"))
+        refused(lambda: share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe"))
         shares[0].refresh_from_db()
         assert shares[0].claim_digest == ""
 
@@ -153,7 +153,7 @@ class TestTake:
             raise RuntimeError
 
         with pytest.raises(RuntimeError):
-            share_claims.take(shares[0].pk, claim=ZOE, name="Zoe", admit=refuse)
+            share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe", admit=refuse)
         shares[0].refresh_from_db()
         assert shares[0].claim_digest == ""
 
@@ -168,40 +168,40 @@ class TestItsTime:
 
     def test_ends_and_the_share_is_free(self, zoes: PaymentRequest) -> None:
         pass_time(zoes)
-        assert share_claims.take(zoes.pk, claim=ADE, name="Ade").shown_name == "Ade"
+        assert share_claims.claim_share(zoes.pk, claim=ADE, name="Ade").shown_name == "Ade"
         assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == "kept"
 
     def test_is_given_again_to_who_signs_in_late_if_nobody_took_it(self, zoes: PaymentRequest) -> None:
         pass_time(zoes)
         share_claims.hold_longer(zoes.pk, claim=ZOE)
-        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
+        assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
 
     def test_ends_when_it_is_given_back(self, zoes: PaymentRequest) -> None:
         share_claims.release(zoes.pk, claim=ADE)
-        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
+        assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
         share_claims.release(zoes.pk, claim=ZOE)
-        share_claims.take(zoes.pk, claim=ADE, name="Ade")
+        share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")
 
     def test_does_not_end_while_a_card_is_asked(self, zoes: PaymentRequest) -> None:
         pay(zoes, ZOE)
         pass_time(zoes)
         share_claims.release(zoes.pk, claim=ZOE)
         share_claims.hold_longer(zoes.pk, claim=ZOE)
-        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "paying"
+        assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "paying"
         assert mates.settled(zoes) == "reimbursed"
         assert (zoes.name, zoes.claim_digest, zoes.claim_name) == ("Zoe", "", "")
 
     def test_goes_on_after_a_declined_card_and_no_longer(self, zoes: PaymentRequest) -> None:
         pay(zoes, ZOE, DECLINED)
-        assert refused(lambda: share_claims.take(zoes.pk, claim=ADE, name="Ade")) == "kept"
+        assert refused(lambda: share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")) == "kept"
         pass_time(zoes)
-        share_claims.take(zoes.pk, claim=ADE, name="Ade")
+        share_claims.claim_share(zoes.pk, claim=ADE, name="Ade")
 
     def test_ends_with_another_name(self, zoes: PaymentRequest) -> None:
         renamed = share_changes.rename(zoes.pk, "Finn")
         assert (renamed.claim_digest, renamed.claim_name, renamed.claimed_until) == ("", "", None)
         assert refused(lambda: share_claims.hold_longer(zoes.pk, claim=ZOE)) == "kept"
-        assert share_claims.take(zoes.pk, claim=ADE, name="").shown_name == "Finn"
+        assert share_claims.claim_share(zoes.pk, claim=ADE, name="").shown_name == "Finn"
 
     @pytest.mark.parametrize("end", [mate_shares.cancel, lambda pk: mate_shares.decline(pk, ZOE)])
     def test_ends_with_the_share(self, zoes: PaymentRequest, end: Callable[[object], PaymentRequest]) -> None:

@@ -49,7 +49,7 @@ class Mouth:
     """The provider, with changed answers to its next calls of one kind."""
 
     def __init__(self, kind: str, change: Change, times: int) -> None:
-        self._peer, self._kind, self._change, self._left = provider.current(), kind, change, times
+        self._peer, self._kind, self._change, self._left = provider.current_provider(), kind, change, times
 
     def __getattr__(self, name: str) -> Any:
         act = getattr(self._peer, name)
@@ -65,7 +65,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> SaidOf:
 
     def changed(kind: str, change: Change, times: int = 1) -> None:
         mouth = Mouth(kind, change, times)
-        monkeypatch.setattr(provider, "current", lambda: mouth)
+        monkeypatch.setattr(provider, "current_provider", lambda: mouth)
 
     return changed
 
@@ -198,7 +198,7 @@ class TestANotification:
     PATH = "/provider/notifications"
 
     def told(self, monkeypatch: pytest.MonkeyPatch, said: Any) -> int:
-        monkeypatch.setattr(type(provider.current()), "parse_notifications", lambda *_: said)
+        monkeypatch.setattr(type(provider.current_provider()), "parse_notifications", lambda *_: said)
         status: int = Client().post(self.PATH, b"{}", content_type="application/json").status_code
         return status
 
@@ -236,7 +236,7 @@ class TestANotification:
     def test_that_breaks_the_adapter_is_sent_again_and_seen_by_a_person(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(type(provider.current()), "parse_notifications", lambda *_: [].pop())
+        monkeypatch.setattr(type(provider.current_provider()), "parse_notifications", lambda *_: [].pop())
         assert Client().post(self.PATH, b"{}", content_type="application/json").status_code == 400
         assert Discrepancy.objects.get().kind == "unreadable_notification"
 
@@ -247,7 +247,7 @@ class TestBooks:
     def test_that_are_none_change_nothing(
         self, monkeypatch: pytest.MonkeyPatch, held: Checkout, value: Any
     ) -> None:
-        monkeypatch.setattr(type(provider.current()), "movements", lambda *_: value)
+        monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: value)
         with nothing_moves():
             sync.sync(held.payment_id or held.pk)
 
@@ -257,12 +257,12 @@ class TestBooks:
     ) -> None:
         bank.act_in_dashboard(kind="refund", payment=captured.payment_id or captured.pk, amount=1000)
         Call.objects.filter(kind="refund").update(settles_at=clock.now())
-        books = provider.current().movements(captured.payment or Payment())
+        books = provider.current_provider().movements(captured.payment or Payment())
         refund = RefundRecord(*[value] * 10)
         dispute = DisputeRecord(*[value] * 9)
         capture = replace(books.capture, at=value) if books.capture else None
         said = Books(value, capture, [value, refund, *books.refunds], [value, dispute])
-        monkeypatch.setattr(type(provider.current()), "movements", lambda *_: said)
+        monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: said)
         sync.sync(captured.payment_id or captured.pk)
         moved = Movement.objects.order_by("pk").values_list("kind", "amount")
         assert list(moved) == [("captured", 9000), ("refunded", -1000)]

@@ -104,7 +104,7 @@ class SandboxBank:
         if charge is not None:
             amount = max(1, (charge.amount - charge.refunded_amount) // part)
             facts = {"kind": "refund", "payment": charge.payment, "amount": amount}
-            client.ask("act_in_dashboard", is_pending=is_pending, **facts)
+            client.call_bank("act_in_dashboard", is_pending=is_pending, **facts)
 
     def end_refund(self, which: int, *, fails: bool) -> None:
         lines = Call.objects.filter(kind="refund", verdict__in=["pending", "succeeded"])
@@ -116,24 +116,24 @@ class SandboxBank:
         charge = pick(_captured(), which)
         if charge is not None:
             facts = {"amount": charge.amount // part, "is_inquiry": is_inquiry}
-            client.ask("dispute", payment=charge.payment, **facts)
+            client.call_bank("dispute", payment=charge.payment, **facts)
 
     def decide(self, which: int, *, is_won: bool) -> None:
         found = pick(list(Dispute.objects.select_related("charge").order_by("pk")), which)
         if found is not None:
-            client.ask("decide", payment=found.charge.payment, is_won=is_won, reference=str(found.pk))
+            client.call_bank("decide", payment=found.charge.payment, is_won=is_won, reference=str(found.pk))
 
     def decide_all(self) -> None:
         for found in Dispute.objects.filter(status="open").select_related("charge").order_by("pk"):
             is_won = bool(found.pk.int % 2)
-            client.ask("decide", payment=found.charge.payment, is_won=is_won, reference=str(found.pk))
+            client.call_bank("decide", payment=found.charge.payment, is_won=is_won, reference=str(found.pk))
 
     def settle_all(self) -> None:
         for line in Call.objects.filter(kind="refund", verdict="pending", settles_at=None):
             _end(line)
 
     def tell(self) -> Sequence[Notification]:
-        told: Sequence[Notification] = client.ask("tell", payments=ways_out.payments())
+        told: Sequence[Notification] = client.call_bank("tell", payments=ways_out.payments())
         BankNotification.objects.update(due_at=None)
         return told
 

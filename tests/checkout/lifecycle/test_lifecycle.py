@@ -53,7 +53,7 @@ def live(acme: Merchant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
 
     caplog.set_level(logging.CRITICAL, "payments")  # one line for each of thousands of calls
     bank = ScriptedProvider(meanwhile)
-    monkeypatch.setattr(provider, "current", lambda: bank)
+    monkeypatch.setattr(provider, "current_provider", lambda: bank)
     monkeypatch.setattr(tasks, "log", LoudLog())
     monkeypatch.setattr(captures, "JOIN_SECONDS", 0.0)  # a caller that joins a capture need not wait here
     Subscription.objects.create(merchant=acme, url="https://shop.example/hooks", event_types=["*"])

@@ -44,7 +44,7 @@ def stripe(running_peer: Remote, settings: Settings, monkeypatch: pytest.MonkeyP
         def anew() -> StripeDesk:
             running_peer.switch("clear")
             desk = StripeDesk(settings, running_peer, shop)
-            monkeypatch.setattr(provider, "current", lambda: desk.provider)
+            monkeypatch.setattr(provider, "current_provider", lambda: desk.provider)
             return desk
 
         yield StripeBank(anew)

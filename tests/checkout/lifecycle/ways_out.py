@@ -37,7 +37,7 @@ def ways_out(checkout: Checkout) -> list[str]:
     A refunded order is terminal once its cards have got the full amount back. A captured order is terminal if
     no card bears any amount.
     """
-    accounts = cards.read(checkout)
+    accounts = cards.read_accounts(checkout)
     bears = any(card.borne > 0 for card in accounts.cards.values())
     came_back = any(part.outstanding for part in accounts.parts.values())
     if checkout.status in ENDED or (checkout.status in (Status.CAPTURED, Status.REFUNDED) and not bears):
@@ -82,7 +82,7 @@ def unexplained(checkout: Checkout) -> list[str]:
 
     A negative difference up to the sum of the disputes is the merchant's loss, and needs no discrepancy.
     """
-    accounts = cards.read(checkout)
+    accounts = cards.read_accounts(checkout)
     subjects = set(Discrepancy.objects.filter(closed_at=None).values_list("subject", flat=True))
     known = {checkout.pk, *(share.pk for share in accounts.shares)}
     found = []

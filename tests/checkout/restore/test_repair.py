@@ -290,7 +290,7 @@ class TestTheCommand:
             raise ProviderUnreachable
 
         with monkeypatch.context() as patch:
-            patch.setattr(client, "ask", silent)
+            patch.setattr(client, "call_bank", silent)
             with pytest.raises(CommandError, match="stays closed"):
                 self.run()
         assert restore_guard.is_closed() and anew(held).status == "authorized"

@@ -123,8 +123,10 @@ class TestAShare:
         mates.pump(unpaid.pk)
         share.refresh_from_db()
         assert share.paid_at is not None
-        (want,) = amounts_owed.reimbursements(cards.read(Checkout.objects.get(pk=unpaid.pk)), clock.now())
+        (want,) = amounts_owed.reimbursements(
+            cards.read_accounts(Checkout.objects.get(pk=unpaid.pk)), clock.now()
+        )
         assert (want.amount, want.at) == (2000, share.paid_at + timedelta(hours=24))
         late = clock.now() + timedelta(hours=30)
-        (want,) = amounts_owed.reimbursements(cards.read(Checkout.objects.get(pk=unpaid.pk)), late)
+        (want,) = amounts_owed.reimbursements(cards.read_accounts(Checkout.objects.get(pk=unpaid.pk)), late)
         assert want.at == late

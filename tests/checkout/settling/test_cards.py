@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 def card_of(order: Checkout) -> cards.Card:
     """Return the lead's card as it is read now."""
     order = Checkout.objects.select_related("payment").get(pk=order.pk)
-    lead = cards.read(order, is_locked=False).lead
+    lead = cards.read_accounts(order, is_locked=False).lead
     assert lead is not None
     return lead
 
@@ -38,7 +38,7 @@ class TestACard:
         assert (card_of(captured).borne, card_of(captured).disputed) == (9000, 0)
 
     def test_that_is_held_only_is_none(self, held: Checkout) -> None:
-        assert cards.read(held, is_locked=False).cards == {}
+        assert cards.read_accounts(held, is_locked=False).cards == {}
 
 
 @pytest.mark.rule("money.borne")
@@ -48,5 +48,5 @@ def test_a_settled_part_of_a_refund_is_given_and_owes_nothing(captured: Checkout
     refund = Operation.objects.get(purpose="refund_part")
     key = cards.key_of(refund)
     assert key is not None
-    part = cards.read(captured, is_locked=False).parts[key]
+    part = cards.read_accounts(captured, is_locked=False).parts[key]
     assert (part.refunded, part.given, part.outstanding, part.sent) == (9000, 9000, 0, 0)

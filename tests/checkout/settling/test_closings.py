@@ -44,7 +44,7 @@ class TestWhatIsSaid:
         page = client.get(address).content.decode()
         assert "The refund came back: £90.00" in page and "The money is with the bank" in page
         assert "place-title" not in page, "it is in none of the places"
-        shown = timeline.of(order.read(refunded.merchant, refunded.pk)).entries[0]
+        shown = timeline.timeline_page(order.read_order(refunded.merchant, refunded.pk)).entries[0]
         assert shown.title == "The refund of £90.00 to Visa ending 7726 came back"
         assert shown.text == ("The card’s account is closed. Posted: £90.00 from the bank to you.")
         assert client.get(reverse("portal_timeline", args=[refunded.pk])).status_code == 200
@@ -62,10 +62,10 @@ class TestWhatIsSaid:
         assert not merchant_tasks.failed_refunds(merchant=refunded.merchant).exists()
 
     def test_to_the_payer(self, refunded: Checkout) -> None:
-        shown = order_status.tell(refunded, now=clock.now(), is_lead=True)
+        shown = order_status.order_status_of(refunded, now=clock.now(), is_lead=True)
         assert shown is not None and "gave back the whole" in str(shown.paragraphs[0])
         come_back()
-        shown = order_status.tell(refunded, now=clock.now(), is_lead=True)
+        shown = order_status.order_status_of(refunded, now=clock.now(), is_lead=True)
         assert shown is not None and shown.heading == "The refund came back"
         assert "need not do anything" in str(shown.paragraphs[0])
 
@@ -271,7 +271,10 @@ class TestWhatIsOwedToTheLead:
         assert statuses() == ["reimbursed", "cancelled"]
         assert balances(unpaid) == {"provider": 3000, "merchant": -3000}
         assert Checkout.objects.values_list("updated_at", flat=True).get() > before
-        shown = [entry.title for entry in timeline.of(order.read(unpaid.merchant, unpaid.pk)).entries]
+        shown = [
+            entry.title
+            for entry in timeline.timeline_page(order.read_order(unpaid.merchant, unpaid.pk)).entries
+        ]
         assert "£30.00 of a mate’s payment is not owed to the lead any more" in shown
         client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
         assert "Not owed to a lead any more" in client.get("/portal/balance").content.decode()
@@ -300,7 +303,7 @@ class TestWhatIsOwedToTheLead:
         self, unpaid: Checkout, links: list[PaymentRequest]
     ) -> None:
         self.paid(unpaid, links)
-        client.ask("dispute", payment=unpaid.payment_id, amount=4000)
+        client.call_bank("dispute", payment=unpaid.payment_id, amount=4000)
         hear()
         decide(Dispute.objects.get(), is_won=False)
         closed = sum(row.amount for row in Booking.objects.filter(kind="closing"))
@@ -317,7 +320,7 @@ class TestWhatIsOwedToTheLead:
     ) -> None:
         reimburse(unpaid, pay)
         come_back()
-        client.ask("dispute", payment=unpaid.payment_id, amount=amount)
+        client.call_bank("dispute", payment=unpaid.payment_id, amount=amount)
         hear()
         found = Dispute.objects.get()
         decide(found, is_won=False)
@@ -351,7 +354,7 @@ class TestWhatIsOwedToTheLead:
         unpaid.refresh_from_db()
         decide(dispute(unpaid.payment), is_won=False)
         asked = Operation.objects.get(payment__subject=links[0].pk)
-        client.ask("answer_challenge", key=asked.pk, is_confirmed=False)
+        client.call_bank("answer_challenge", key=asked.pk, is_confirmed=False)
         assert mates.settled(links[0]) == "cancelled", "the links have ended"
 
 

@@ -120,7 +120,7 @@ class TestACapturedOrder:
         share.refresh_from_db()
         assert share.status == "paying"
         asked = Operation.objects.get(kind="authorize", state="needs_action")
-        client.ask("answer_challenge", key=asked.pk, is_confirmed=is_confirmed)
+        client.call_bank("answer_challenge", key=asked.pk, is_confirmed=is_confirmed)
         mates.pump(order.pk, rounds=3)
         share.refresh_from_db()
         assert share.status == "cancelled"
@@ -212,7 +212,7 @@ class TestADispute:
         shared.refresh_from_db()
         assert (shared.status, planned()) == ("refunded", [])
         unpaid.refresh_from_db()
-        assert cards.read(unpaid, is_locked=False).leads_target == 9000
+        assert cards.read_accounts(unpaid, is_locked=False).leads_target == 9000
         assert outside.balances(unpaid) == {"provider": 9000, "merchant": -9000}
 
     @pytest.mark.rule("dispute.lost")
@@ -248,8 +248,8 @@ class TestADispute:
         """The books show the decision first, and later the line that returns the money."""
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         found = outside.dispute(captured.payment)
-        client.ask("decide", payment=captured.payment_id, is_won=True)
-        books = client.ask("movements", payment=captured.payment_id)
+        client.call_bank("decide", payment=captured.payment_id, is_won=True)
+        books = client.call_bank("movements", payment=captured.payment_id)
         early = replace(books, disputes=[replace(books.disputes[0], lines=books.disputes[0].lines[:1])])
         with monkeypatch.context() as before:
             before.setitem(client.OTHERS, "movements", lambda **_: early)
@@ -291,9 +291,9 @@ class TestADispute:
     @pytest.mark.rule("dispute.lost")
     def test_of_a_part_leaves_the_rest_to_refund(self, captured: Checkout) -> None:
         assert captured.payment_id is not None
-        client.ask("dispute", payment=captured.payment_id, amount=2000)
+        client.call_bank("dispute", payment=captured.payment_id, amount=2000)
         outside.hear()
-        client.ask("decide", payment=captured.payment_id, is_won=False)
+        client.call_bank("decide", payment=captured.payment_id, is_won=False)
         outside.hear()
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         assert planned() == [("4242", 7000)]

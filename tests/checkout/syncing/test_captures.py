@@ -28,9 +28,9 @@ def kinds() -> list[str]:
 
 def say(monkeypatch: pytest.MonkeyPatch, payment: Payment, **changes: object) -> None:
     """Change the provider's books of a payment."""
-    books = provider.current().movements(payment)
+    books = provider.current_provider().movements(payment)
     told = replace(books, **changes)  # type: ignore[arg-type]  # the names are those of Books
-    monkeypatch.setattr(type(provider.current()), "movements", lambda *_: told)
+    monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: told)
 
 
 def paid(held: Checkout) -> Payment:
@@ -52,7 +52,7 @@ def test_whose_answer_was_lost_is_recorded(held: Checkout) -> None:
 
 
 def test_of_staff_waits_for_the_merchants(held: Checkout) -> None:
-    client.ask("act_in_dashboard", kind="capture", payment=paid(held).pk)
+    client.call_bank("act_in_dashboard", kind="capture", payment=paid(held).pk)
     assert not sync.sync(paid(held).pk)
     assert (kinds(), Movement.objects.count()) == (["outside_capture"], 0)
     assert captures.capture(held.merchant, held.pk, cause=CAUSE).status == "captured"
@@ -60,7 +60,7 @@ def test_of_staff_waits_for_the_merchants(held: Checkout) -> None:
 
 
 def test_of_another_amount_is_reported(captured: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    books = provider.current().movements(paid(captured))
+    books = provider.current_provider().movements(paid(captured))
     assert books.capture is not None
     say(monkeypatch, paid(captured), capture=replace(books.capture, amount=4000))
     sync.sync(paid(captured).pk)
@@ -70,7 +70,7 @@ def test_of_another_amount_is_reported(captured: Checkout, monkeypatch: pytest.M
 def test_that_the_books_lack_is_reported_and_stays(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type(provider.current()), "movements", lambda *_: Books())
+    monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: Books())
     sync.sync(paid(captured).pk)
     assert kinds() == [], "a list may lag behind"
     monkeypatch.setattr(reconciliation, "SKEW", timedelta(0))

@@ -53,7 +53,7 @@ class TestARefundWhileItStands:
     def test_at_the_bank_is_refused_as_well(self, captured: Checkout) -> None:
         """A refund that was sent before the service knew of the dispute cannot refund the money twice."""
         assert captured.payment_id is not None
-        client.ask("dispute", payment=captured.payment_id)
+        client.call_bank("dispute", payment=captured.payment_id)
         refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
         mates.pump(captured.pk)
         hear()
@@ -173,7 +173,7 @@ class TestAMatesLink:
         mate_shares.pay(links[0].pk, card=CardUse(token), mate=CustomerFactory.create(), cause=CAUSE)
         dispute(unpaid.payment)
         asked = Operation.objects.get(payment__subject=links[0].pk)
-        client.ask("answer_challenge", key=asked.pk, is_confirmed=True)
+        client.call_bank("answer_challenge", key=asked.pk, is_confirmed=True)
         assert mates.settled(links[0]) == "open"
         assert not Operation.objects.filter(payment__subject=links[0].pk, kind="capture").exists()
 
@@ -231,7 +231,7 @@ class TestWhatIsRecorded:
 
     @pytest.mark.rule("dispute.booked")
     def test_is_nothing_of_an_inquiry_that_moved_no_money(self, captured: Checkout) -> None:
-        client.ask("dispute", payment=captured.payment_id, is_inquiry=True)
+        client.call_bank("dispute", payment=captured.payment_id, is_inquiry=True)
         with nothing_moves():
             hear()
         assert not Dispute.objects.exists() and not Discrepancy.objects.exists()
@@ -240,8 +240,8 @@ class TestWhatIsRecorded:
     def test_counts_as_open_if_its_status_is_not_known(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        client.ask("dispute", payment=captured.payment_id)
-        books = client.ask("movements", payment=captured.payment_id)
+        client.call_bank("dispute", payment=captured.payment_id)
+        books = client.call_bank("movements", payment=captured.payment_id)
         (told,) = books.disputes
         strange = replace(books, disputes=[replace(told, unknown_status="in_mediation")])
         monkeypatch.setitem(client.OTHERS, "movements", lambda payment: strange)
@@ -255,8 +255,8 @@ class TestWhatIsRecorded:
     def test_stops_refunds_and_is_reported_if_it_is_of_another_amount(
         self, captured: Checkout, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
     ) -> None:
-        client.ask("dispute", payment=captured.payment_id)
-        books = client.ask("movements", payment=captured.payment_id)
+        client.call_bank("dispute", payment=captured.payment_id)
+        books = client.call_bank("movements", payment=captured.payment_id)
         strange = replace(books, disputes=[replace(books.disputes[0], **change)])
         monkeypatch.setitem(client.OTHERS, "movements", lambda payment: strange)
         ask_about(captured.payment)

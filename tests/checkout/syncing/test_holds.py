@@ -38,12 +38,12 @@ def test_that_we_released_and_the_books_still_have_is_reported(
 ) -> None:
     cancellations.cancel(held.merchant, held.pk, cause=CAUSE)
     mates.pump(held.pk)
-    monkeypatch.setattr(type(provider.current()), "movements", lambda *_: Books(is_held=True))
+    monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: Books(is_held=True))
     read(held)
     assert kinds() == ["hold_not_released"]
 
 
 def test_that_staff_released_is_reported(held: Checkout) -> None:
-    client.ask("act_in_dashboard", kind="void", payment=held.payment_id)
+    client.call_bank("act_in_dashboard", kind="void", payment=held.payment_id)
     read(held)
     assert kinds() == ["outside_void"]

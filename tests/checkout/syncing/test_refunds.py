@@ -27,11 +27,11 @@ def kinds() -> list[str]:
 
 def books_of(order: Checkout) -> Books:
     assert order.payment_id is not None
-    return provider.current().movements(Payment.objects.get(pk=order.payment_id))
+    return provider.current_provider().movements(Payment.objects.get(pk=order.payment_id))
 
 
 def say(monkeypatch: pytest.MonkeyPatch, books: Books) -> None:
-    monkeypatch.setattr(type(provider.current()), "movements", lambda *_: books)
+    monkeypatch.setattr(type(provider.current_provider()), "movements", lambda *_: books)
 
 
 def read(order: Checkout) -> bool:
@@ -44,7 +44,7 @@ def test_of_staff_is_theirs_from_when_it_is_pending(captured: Checkout) -> None:
     theirs = Operation.objects.get(purpose="outside")
     assert (theirs.state, theirs.amount, theirs.next_attempt_at) == ("pending", 4000, None)
     assert Movement.objects.filter(kind="refunded").count() == 0
-    client.ask("end_refund", payment=captured.payment_id, reference=reference)
+    client.call_bank("end_refund", payment=captured.payment_id, reference=reference)
     outside.hear()
     assert Movement.objects.get(kind="refunded").amount == -4000
     assert not read(captured)
@@ -52,7 +52,7 @@ def test_of_staff_is_theirs_from_when_it_is_pending(captured: Checkout) -> None:
 
 def test_of_staff_that_never_settles_leaves_nothing(captured: Checkout) -> None:
     reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
-    client.ask("end_refund", payment=captured.payment_id, reference=reference, fails_with="card_closed")
+    client.call_bank("end_refund", payment=captured.payment_id, reference=reference, fails_with="card_closed")
     outside.hear()
     assert Operation.objects.get(purpose="outside").state == "failed"
     assert Movement.objects.filter(kind="refunded").count() == 0

@@ -34,7 +34,7 @@ def test_books_that_were_asked_for_before_a_later_reading_change_nothing(
     """One process reads the books and sleeps. Another process reads them later and records their state."""
     assert captured.payment_id is not None
     found = outside.dispute(captured.payment)
-    old = client.ask("movements", payment=captured.payment_id)
+    old = client.call_bank("movements", payment=captured.payment_id)
     outside.decide(found, is_won=True)
     read_at = Payment.objects.values_list("synced_at", flat=True).get()
     assert found.status == "won" and read_at is not None
@@ -54,7 +54,7 @@ def test_what_was_recorded_after_they_were_asked_for_is_not_missing_there(
     captured: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert captured.payment_id is not None
-    old = client.ask("movements", payment=captured.payment_id)
+    old = client.call_bank("movements", payment=captured.payment_id)
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
 
     def ask(**_: Any) -> Any:
@@ -83,7 +83,7 @@ def test_books_are_recorded_whole_before_they_are_judged(
                 payment=captured.payment_id, reference=reference, fails_with=bank_settling.CLOSED
             )
     refunds.accept(captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-    books = client.ask("movements", payment=captured.payment_id)
+    books = client.call_bank("movements", payment=captured.payment_id)
     newest_first = replace(books, refunds=[*books.refunds][::-1])
     monkeypatch.setitem(client.OTHERS, "movements", lambda **_: newest_first)
     outside.ask_about(captured.payment)

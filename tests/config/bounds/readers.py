@@ -165,7 +165,7 @@ def _link(text: str) -> None:
 
 def _cursor(text: str) -> None:
     with contextlib.suppress(cursor.InvalidCursor):
-        cursor.read(text, "log", *cursor._PLACE)
+        cursor.read_cursor(text, "log", *cursor._PLACE)
 
 
 def _target(text: str) -> None:
@@ -185,7 +185,7 @@ def _email(text: str) -> None:
 
 def _notice(text: str) -> None:
     with contextlib.suppress(ForgedNotification):
-        notifications.read(text, text.encode())
+        notifications.read_message(text, text.encode())
 
 
 def _signature(text: str) -> None:
@@ -251,14 +251,14 @@ READERS = {
     "a way to stop": Reader(_stop),
     "a password": Reader(_password),
     "a split's cookie": Reader(
-        lambda text: typed_split.of(_asked(cookie=f"payer_typed={text}"), Checkout(lead=None))
+        lambda text: typed_split.typed_values(_asked(cookie=f"payer_typed={text}"), Checkout(lead=None))
     ),
     "a language": Reader(lambda text: translation.get_language_from_request(_asked(accept_language=text))),
     "a language's cookie": Reader(
         lambda text: translation.get_language_from_request(_asked(cookie=f"language={text}"))
     ),
     "Basic": Reader(_basic),
-    "X-Forwarded-For": Reader(lambda text: address.of(_asked(x_forwarded_for=text))),
+    "X-Forwarded-For": Reader(lambda text: address.caller_address(_asked(x_forwarded_for=text))),
     "an address": Reader(address.networks_of),
     "User-Agent": Reader(sessions.browser),
     "Content-Length": Reader(lambda text: bodies.length({"CONTENT_LENGTH": text})),
@@ -277,7 +277,7 @@ READERS = {
     "a typed moment": Reader(deliveries._moment),
     "a split": Reader(_split),
     "a name": Reader(clean_name),
-    "a name in a text message": Reader(lambda text: safe_names.plain(clean_name(text))),
+    "a name in a text message": Reader(lambda text: safe_names.safe_name(clean_name(text))),
     "an amount": Reader(lambda text: money.parse(text, "GBP")),
     "a phone": Reader(_phone),
     "an e-mail": Reader(_email, 320),
@@ -285,7 +285,7 @@ READERS = {
     "an opt-in link": Reader(_link),
     "a cursor": Reader(_cursor),
     "a timeline's cursor": Reader(lambda text: timeline._before(Checkout(), text)),
-    "an origin": Reader(origins.of, ADDRESS, TEXTS + ADDRESSES),
+    "an origin": Reader(origins.origin_of, ADDRESS, TEXTS + ADDRESSES),
     "a webhook's address": Reader(_target, ADDRESS, TEXTS + ADDRESSES),
     "the bank's signature": Reader(_notice),
     "our signature": Reader(_signature),
@@ -293,7 +293,7 @@ READERS = {
     "a receiver's answer": Reader(_answer, ANSWER, ANSWERS),
     "a receiver's words": Reader(lambda text: transport._safe_text(text.encode()), connections.ANSWER_BYTES),
     "a provider's words": Reader(_said),
-    "a cell of a file": Reader(lambda text: files.written([[text]])),
+    "a cell of a file": Reader(lambda text: files.csv_lines([[text]])),
     "an event in the portal's log": Reader(_in_the_log),
     "a ticket's day": Reader(
         lambda text: summary._when(factories.line(custom_data={"event_start": text}), UTC)

@@ -113,7 +113,7 @@ def known(acme: Merchant, at: Callable[[str], Checkout], pay: Callable[..., Chec
         invited_by=people.join(acme),
         expires_at=clock.now() + timedelta(days=1),
     )
-    storage.keep(acme.pk, storage.read(files.logo()))
+    storage.save_logo(acme.pk, storage.read_upload(files.logo()))
     drawn = f"brand/{acme.pk}-{Logo.objects.get().version}"
     around = card_page.around(PaymentTarget(asked))
     session = bank.open_session(subject=asked.pk, return_url="/pay", page=around)

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.django_db
 
 def test_the_index_begins_where_the_page_does(acme: Merchant) -> None:
     rows = Attempt.objects.filter(merchant=acme)
-    later = cursor.written("log", clock.now(), acme.pk)
+    later = cursor.write_cursor("log", clock.now(), acme.pk)
     with CaptureQueriesContext(connection) as asked:
-        cursor.page(rows, scope="log", limit=5, cursor=later, key="started_at")
+        cursor.read_page(rows, scope="log", limit=5, cursor=later, key="started_at")
     with connection.cursor() as database:
         # Statistics that other tests have left must not decide the plan: only ordered index scans are
         # allowed.
@@ -59,7 +59,7 @@ def test_steps_leave_nothing_out(tried: QuerySet[Attempt], limit: int) -> None:
     found: list[Attempt] = []
     after, is_first = None, True
     while after or is_first:
-        page, after = cursor.page(
+        page, after = cursor.read_page(
             tried, scope="log", limit=limit, cursor=after, key="started_at", in_steps=True
         )
         found, is_first = [*found, *page], False
@@ -72,6 +72,6 @@ def test_steps_leave_nothing_out(tried: QuerySet[Attempt], limit: int) -> None:
 @pytest.mark.parametrize(("limit", "steps"), [(2, 1), (5, 2), (9, 3)])
 def test_steps_go_no_further_than_a_page_needs(tried: QuerySet[Attempt], limit: int, steps: int) -> None:
     with CaptureQueriesContext(connection) as asked:
-        cursor.page(tried, scope="log", limit=limit, cursor=None, key="started_at", in_steps=True)
+        cursor.read_page(tried, scope="log", limit=limit, cursor=None, key="started_at", in_steps=True)
     listed = [query["sql"] for query in asked if "ORDER BY" in query["sql"]]
     assert len(listed) == steps and all(") >= (" in sql for sql in listed[:2])

@@ -60,7 +60,7 @@ def text(phone: str = LEA, address: str = HOME) -> None:
     target, now = PaymentTarget(ORDERS["order"]), clock.now()
     kind = SmsMessage.Kind.INVITATION
     with transaction.atomic():
-        outbox.put(outbox.Asked(kind, phone, target, "Hello", now + timedelta(hours=1), address))
+        outbox.queue_message(outbox.Asked(kind, phone, target, "Hello", now + timedelta(hours=1), address))
 
 
 def text_another() -> None:
@@ -138,7 +138,7 @@ class TestWhatIsShortLived:
     def test_code_is_entered_under_the_next_key(self, keys: Keys, unpaid: Checkout) -> None:
         sent = codes.send_code(PaymentTarget(unpaid), LEA, "browser", HOME)
         keys.are(NEW, OLD)
-        waiting = codes.waiting(unpaid.pk, "browser")
+        waiting = codes.waiting_code(unpaid.pk, "browser")
         assert waiting is not None
         with pytest.raises(codes.WrongCode):
             codes.verify(waiting, "nothing")
@@ -157,7 +157,7 @@ class TestWhatIsShortLived:
         body = b'{"id": "n", "payment": "%s"}' % str(uuid4()).encode()
         signed = notifications.sign(body, int(clock.now().timestamp()))
         keys.are(NEW, OLD)
-        assert notifications.read(signed, body).payment
+        assert notifications.read_message(signed, body).payment
         keys.are(NEW)
         with pytest.raises(ForgedNotification):
-            notifications.read(signed, body)
+            notifications.read_message(signed, body)

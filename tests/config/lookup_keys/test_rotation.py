@@ -158,12 +158,12 @@ class World:
 
     def check(self) -> None:
         """Check that every row is found, and that no row is found twice."""
-        assert key_check.reason() == ""
+        assert key_check.reason_of_wrong_key() == ""
         assert codes.person_of(LEA) == self.lea and Customer.objects.count() == 1
         assert (
             data_subjects.is_named(FINN) and data_subjects.is_named(AMY) and not data_subjects.is_named(LEA)
         )
-        assert data_subjects.find(email=EMAIL.upper()).opt_ins.get().email == EMAIL
+        assert data_subjects.find_person(email=EMAIL.upper()).opt_ins.get().email == EMAIL
         for model in (KnownBrowser, SignInCode):
             assert model._default_manager.filter(phone=LEA).count() == 1, model
             assert model._default_manager.exclude(phone=LEA).count() == 0, model
@@ -188,7 +188,7 @@ class TestTheSteps:
             keys.are(*each)
             world.check()
         keys.are(OLD)
-        assert "LOOKUP_KEY" in key_check.reason() and not data_subjects.is_named(FINN)
+        assert "LOOKUP_KEY" in key_check.reason_of_wrong_key() and not data_subjects.is_named(FINN)
 
     def test_may_be_repeated(self, keys: Keys, world: World) -> None:
         keys.are(NEW, OLD)
@@ -214,7 +214,7 @@ class TestTheSteps:
             rotate()
         world.check()
         keys.are(NEW)
-        assert "LOOKUP_KEY" in key_check.reason(), "the old key is needed until a run has ended"
+        assert "LOOKUP_KEY" in key_check.reason_of_wrong_key(), "the old key is needed until a run has ended"
         keys.are(NEW, OLD)
         monkeypatch.setattr(rotate_keys, "_write_all", write)
         assert rotate().count(": 1 rewritten") == 3
@@ -246,9 +246,9 @@ class TestTheSteps:
         words = f"checkout_customer.phone: {world.lea.pk} and {other.pk} have one value under two keys."
         assert words in said.getvalue()
         assert codes.person_of(LEA) == world.lea, "the first of the two is the person"
-        assert data_subjects.find(email=EMAIL) and data_subjects.is_named(FINN)
+        assert data_subjects.find_person(email=EMAIL) and data_subjects.is_named(FINN)
         keys.are(NEW)
-        assert "LOOKUP_KEY" in key_check.reason()
+        assert "LOOKUP_KEY" in key_check.reason_of_wrong_key()
 
 
 class TestTwoProcesses:
@@ -301,11 +301,11 @@ class TestAStop:
         Client().post(path)
         for each in ([OLD, NEW], [NEW, OLD]):
             keys.are(*each)
-            assert stopped_numbers.has_stopped(outbox.digests(FINN)) and not stopped_numbers.has_stopped(
-                outbox.digests(LEA)
-            )
+            assert stopped_numbers.has_stopped(
+                outbox.number_digests(FINN)
+            ) and not stopped_numbers.has_stopped(outbox.number_digests(LEA))
         Client().post(path, {"again": "1"})
-        assert not stopped_numbers.has_stopped(outbox.digests(FINN))
+        assert not stopped_numbers.has_stopped(outbox.number_digests(FINN))
         keys.are(NEW)
         assert Client().get(path).status_code == 404
 
@@ -329,11 +329,11 @@ class TestAnErasure:
         target = PaymentTarget(world.order)
         declines.admit(target, Customer(phone=LEA), "tok", HOME)
         ends_at = clock.now() + timedelta(hours=1)
-        outbox.put(outbox.Asked(SmsMessage.Kind.INVITATION, LEA, target, "Hello", ends_at, HOME))
+        outbox.queue_message(outbox.Asked(SmsMessage.Kind.INVITATION, LEA, target, "Hello", ends_at, HOME))
         keys.are(NEW, OLD)
         rotate()
         assert SmsMessage.objects.exclude(phone_digest="").exists() and CardTry.objects.exists()
-        erasure.erase(data_subjects.find(phone=LEA))
+        erasure.erase(data_subjects.find_person(phone=LEA))
         assert not SmsMessage.objects.exclude(phone_digest="").exists() and not CardTry.objects.exists()
 
     def test_of_the_old_key_is_repeated_after_a_restore(
@@ -341,7 +341,7 @@ class TestAnErasure:
     ) -> None:
         settings.ERASURES_FILE = str(tmp_path / "erasures")
         lea = codes.person_of(LEA)
-        erasure.erase(data_subjects.find(phone=LEA))
+        erasure.erase(data_subjects.find_person(phone=LEA))
         Customer.objects.filter(pk=lea.pk).update(phone=LEA, erased_at=None)
         keys.are(NEW, OLD)
         assert [reasons for _, reasons in erasure.again()] == [[]]
@@ -384,6 +384,8 @@ class TestAnOptIn:
 
 def test_canary_of_another_key_asks_for_the_former_one(keys: Keys) -> None:
     keys.are(NEW)
-    assert key_check.reason().endswith("Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys.")
+    assert key_check.reason_of_wrong_key().endswith(
+        "Add that one to LOOKUP_KEY_FALLBACKS, and run manage.py rotate_keys."
+    )
     keys.are(NEW, OLD)
-    assert key_check.reason() == "" and Canary.objects.count() == 1
+    assert key_check.reason_of_wrong_key() == "" and Canary.objects.count() == 1

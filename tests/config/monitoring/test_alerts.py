@@ -24,8 +24,10 @@ def test_each_has_a_runbook(name: str) -> None:
 
 @pytest.mark.django_db
 def test_ask_for_nothing_that_is_not_told() -> None:
-    metrics.look()
-    told = {line.split()[2] for line in metrics.text().decode().splitlines() if line.startswith("# TYPE")}
+    metrics.read_figures()
+    told = {
+        line.split()[2] for line in metrics.metrics_text().decode().splitlines() if line.startswith("# TYPE")
+    }
     panels = json.loads((rules.HERE / "dashboard.json").read_text())["panels"]
     expressions = [target["expr"] for panel in panels for target in panel["targets"]]
     expressions += [rule["expr"] for rule in rules.RULES]

@@ -22,7 +22,7 @@ TOKEN = "nobody-guesses-this-token"
 
 
 def told() -> str:
-    return metrics.text().decode()
+    return metrics.metrics_text().decode()
 
 
 def fail(*_: object) -> NoReturn:
@@ -65,7 +65,7 @@ class TestFigures:
     def test_say_how_long_the_oldest_row_waits_and_what_is_open(self) -> None:
         reporting.report(kinds.DISPUTED, uuid4())
         cache.clear()
-        metrics.look()
+        metrics.read_figures()
         assert 'checkout_discrepancies{kind="disputed"} 1.0' in told()
         assert 'checkout_queue_oldest_seconds{queue="Operations to finish"} 0.0' in told()
         assert "checkout_database_answers 1.0" in told()
@@ -73,16 +73,16 @@ class TestFigures:
     def test_are_read_by_one_process_every_five_seconds_at_most(self) -> None:
         cache.clear()
         with CaptureQueriesContext(connection) as first:
-            found = figures.read()
+            found = figures.read_figures()
         with CaptureQueriesContext(connection) as second:
-            assert figures.read() == found
+            assert figures.read_figures() == found
         own = [query["sql"] for query in second if '"cache"' not in query["sql"]]
         assert own == [query for query in own if "SAVEPOINT" in query]
         assert len([query for query in first if "payments_operation" in query["sql"]]) >= 2
 
     def test_say_when_the_database_is_away(self) -> None:
         with connection.execute_wrapper(fail):
-            metrics.look()
+            metrics.read_figures()
         assert "checkout_database_answers 0.0" in told() and "checkout_queue_late{" not in told()
 
 

@@ -145,7 +145,7 @@ class TestExamples:
         An event of a current type with an unknown field does not fit the closed schema.
         """
         listed = document["components"]["schemas"]["ListedEvent"]["properties"]["event"]
-        told = examples.event("checkout.voided")
+        told = examples.event_example("checkout.voided")
         judge = described.validator(document, listed, closed=True)
         judge.validate(told)
         judge.validate(told | {"type": "checkout.promised", "data": {"a": 1}})

@@ -62,7 +62,7 @@ class TestALateShare:
         self, lead: Payer, order: Checkout, django_assert_num_queries: Callable[..., Any]
     ) -> None:
         assert order.payment_id is not None
-        client.ask("dispute", payment=order.payment_id)
+        client.call_bank("dispute", payment=order.payment_id)
         inquiries.open_about([order.payment_id])
         tasks.answer_inquiries()
         PaymentRequest.objects.update(expires_at=clock.now())
@@ -113,7 +113,7 @@ class TestTheBar:
         assert [part[0] for part in parts(page)] == ["mine", "out", "out"] and whole(page) == 100
         assert [part[2] for part in parts(page)] == ["You", "F", "A"]
         assert [part[1] for part in parts(page)] == ["44.444", "22.222", "33.333"]
-        share_claims.take(finn.share.pk, claim="x" * 64)
+        share_claims.claim_share(finn.share.pk, claim="x" * 64)
         assert parts(words(lead.get()))[1] == ("taken", "22.222", "F", "ring")
         share_claims.release(finn.share.pk, claim="x" * 64)
         mates.pay(finn.share)

@@ -82,7 +82,7 @@ class TestALine:
     ) -> None:
         settings.SANDBOX = False
         network = Network()
-        monkeypatch.setattr(senders, "current", lambda: network)
+        monkeypatch.setattr(senders, "current_sender", lambda: network)
         lead.post("/text-share", share=str(amy.pk), phone=FINN)
         assert "On its way to •••• 0456 by text. You can remind them from" in text(words(lead.get()))
         with monkeypatch.context() as busy:
@@ -99,7 +99,7 @@ class TestALine:
     ) -> None:
         settings.SANDBOX = False
         network = Network()
-        monkeypatch.setattr(senders, "current", lambda: network)
+        monkeypatch.setattr(senders, "current_sender", lambda: network)
         lead.post("/text-share", share=str(amy.pk), phone=FINN)
         page = words(lead.get())
         assert "On its way to •••• 0456" in row(page, amy)[1]
@@ -110,7 +110,7 @@ class TestALine:
 
     @pytest.mark.rule("group.kept", "bill.live")
     def test_that_somebody_has_taken_says_until_when_it_is_kept(self, lead: Payer, finn: Mate) -> None:
-        share_claims.take(finn.share.pk, claim="x" * 64)
+        share_claims.claim_share(finn.share.pk, claim="x" * 64)
         page = words(lead.get())
         assert self.kept_until(finn) in kept(row(page, finn.share)[1])
         share_claims.hold_longer(finn.share.pk, claim="x" * 64)
@@ -136,7 +136,7 @@ class TestALine:
 
     def test_of_a_nameless_share_has_the_name_of_who_took_it(self, lead: Payer, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(name="")
-        share_claims.take(finn.share.pk, claim="x" * 64, name="Zoe")
+        share_claims.claim_share(finn.share.pk, claim="x" * 64, name="Zoe")
         assert "Zoe" in row(words(lead.get()), finn.share)[1]
 
     @pytest.mark.parametrize(

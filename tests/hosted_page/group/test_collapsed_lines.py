@@ -16,8 +16,8 @@ pytestmark = pytest.mark.django_db
 
 def folded(order: Checkout, *, out: int, paid: int) -> list[Fold]:
     shares = mates.split(order, *[400] * (out + paid))
-    lead, *asked = bill_lines.of(order, shares, clock.now())
-    return collapsed_lines.of(
+    lead, *asked = bill_lines.lines_of(order, shares, clock.now())
+    return collapsed_lines.collapse(
         order, shares, [lead, *(replace(line, look="paid") for line in asked[:paid]), *asked[paid:]]
     )
 

@@ -27,7 +27,7 @@ def shares(order: Checkout) -> list[PaymentRequest]:
 
 def bill(order: Checkout, claim: str = "") -> Bill:
     order.refresh_from_db()
-    return group_members.of(order, current_checkouts.shares(order), claim, clock.now())
+    return group_members.bill_for_claim(order, current_checkouts.shares(order), claim, clock.now())
 
 
 def states(order: Checkout) -> list[str]:
@@ -44,7 +44,7 @@ def test_the_bar_is_as_wide_as_the_amounts(order: Checkout) -> None:
 @pytest.mark.rule("group.privacy")
 def test_a_share_is_paid_taken_free_or_the_leads(order: Checkout, shares: list[PaymentRequest]) -> None:
     assert states(order) == ["lead", "free", "free"]
-    share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")
+    share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")
     assert states(order) == ["lead", "taken", "free"]
     mates.pay(shares[1])
     assert states(order) == ["lead", "taken", "taken"]
@@ -64,7 +64,7 @@ def test_a_share_whose_own_link_was_sent_to_a_number_is_taken(
 
 @pytest.mark.rule("group.kept")
 def test_what_is_kept_for_this_browser_says_until_when(order: Checkout, shares: list[PaymentRequest]) -> None:
-    share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")
+    share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")
     mine = bill(order, ZOE).mine
     assert mine is not None and mine.name == "Zoe"
     assert re.fullmatch(TIME, mine.until), "it names its zone, as every time does"
@@ -82,7 +82,7 @@ def test_a_share_without_a_name_is_called_by_its_place(order: Checkout) -> None:
 
 @pytest.mark.rule("group.name")
 def test_a_name_that_was_typed_goes_with_the_claim(order: Checkout, shares: list[PaymentRequest]) -> None:
-    share_claims.take(shares[0].pk, claim=ZOE, name="Zoe")
+    share_claims.claim_share(shares[0].pk, claim=ZOE, name="Zoe")
     PaymentRequest.objects.update(claimed_until=clock.now())
     assert "Zoe" not in [person.name for person in bill(order).people]
 

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.django_db
 
 
 def show_logo(merchant: Merchant, content: bytes = b"") -> storage.Shown:
-    storage.keep(merchant.pk, storage.read(content or files.logo()))
+    storage.save_logo(merchant.pk, storage.read_upload(content or files.logo()))
     merchant.refresh_from_db()
-    shown = storage.shown(merchant)
+    shown = storage.logo_of(merchant)
     assert shown is not None
     return shown
 
@@ -129,4 +129,4 @@ class TestRemoved:
         show_logo(acme)
         assert storage.remove(acme.pk) and not storage.remove(acme.pk)
         acme.refresh_from_db()
-        assert storage.shown(acme) is None and not Logo.objects.exists()
+        assert storage.logo_of(acme) is None and not Logo.objects.exists()

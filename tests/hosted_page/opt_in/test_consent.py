@@ -20,7 +20,7 @@ from payments.models import Merchant
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.hosted_page.browsers import FINN, Mate, Payer, words
-from webhooks.models import Event, plain
+from webhooks.models import Event, unseal
 
 pytestmark = pytest.mark.django_db
 TICKED = {"opt_in": "yes", "email": "lea@example.com", "version": "1"}
@@ -55,7 +55,7 @@ def finn(lea: Payer) -> Mate:
 def told() -> list[dict[str, Any]]:
     """Return the data of every event about a tick, oldest first."""
     events = Event.objects.filter(type="marketing.opted_in").order_by("pk")
-    return [json.loads(plain(event.type, bytes(event.body)))["data"] for event in events]
+    return [json.loads(unseal(event.type, bytes(event.body)))["data"] for event in events]
 
 
 class TestALink:
@@ -291,7 +291,7 @@ class TestTheWords:
             second = consent.wording(shop)
             assert "Acme Tickets" in first.text and second.text == first.text.replace("Acme Tickets", "Acme")
             assert (second.version, second.language) == (first.version + 1, language)
-            assert consent.wording(shop) == second and consent.shown(shop, "1") == first
+            assert consent.wording(shop) == second and consent.shown_version(shop, "1") == first
             assert OptInText.objects.get(version=1).text == first.text, "what was shown before stays"
 
     def test_of_ours_are_those_of_before_again_under_a_name_of_before(self, shop: Merchant) -> None:

@@ -29,25 +29,25 @@ def test_nobody_else_sees_them(client: Client, query: str) -> None:
 
 
 def test_address_is_good_for_a_minute(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = check_page.address(check_page.FIRST_STEP)
+    address = check_page.check_address(check_page.FIRST_STEP)
     assert client.get(address).status_code == 200 and client.post(address).status_code == 405
     monkeypatch.setattr(check_page, "SECONDS", -1)
     assert client.get(address).status_code == 404
 
 
 def test_first_step_is_the_phone_step(client: Client) -> None:
-    page = client.get(check_page.address(check_page.FIRST_STEP))
+    page = client.get(check_page.check_address(check_page.FIRST_STEP))
     assert "Your mobile number" in words(page)
 
 
 def test_card_page_of_a_provider_elsewhere_is_not_here(client: Client) -> None:
-    assert client.get(check_page.address(check_page.CARD)).status_code == 404
+    assert client.get(check_page.check_address(check_page.CARD)).status_code == 404
 
 
 def test_card_page_under_our_host_is_as_an_orders(
     client: Client, lea: Payer, at_stripe: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = client.get(check_page.address(check_page.CARD))
+    page = client.get(check_page.check_address(check_page.CARD))
     lea.sign_in()
     lea.post("/split", split="all")
     real = lea.get("/card")
@@ -72,13 +72,13 @@ def test_sample_has_what_the_page_of_a_signed_in_payer_has(unpaid: Checkout) -> 
     target = PaymentTarget(Checkout.objects.select_related("merchant", "lead").get(pk=unpaid.pk))
     request = payer.get().wsgi_request
     sample, leave = check_page.around(), rendering.leave(request, target)
-    assert sample["stay"].keys() == sign_in_extension.on(request, target).keys()
+    assert sample["stay"].keys() == sign_in_extension.extension_notice(request, target).keys()
     assert leave is not None and sample["leave"].keys() == leave.keys()
 
 
 def test_card_page_of_the_sandbox_bank_is_a_visit_to_its_page(client: Client) -> None:
     address = check_page.card_page()
-    assert isinstance(address, str) and provider.current().page_origins == ()
+    assert isinstance(address, str) and provider.current_provider().page_origins == ()
     assert CardSession.objects.count() == 1 and "Card form by Sandbox Bank" in words(client.get(address))
 
 
@@ -86,5 +86,5 @@ def test_it_stores_nothing(
     client: Client, at_stripe: None, django_assert_num_queries: Callable[..., object]
 ) -> None:
     with django_assert_num_queries(0):  # type: ignore[attr-defined]
-        client.get(check_page.address(check_page.FIRST_STEP))
-        client.get(check_page.address(check_page.CARD))
+        client.get(check_page.check_address(check_page.FIRST_STEP))
+        client.get(check_page.check_address(check_page.CARD))

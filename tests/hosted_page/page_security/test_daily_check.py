@@ -200,7 +200,7 @@ class TestTheDiscrepancy:
 
     def test_tells_operators_what_changed_and_what_to_do(self, tampered: Network) -> None:
         daily_check.run()
-        (case,) = cases.read(Discrepancy.objects.get().created_at, None)
+        (case,) = cases.open_cases(Discrepancy.objects.get().created_at, None)
         assert case.title == "Browsers get another payment page than this release delivers"
         assert f"{CARD} has an inline script." in case.meaning and "Stop all payments" in case.meaning
 

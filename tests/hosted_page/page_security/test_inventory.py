@@ -117,7 +117,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Rendered:
 
 def names_of(page: str) -> set[str]:
     """Return the inventory's names of the scripts of a page. Fail if the page contains any other code."""
-    content = page_content.read(page)
+    content = page_content.read_content(page)
     assert content.other == []
     names = set()
     for script in content.scripts:

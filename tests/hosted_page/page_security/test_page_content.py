@@ -8,7 +8,7 @@ def test_scripts_are_listed_with_their_integrity() -> None:
     text = (
         '<script src="/a.js" integrity="sha256-x" defer></script><SCRIPT SRC=https://b.example/b.js></SCRIPT>'
     )
-    found = page_content.read(text)
+    found = page_content.read_content(text)
     assert found.scripts == [LoadedScript("/a.js", "sha256-x"), LoadedScript("https://b.example/b.js", "")]
     assert found.other == []
 
@@ -18,7 +18,7 @@ END_OF_COMMENT = "an end of a comment that readers understand differently"
 
 def test_the_first_of_two_addresses_counts_as_in_browsers() -> None:
     text = "<script src='/evil.js' integrity='' src='/a.js' integrity='sha256-x'></script>"
-    assert page_content.read(text).scripts == [LoadedScript("/evil.js", "")]
+    assert page_content.read_content(text).scripts == [LoadedScript("/evil.js", "")]
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,11 @@ def test_the_first_of_two_addresses_counts_as_in_browsers() -> None:
     ],
 )
 def test_everything_else_that_can_run_code_is_named(text: str, other: str) -> None:
-    assert page_content.read(f"<p>{text}").other == [other]
+    assert page_content.read_content(f"<p>{text}").other == [other]
 
 
 @pytest.mark.parametrize(
     "text", ["", "\x00", "<", "<script src='x", "<!--<script>alert(1)</script>-->", "<p hidden>"]
 )
 def test_any_text_is_read(text: str) -> None:
-    assert page_content.read(text).other == []
+    assert page_content.read_content(text).other == []

@@ -48,7 +48,7 @@ class TestErasing:
         )
         CardTry.objects.create(
             subject=order.pk,
-            phone_digest=declines.digests(PHONE)[0],
+            phone_digest=declines.number_digests(PHONE)[0],
             address_digest="",
             created_at=clock.now(),
         )
@@ -275,7 +275,7 @@ class TestAfterARestore:
         assert run("erase_person", "--again") == "0 erased again.\n"
 
     def test_says_who_is_still_needed(self, file: Path, unpaid: Checkout, lea: Customer) -> None:
-        erasure.erase(data_subjects.find(phone=PHONE))
+        erasure.erase(data_subjects.find_person(phone=PHONE))
         Customer.objects.filter(pk=lea.pk).update(phone=PHONE, erased_at=None)
         Checkout.objects.filter(pk=unpaid.pk).update(lead=lea)
         said = StringIO()

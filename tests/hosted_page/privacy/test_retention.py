@@ -133,7 +133,7 @@ class TestCardsOfSomebodyErased:
         order: Checkout,
         at: Callable[[str], Checkout],
     ) -> None:
-        erasure.erase(data_subjects.find(phone=PHONE))
+        erasure.erase(data_subjects.find_person(phone=PHONE))
         other = CustomerFactory.create()
         untouched = factories.checkout(order.merchant)
         Payment.objects.create(
@@ -157,7 +157,7 @@ class TestCardsOfSomebodyErased:
         self, order: Checkout, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(batches, "ROWS", 1)
-        erasure.erase(data_subjects.find(phone=PHONE))
+        erasure.erase(data_subjects.find_person(phone=PHONE))
         Customer.objects.create(erased_at=clock.now())
         retention.erase_old()
         assert [erased.cards_erased_at is None for erased in Customer.objects.order_by("pk")] == [True, False]

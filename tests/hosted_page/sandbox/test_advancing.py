@@ -106,7 +106,7 @@ class TestAdvance:
             post(api, checkout, "pay", {"card": DISPUTED})
             api.post(f"checkouts/{checkout.pk}/capture")
         (payment,) = Payment.objects.filter(checkout_uuid=other.pk)
-        client.ask("advance", payments=[payment.pk], seconds=30)
+        client.call_bank("advance", payments=[payment.pk], seconds=30)
         post(api, unpaid, "advance", {"seconds": 30})
         assert "disputes" not in api.get(f"checkouts/{other.pk}").json()["data"]
         assert not BankNotification.objects.filter(dispute__charge__payment=payment.pk).exists()

@@ -98,7 +98,7 @@ class TestTheNumber:
         self, lea: Payer, said: Callable[..., bool], settings: Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.SANDBOX, network = False, Network()
-        monkeypatch.setattr(senders, "current", lambda: network)
+        monkeypatch.setattr(senders, "current_sender", lambda: network)
         lea.post("/phone", phone=PHONE)
         network.is_down = True
         send_all()
@@ -110,7 +110,7 @@ class TestTheNumber:
         lea.pay()
         captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
         settings.SANDBOX, network = False, Network()
-        monkeypatch.setattr(senders, "current", lambda: network)
+        monkeypatch.setattr(senders, "current_sender", lambda: network)
         SmsMessage.objects.all().delete()
         lea.post("/receipt")
         send_all()

@@ -124,7 +124,7 @@ def test_a_paid_share_gives_its_place_back_and_a_code_to_come_back_has_none(
     paid_by_finn, asked_of_amy = order.payment_requests.order_by("position")
     ends_at = timezone.now() + timedelta(minutes=10)
     for share, phone in ((paid_by_finn, "+447700900456"), (asked_of_amy, "+447700900789")):
-        outbox.put(
+        outbox.queue_message(
             Asked(SmsMessage.Kind.CODE, phone, PaymentTarget(order, share), "words", ends_at, "192.0.2.1")
         )
     back = Asked(SmsMessage.Kind.RETURN, "+447700900123", PaymentTarget(order), "words", ends_at, "192.0.2.1")
@@ -226,7 +226,7 @@ def test_of_ten_at_once_no_more_than_a_limit_are_sent(
         try:
             with transaction.atomic():
                 if kind == SmsMessage.Kind.CODE:
-                    outbox.put(asked)
+                    outbox.queue_message(asked)
                 else:
                     outbox.put_for_payer(asked, key=uuid4(), is_payer=True)
         except TooManySmsMessages:

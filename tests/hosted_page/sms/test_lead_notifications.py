@@ -203,7 +203,7 @@ class TestNothingIsTold:
             save(row, **how)
 
         def work(_: int) -> None:
-            lead_notifications.tell()
+            lead_notifications.queue_notifications()
             connection.close()
 
         monkeypatch.setattr(lead_notifications, "PER_CHECKOUT", 1)

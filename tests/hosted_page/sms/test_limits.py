@@ -25,7 +25,7 @@ class TestLimits:
 
     def count(self, phone: str = FINN_SENT, address: str = "192.0.2.1") -> None:
         ends_at = timezone.now() + codes.CODE_LIFE
-        outbox.put(Asked(SmsMessage.Kind.CODE, phone, self.target, "words", ends_at, address))
+        outbox.queue_message(Asked(SmsMessage.Kind.CODE, phone, self.target, "words", ends_at, address))
 
     @pytest.mark.rule("sms.address")
     def test_of_an_address(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ class Network:
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Network:
     made = Network()
-    monkeypatch.setattr(senders, "current", lambda: made)
+    monkeypatch.setattr(senders, "current_sender", lambda: made)
     return made
 
 
@@ -74,7 +74,7 @@ def put(
     kind: SmsMessage.Kind = SmsMessage.Kind.CODE,
     address: str = "192.0.2.1",
 ) -> None:
-    outbox.put(Asked(kind, phone, target, "words", timezone.now() + codes.CODE_LIFE, address))
+    outbox.queue_message(Asked(kind, phone, target, "words", timezone.now() + codes.CODE_LIFE, address))
 
 
 def send_all() -> None:
@@ -302,4 +302,4 @@ def test_a_name_without_letters_is_nobodys(lea: Payer, finns: PaymentRequest) ->
     lead = finns.checkout.lead
     assert lead is not None
     lead.name = "+44 7700 900123"
-    assert invitations.words(finns).startswith("Your mate asks")
+    assert invitations.invitation_text(finns).startswith("Your mate asks")

@@ -39,7 +39,7 @@ LEA = "+447700900123"
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Network:
     made = Network()
-    monkeypatch.setattr(senders, "current", lambda: made)
+    monkeypatch.setattr(senders, "current_sender", lambda: made)
     return made
 
 
@@ -346,7 +346,7 @@ class TestASilentCarrier:
     @pytest.fixture
     def silent(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
         made = Silent()
-        monkeypatch.setattr(senders, "current", lambda: made)
+        monkeypatch.setattr(senders, "current_sender", lambda: made)
         monkeypatch.setattr(sending, "_carrier", Bulkhead(4, queue=1))
         yield made
         made.may_answer.set()

@@ -32,7 +32,7 @@ class TestTheTable:
             sending.end_late()
             assert sending.claim() is not None and sending.claim() is None
             outbox.delete_old()
-            queues.read(timezone.now())
+            queues.read_queues(timezone.now())
         selects = [query["sql"] for query in asked if query["sql"].startswith("SELECT")]
         of_messages = [sql for sql in selects if TABLE in sql]
         assert len(of_messages) > 4

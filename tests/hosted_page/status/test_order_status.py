@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 def told(checkout: Checkout) -> order_status.PageStatus:
     checkout.refresh_from_db()
-    found = order_status.tell(checkout, now=clock.now(), is_lead=True)
+    found = order_status.order_status_of(checkout, now=clock.now(), is_lead=True)
     assert found is not None
     return found
 
@@ -63,7 +63,7 @@ def test_the_way_back_from_the_bank_asks_it_for_the_payer_alone(
 ) -> None:
     pay(unpaid, "4000002500003155")
     asked: list[str] = []
-    monkeypatch.setattr(fault_injection, "call", lambda verb, _: asked.append(verb))
+    monkeypatch.setattr(fault_injection, "call_with_faults", lambda verb, _: asked.append(verb))
     assert Client().get(f"/pay/confirmed?id={unpaid.pk}").status_code == 303
     assert asked == []
 

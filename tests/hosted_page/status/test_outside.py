@@ -53,7 +53,7 @@ class TestARefundByOthers:
         page = text(words(lea.get()))
         assert "Confirmed and paid" in page and "Acme Tickets gave you £20.00 back." in page
         assert "£20.00" not in words(Payer(paid).get()), "who holds the link"
-        client.ask("end_refund", payment=paid.payment_id, reference=given, fails_with="card_closed")
+        client.call_bank("end_refund", payment=paid.payment_id, reference=given, fails_with="card_closed")
         hear()
         assert "gave you" not in words(lea.get())
 
@@ -82,7 +82,7 @@ class TestARefundByOthers:
         given = refund_outside(paid.payment, 4000)
         refund(paid)
         assert "The refund came back" not in words(lea.get())
-        client.ask("end_refund", payment=paid.payment_id, reference=given)
+        client.call_bank("end_refund", payment=paid.payment_id, reference=given)
         hear()
         page = words(lea.get())
         assert "<h1>The refund came back</h1>" in page and rows(page) == []

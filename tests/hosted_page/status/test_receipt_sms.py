@@ -31,7 +31,7 @@ LEAS, FINNS = "+447700900123", "+447700900456"
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Network:
     made = Network()
-    monkeypatch.setattr(senders, "current", lambda: made)
+    monkeypatch.setattr(senders, "current_sender", lambda: made)
     return made
 
 

@@ -99,7 +99,7 @@ class TestTheLink:
 
     def test_pauses_while_a_card_of_the_order_is_disputed(self, finn: Mate, order: Checkout) -> None:
         assert order.payment_id is not None
-        client.ask("dispute", payment=order.payment_id)
+        client.call_bank("dispute", payment=order.payment_id)
         inquiries.open_about([order.payment_id])
         tasks.answer_inquiries()
         page = words(finn.get())

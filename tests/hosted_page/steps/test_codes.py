@@ -87,7 +87,7 @@ class TestCode:
     ) -> None:
         settings.SANDBOX = False
         network = Network()
-        monkeypatch.setattr(senders, "current", lambda: network)
+        monkeypatch.setattr(senders, "current_sender", lambda: network)
         lea.post("/phone", phone=PHONE)
         assert "We text it to •••• 0123." in text(words(lea.get()))
         network.is_down = True

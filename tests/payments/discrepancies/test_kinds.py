@@ -94,7 +94,7 @@ class TestTheSource:
 class TestReporting:
     def test_refuses_a_kind_that_the_table_does_not_have(self) -> None:
         with pytest.raises(ValueError, match=OLD):
-            reporting.report(kinds.of(OLD), None)
+            reporting.report(kinds.kind_named(OLD), None)
         with pytest.raises(AttributeError):
             reporting.report("missing_here", None)  # type: ignore[arg-type]
         assert not Discrepancy.objects.exists()

@@ -139,7 +139,9 @@ class TestEnd:
         pass_days(noa, 14)
         tasks.disable_unused_accounts()
         merchant = Merchant.objects.get(name="Night Ferries")
-        outbox.tell(merchant, "endpoint_failing", key="1", url="x", error="x", since="2026-01-01T00:00:00Z")
+        outbox.queue_once(
+            merchant, "endpoint_failing", key="1", url="x", error="x", since="2026-01-01T00:00:00Z"
+        )
         assert people.mails()[-1].to == [noa.email] and "endpoint" in str(people.mails()[-1].subject)
         assert people.get_token(client_id, secret) == 200
 

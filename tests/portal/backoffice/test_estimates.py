@@ -15,12 +15,14 @@ ALL = [model for rows in frame.RECORDS.values() for _, model in rows]
 def test_are_what_postgresql_last_saw(acme: Merchant, rival: Merchant) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE payments_merchant")
-    assert estimates.read(ALL)["payments.merchant"] == Merchant.objects.count() == 2
+    assert estimates.estimated_rows(ALL)["payments.merchant"] == Merchant.objects.count() == 2
 
 
 def test_are_labelled_on_the_first_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     people.operate(client)
-    monkeypatch.setattr(estimates, "read", lambda models: {"payments.merchant": 1234, "payments.payment": 14})
+    monkeypatch.setattr(
+        estimates, "estimated_rows", lambda models: {"payments.merchant": 1234, "payments.payment": 14}
+    )
     page = client.get("/admin/").content.decode()
     assert "about 1,200<" in page and "about 14" not in page, "few are soon others"
 

@@ -42,7 +42,7 @@ def end_in(held: Checkout, seconds: float) -> None:
 
 def unheard() -> float:
     cache.clear()
-    return next(number for name, _, number in figures.read() if name == "checkout_holds_unheard")
+    return next(number for name, _, number in figures.read_figures() if name == "checkout_holds_unheard")
 
 
 def answer(*statuses: int) -> None:
@@ -56,7 +56,9 @@ def answer(*statuses: int) -> None:
 class TestTheReconciliation:
     def age(self) -> float:
         cache.clear()
-        return next(number for name, _, number in figures.read() if name == "checkout_reconciled_age_seconds")
+        return next(
+            number for name, _, number in figures.read_figures() if name == "checkout_reconciled_age_seconds"
+        )
 
     def test_is_as_old_as_the_last_complete_run(self, held: Checkout) -> None:
         Reconciled.objects.create(until=clock.now() - timedelta(hours=27))

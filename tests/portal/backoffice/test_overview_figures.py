@@ -54,7 +54,7 @@ def in_doubt(held: Checkout) -> Operation:
 
 
 def queue(title: str) -> queues.Queue:
-    return next(found for found in queues.read(clock.now()) if found.title == title)
+    return next(found for found in queues.read_queues(clock.now()) if found.title == title)
 
 
 def age(rows: Any, **columns: timedelta) -> None:
@@ -77,7 +77,7 @@ class TestPage:
     @pytest.mark.rule("operator.page")
     def test_shows_what_is_in_doubt_the_oldest_first(self, operator: Client, in_doubt: Operation) -> None:
         age(Operation.objects.filter(pk=in_doubt.pk), created_at=timedelta(minutes=3))
-        (row,) = overview_figures.read().unresolved
+        (row,) = overview_figures.read_board().unresolved
         assert (row.operation, row.amount, row.age, row.verdict) == (
             in_doubt,
             "£90.00",
@@ -94,10 +94,10 @@ class TestPage:
         Operation.objects.filter(pk=in_doubt.pk).update(next_attempt_at=soon)
         assert (
             f"The next try is at\N{NO-BREAK SPACE}{soon:%H:%M:%S}."
-            in overview_figures.read().unresolved[0].said
+            in overview_figures.read_board().unresolved[0].said
         )
         age(Operation.objects.filter(pk=in_doubt.pk), next_attempt_at=timedelta(seconds=1))
-        assert "The next try is due." in overview_figures.read().unresolved[0].said
+        assert "The next try is due." in overview_figures.read_board().unresolved[0].said
 
     @pytest.mark.rule("operator.page")
     def test_shows_what_a_person_must_see_to(self, operator: Client, acme: Merchant) -> None:
@@ -120,9 +120,9 @@ class TestPage:
         parked = emit(subscribe())
         now = clock.now()
         Delivery.objects.filter(pk=parked.pk).update(status="parked", next_attempt_at=None, ended_at=now)
-        assert overview_figures.read().parked == 1
+        assert overview_figures.read_board().parked == 1
         Delivery.objects.filter(pk=parked.pk).update(closed_at=now)
-        assert overview_figures.read().parked == 0
+        assert overview_figures.read_board().parked == 0
 
     @pytest.mark.parametrize("is_superuser", [True, False])
     def test_asks_at_most_twenty_statements(
@@ -147,13 +147,13 @@ class TestPage:
 
 class TestQueues:
     def test_are_fine_while_nothing_waits(self) -> None:
-        found = queues.read(clock.now())
+        found = queues.read_queues(clock.now())
         assert {queue.verdict for queue in found} == {"fine"} and {queue.since for queue in found} == {None}
         assert len(found) == len(queues.TABLE)
 
     def test_know_the_bank_only_where_it_is_here(self, settings: Settings) -> None:
         settings.SANDBOX = False
-        assert len(queues.read(clock.now())) == len(queues.TABLE) - 1
+        assert len(queues.read_queues(clock.now())) == len(queues.TABLE) - 1
 
     @pytest.mark.rule("operator.page")
     def test_tell_of_operations_that_nobody_finishes(self, in_doubt: Operation) -> None:
@@ -199,7 +199,7 @@ class TestQueues:
         assert queue(title).since is None
 
     def test_tell_of_texts_and_mails_that_nobody_sends(self, acme: Merchant, unpaid: Checkout) -> None:
-        outbox.tell(acme, "refund_failed", key="1")
+        outbox.queue_once(acme, "refund_failed", key="1")
         SmsMessage.objects.create(
             kind="reminder",
             merchant=acme,

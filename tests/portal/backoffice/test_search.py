@@ -35,7 +35,7 @@ def found(term: Any) -> list[Checkout]:
 def looked_for(term: Any) -> Found:
     request = RequestFactory().get("/admin/find")
     request.user = User(is_superuser=True)
-    return search.find(str(term), request)
+    return search.find_rows(str(term), request)
 
 
 class TestFinding:

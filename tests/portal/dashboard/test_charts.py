@@ -38,7 +38,7 @@ class TestCharts:
         DeliveryHour.objects.create(
             merchant=acme, hour=hour, delivered_count=70, failed_count=3, durations=ANSWER_MS.counted([30])
         )
-        picture = stats.read(acme, span)
+        picture = stats.read_stats(acme, span)
         outcomes = charts.outcomes(picture)
         assert outcomes.rows[-1][1:] == ("32", "2", "1") and len(outcomes.bars) == 3
         volume = charts.volume(picture)

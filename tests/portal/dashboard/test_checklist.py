@@ -51,7 +51,7 @@ class TestChecklist:
     ) -> None:
         made = factories.checkout(acme)
         Checkout.objects.filter(pk=made.pk).update(created_at=made.created_at - timedelta(hours=1))
-        at = checklist.of(acme)[1].at
+        at = checklist.checklist_of(acme)[1].at
         assert at is not None and abs(at - made.created_at) < timedelta(seconds=5)
 
     def test_never_contradicts_its_own_order(self, acme: Merchant, api: Api) -> None:
@@ -60,12 +60,12 @@ class TestChecklist:
         api.post(f"checkouts/{uuid}/capture")
         Checkout.objects.update(captured_at=F("captured_at") - timedelta(minutes=2))
         AccessToken.objects.update(created=clock.now() + timedelta(days=1))
-        token, made, captured = (checklist.of(acme)[place].at for place in (0, 1, 3))
+        token, made, captured = (checklist.checklist_of(acme)[place].at for place in (0, 1, 3))
         assert token == made == captured is not None
 
     def test_ticks_itself_from_real_traffic(self, acme: Merchant, api: Api) -> None:
         def done() -> list[bool]:
-            return [step.is_done for step in checklist.of(acme)]
+            return [step.is_done for step in checklist.checklist_of(acme)]
 
         assert done() == [True, *[False] * 6], "the API's fixture has taken a token"
         uuid = api.post("checkouts", factories.order()).json()["data"]["checkout_uuid"]
@@ -81,18 +81,18 @@ class TestChecklist:
         first = stage.deliver(acme, 200)
         api.post(f"checkouts/{uuid}/capture")
         assert done()[3:] == [True, False, False, False]
-        assert checklist.of(acme)[3].at == Checkout.objects.get(pk=uuid).captured_at
+        assert checklist.checklist_of(acme)[3].at == Checkout.objects.get(pk=uuid).captured_at
         cause = factories.CAUSE
         resending.resend(acme, first.pk, cause=cause, although_over=True, although_delivered=True)
         stage.deliver(acme, 200)
         assert done()[4] is True
-        assert checklist.of(acme)[4].at == Attempt.objects.latest("started_at").started_at
+        assert checklist.checklist_of(acme)[4].at == Attempt.objects.latest("started_at").started_at
         api.post(f"checkouts/{uuid}/refund", {"merchant_refund_ref": "r-1"})
         assert done()[5] is False, "accepted, not settled"
         for _ in range(3):
             mates.pump(Checkout.objects.get(pk=uuid).pk)
         assert done()[5] is True
-        assert checklist.of(acme)[5].at == Refund.objects.get().settled_at is not None
+        assert checklist.checklist_of(acme)[5].at == Refund.objects.get().settled_at is not None
         subscriptions.rotate(acme)
         assert done()[6] is False
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
@@ -107,7 +107,7 @@ class TestChecklist:
             return execute(sql, *given)
 
         with connection.execute_wrapper(heard):
-            checklist.of(acme)
+            checklist.checklist_of(acme)
         tested = next(sql for sql in statements if "FROM webhooks_attempt" in sql)
         assert "event_type" not in filters(tested)
 

@@ -50,7 +50,7 @@ class TestHome:
 class TestRequests:
     def test_the_first_asks_for_a_token_with_the_merchants_own_key(self, acme: Merchant) -> None:
         client_id = keys.create_client(acme, "Shop").client.client_id
-        day = first_day.of(acme)
+        day = first_day.first_day_of(acme)
         assert day.next is not None and day.next.name == "token" and day.key is not None
         facts = shlex.split(day.request[len("TOKEN=$(") :].partition("|")[0].replace("\\\n", " "))
         asked = json.loads(facts[-1].replace("$CLIENT_SECRET", "sk_x"))
@@ -64,14 +64,14 @@ class TestRequests:
         acme.return_hosts = ["shop.acme.example"]
         acme.save()
         api.get_token()
-        day = first_day.of(acme)
+        day = first_day.first_day_of(acme)
         assert day.next is not None and day.next.name == "checkout" and day.done == 1
         words = shlex.split(day.request.replace("\\\n", " "))
         made = api.post("checkouts", json.loads(words[-1]))
         assert made.status_code == 201, made.content
         held = stage.hold(Checkout.objects.get(pk=made.json()["data"]["checkout_uuid"]))
         factories.subscribe(acme, url=stage.URL)
-        assert first_day.of(acme).steps[1].at == clock.made_at(held.pk)
+        assert first_day.first_day_of(acme).steps[1].at == clock.made_at(held.pk)
 
     def test_the_capture_names_the_held_order(self, acme: Merchant, held: Checkout) -> None:
         assert f"/{held.pk}/capture" in first_day._request(acme, "capture", None)

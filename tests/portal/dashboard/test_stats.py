@@ -29,7 +29,7 @@ class TestStats:
         PaymentHour.objects.create(
             merchant=acme, hour=midnight, currency="GBP", captured_count=3, captured_amount=300
         )
-        picture = stats.read(acme, "7d")
+        picture = stats.read_stats(acme, "7d")
         day = next((slot.begin.date() for slot in picture.slots if slot.captured), None)
         assert day is None or day == (midnight - timedelta(hours=4)).date()
         assert all(slot.begin.hour == 0 for slot in picture.slots)
@@ -40,16 +40,16 @@ class TestStats:
             PaymentHour.objects.create(
                 merchant=acme, hour=now - timedelta(days=days), currency="GBP", captured_count=count
             )
-        picture = stats.read(acme, "7d")
+        picture = stats.read_stats(acme, "7d")
         assert (picture.now.captured_count, picture.before.captured_count) == (5, 3)
 
     def test_choose_the_currency_with_most_payments(self, acme: Merchant) -> None:
         hour = clock.now().replace(minute=0, second=0, microsecond=0)
         for currency, count in (("EUR", 2), ("GBP", 9)):
             PaymentHour.objects.create(merchant=acme, hour=hour, currency=currency, captured_count=count)
-        assert stats.read(acme, "7d").currency == "GBP"
-        assert stats.read(acme, "7d", "EUR").now.captured_count == 2
-        assert stats.read(acme, "7d", "XXX").currency == "GBP"
+        assert stats.read_stats(acme, "7d").currency == "GBP"
+        assert stats.read_stats(acme, "7d", "EUR").now.captured_count == 2
+        assert stats.read_stats(acme, "7d", "XXX").currency == "GBP"
 
     def test_cost_the_same_however_long(self, acme: Merchant, client: Client) -> None:
         def cost(span: str) -> int:

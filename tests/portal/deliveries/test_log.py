@@ -74,14 +74,16 @@ class TestLog:
         twice = stage.deliver(acme, 500)
         for sent, signatures in ((once, "v1=…"), (twice, "v1=…,v1=…")):
             found = Delivery.objects.select_related("event", "subscription").get(pk=sent.pk)
-            *_, signed = log.shown(acme, found).request_lines
+            *_, signed = log.delivery_details(acme, found).request_lines
             assert signed.partition(",")[2] == signatures
 
     def test_plans_every_attempt_that_is_left(self, acme: Merchant) -> None:
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         delivery = stage.deliver(acme, 500)
-        shown = log.shown(acme, Delivery.objects.select_related("event", "subscription").get(pk=delivery.pk))
+        shown = log.delivery_details(
+            acme, Delivery.objects.select_related("event", "subscription").get(pk=delivery.pk)
+        )
         assert [step.number for step in shown.steps] == list(range(1, 10))
         assert shown.steps[1].at == delivery.next_attempt_at
         days = (shown.steps[-1].at - shown.steps[0].at).total_seconds() / 86_400
@@ -92,7 +94,7 @@ class TestLog:
         outbox.emit(acme, EventType.VOIDED, {}, at=clock.now())
         read_before = Delivery.objects.select_related("event", "subscription").get()
         delivery.claim(slots=1, general_slots=1)
-        shown = log.shown(acme, read_before)
+        shown = log.delivery_details(acme, read_before)
         assert shown.sentence == "It is being sent right now." and shown.is_live
         assert [step.words for step in shown.steps] == ["under way"]
 
@@ -101,7 +103,9 @@ class TestLog:
         saved(acme)
         outbox.emit(acme, EventType.VOIDED, {"reason": "it's over"}, at=clock.now())
         delivery = stage.deliver(acme, 500)
-        shown = log.shown(acme, Delivery.objects.select_related("event", "subscription").get(pk=delivery.pk))
+        shown = log.delivery_details(
+            acme, Delivery.objects.select_related("event", "subscription").get(pk=delivery.pk)
+        )
         secret = "whsec_" + "a" * 43 + "="
         script = shown.curl.replace("whsec_…", secret).split("curl -i")[0]
         script += '\nprintf "t=%s,v1=%s\\n%s" "$T" "$V1" "$BODY"'

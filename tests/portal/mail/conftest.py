@@ -22,6 +22,6 @@ def owner(acme: Merchant) -> Membership:
 
 def look_and_send() -> list[Any]:
     mail.outbox.clear()
-    trouble_mails.look(clock.now())
+    trouble_mails.queue_trouble_mails(clock.now())
     outbox.send_due()
     return list(mail.outbox)

@@ -70,7 +70,7 @@ class TestSending:
         self, owner: Membership, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stage.parked(owner.merchant)
-        trouble_mails.look(clock.now())
+        trouble_mails.queue_trouble_mails(clock.now())
 
         def away(*_: object) -> int:
             raise ConnectionRefusedError
@@ -86,7 +86,7 @@ class TestSending:
 
     def test_is_given_up_in_the_end(self, owner: Membership, monkeypatch: pytest.MonkeyPatch) -> None:
         stage.parked(owner.merchant)
-        trouble_mails.look(clock.now())
+        trouble_mails.queue_trouble_mails(clock.now())
 
         def away(*_: object) -> int:
             raise ConnectionRefusedError
@@ -108,7 +108,7 @@ class TestSending:
 
     def test_of_nothing_left_to_tell_is_dropped(self, owner: Membership) -> None:
         delivery = stage.parked(owner.merchant)
-        trouble_mails.look(clock.now())
+        trouble_mails.queue_trouble_mails(clock.now())
         delivery.status, delivery.next_attempt_at, delivery.ended_at = "pending", clock.now(), None
         delivery.save()
         assert outbox.send_due() == 0 and mail.outbox == []
@@ -117,7 +117,7 @@ class TestSending:
     @pytest.mark.rule("portal.mails")
     def test_of_nothing_left_to_tell_leaves_the_day_to_what_comes_later(self, owner: Membership) -> None:
         delivery = stage.parked(owner.merchant)
-        trouble_mails.look(clock.now())
+        trouble_mails.queue_trouble_mails(clock.now())
         Delivery.objects.filter(pk=delivery.pk).update(closed_at=clock.now())
         assert outbox.send_due() == 0
         stage.parked(owner.merchant)

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.mails")]
 
 
 def test_tells_of_an_endpoint_that_fails_for_an_hour_once(owner: Membership) -> None:
-    subscription = subscriptions.read(owner.merchant)
+    subscription = subscriptions.read_subscription(owner.merchant)
     endpoint = Endpoint.objects.create(
         subscription=subscription, failing_since=clock.now(), last_error="HTTP 500"
     )
@@ -157,7 +157,7 @@ def test_tells_of_a_dispute_and_what_to_do_until_when(
 @pytest.mark.usefixtures("posted")
 def test_tells_of_a_dispute_that_is_won(owner: Membership, captured: Checkout) -> None:
     found = dispute(captured.payment)
-    trouble_mails.look(clock.now())
+    trouble_mails.queue_trouble_mails(clock.now())
     decide(found, is_won=True)
     (sent,) = look_and_send()
     assert sent.subject.endswith("is won") and "given the money back to you" in sent.body

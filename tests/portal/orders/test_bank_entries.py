@@ -22,12 +22,16 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 
 def told(checkout: Checkout) -> list[Entry]:
-    return sorted(bank_entries.entries(Order(checkout), Window(None, 500)), key=lambda entry: entry.at)
+    return sorted(
+        bank_entries.bank_entries_of(Order(checkout), Window(None, 500)), key=lambda entry: entry.at
+    )
 
 
 def end(checkout: Checkout, reference: str, fails_with: str = "") -> None:
     """Let the bank end a pending refund by others, or return a settled one, and hear its notification."""
-    bank_client.ask("end_refund", payment=checkout.payment_id, reference=reference, fails_with=fails_with)
+    bank_client.call_bank(
+        "end_refund", payment=checkout.payment_id, reference=reference, fails_with=fails_with
+    )
     hear()
 
 

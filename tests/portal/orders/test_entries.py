@@ -23,7 +23,10 @@ pytestmark = pytest.mark.django_db
 
 
 def titles(checkout: Checkout) -> list[str]:
-    return [entry.title for entry in timeline.of(order.read(checkout.merchant, checkout.pk)).entries]
+    return [
+        entry.title
+        for entry in timeline.timeline_page(order.read_order(checkout.merchant, checkout.pk)).entries
+    ]
 
 
 @pytest.fixture
@@ -53,13 +56,13 @@ class TestTimeline:
             "Refund accepted",
         }
         assert found[-1] == "You created the checkout, 201", "newest first"
-        story = timeline.of(order.read(told, checkout.pk))
+        story = timeline.timeline_page(order.read_order(told, checkout.pk))
         captured = next(entry for entry in story.entries if entry.title == "Captured")
         assert captured.text == "Taken from Visa ending 4242. Posted: £90.00 from the bank to you."
         assert captured.by == "By key “Key”"
         held = next(entry for entry in story.entries if entry.title == "Held")
         assert "You had until" in held.text and "You have until" not in held.text
-        told_all = timeline.as_json(order.read(told, checkout.pk))["timeline"]
+        told_all = timeline.as_json(order.read_order(told, checkout.pk))["timeline"]
         assert any(one["text"].endswith("By key “Key”.") for one in told_all)
         assert "£90.00 goes back to Visa ending 4242." in [entry.text for entry in story.entries]
         assert captured.since_hold is not None and captured.since_hold > timedelta()
@@ -92,11 +95,13 @@ class TestTimeline:
             status=200,
             created_at=clock.now(),
         )
-        story = timeline.of(order.read(acme, captured.pk))
+        story = timeline.timeline_page(order.read_order(acme, captured.pk))
         assert [entry.title for entry in story.reads] == ["You read the checkout, 200"]
         assert story.entries[0].kind != "call"
         refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
-        assert not timeline.of(order.read(acme, captured.pk)).reads, "the page updates itself"
+        assert not timeline.timeline_page(order.read_order(acme, captured.pk)).reads, (
+            "the page updates itself"
+        )
 
     def test_as_json_is_whole(self, acme: Merchant, captured: Checkout) -> None:
         client = stage.browser(stage.person(acme, Role.VIEWER))

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def why(checkout: Checkout) -> str:
-    return timeline.of(order.read(checkout.merchant, checkout.pk)).why_voided
+    return timeline.timeline_page(order.read_order(checkout.merchant, checkout.pk)).why_voided
 
 
 @pytest.fixture

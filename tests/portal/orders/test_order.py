@@ -15,11 +15,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("posted")]
 
 def test_of_another_merchant_is_not_found(rival: Merchant, captured: Checkout) -> None:
     with pytest.raises(Http404):
-        order.read(rival, captured.pk)
+        order.read_order(rival, captured.pk)
 
 
 def test_whose_status_says_it_all_reads_no_accounts(acme: Merchant, captured: Checkout) -> None:
-    read = order.read(acme, captured.pk)
+    read = order.read_order(acme, captured.pk)
     with CaptureQueriesContext(connection) as asked:
         assert read.accounts is None
     assert len(asked) == 0
@@ -27,7 +27,7 @@ def test_whose_status_says_it_all_reads_no_accounts(acme: Merchant, captured: Ch
 
 def test_knows_what_others_gave_back(acme: Merchant, captured: Checkout) -> None:
     refund_outside(captured.payment, 2000)
-    accounts = order.read(acme, captured.pk).accounts
+    accounts = order.read_order(acme, captured.pk).accounts
     assert accounts is not None and accounts.lead is not None
     assert (accounts.lead.outside, accounts.lead.borne) == (2000, 7000)
-    assert [row.kind for row in order.read(acme, captured.pk).movements] == ["captured", "refunded"]
+    assert [row.kind for row in order.read_order(acme, captured.pk).movements] == ["captured", "refunded"]

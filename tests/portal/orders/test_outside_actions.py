@@ -56,7 +56,7 @@ CASES = [
 def act(checkout: Checkout, kind: str, *, is_told: bool = True) -> None:
     """Act in the bank's dashboard; the service gets a notification, or reads the bank's books."""
     assert checkout.payment_id is not None
-    bank.ask("act_in_dashboard", kind=kind, payment=checkout.payment_id, amount=0)
+    bank.call_bank("act_in_dashboard", kind=kind, payment=checkout.payment_id, amount=0)
     if not is_told:
         BankNotification.objects.update(due_at=None)
         reconciliation.run()
@@ -120,11 +120,11 @@ class TestTheOrdersPage:
         self, acme: Merchant, rival: Merchant, held: Checkout, pay: Callable[..., Checkout]
     ) -> None:
         act(held, "void")
-        assert outside_actions.told(order.read(acme, held.pk))
+        assert outside_actions.open_actions(order.read_order(acme, held.pk))
         other = pay(factories.checkout(acme))
-        assert outside_actions.told(order.read(acme, other.pk)) == []
+        assert outside_actions.open_actions(order.read_order(acme, other.pk)) == []
         Discrepancy.objects.update(merchant=rival)
-        assert outside_actions.told(order.read(acme, held.pk)) == []
+        assert outside_actions.open_actions(order.read_order(acme, held.pk)) == []
 
     def test_says_of_a_mates_card_that_the_order_stays(
         self, order: Checkout, shares: list[PaymentRequest], words: Words
@@ -146,9 +146,9 @@ class TestTheOrdersPage:
 
     def test_costs_no_statement(self, acme: Merchant, held: Checkout) -> None:
         act(held, "void")
-        read = order.read(acme, held.pk)
+        read = order.read_order(acme, held.pk)
         with CaptureQueriesContext(connection) as asked:
-            assert len(outside_actions.told(read)) == 1
+            assert len(outside_actions.open_actions(read)) == 1
         assert len(asked) == 0
 
 
@@ -176,7 +176,7 @@ class TestARefundByOthers:
         refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
         mates.pump(captured.pk, rounds=3)
         assert "The refund is on its way" in shown(), "as long as that of others is"
-        bank.ask("end_refund", payment=captured.payment_id, reference=given)
+        bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
         assert "Still charged" not in shown() and "£90.00 is back on Visa ending 4242" in shown()
 
@@ -193,7 +193,7 @@ class TestARefundByOthers:
     def test_that_failed_leaves_all_of_it(self, captured: Checkout, words: Words) -> None:
         given = refund_outside(captured.payment, 1000)
         assert "Still charged" in words(captured)
-        bank.ask("end_refund", payment=captured.payment_id, reference=given)
+        bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
         assert "Still charged" not in words(captured) and "came back" in words(captured)
 
@@ -203,6 +203,6 @@ class TestARefundByOthers:
         given = refund_outside(captured.payment, 4000)
         refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
         mates.pump(captured.pk, rounds=3)
-        bank.ask("end_refund", payment=captured.payment_id, reference=given)
+        bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
         assert "The refund came back: £40.00" in words(captured)

@@ -90,11 +90,11 @@ class TestAsLongAsItMayBe:
 
     def test_its_pages_hold_each_thing_once(self, acme: Merchant, captured: Checkout) -> None:
         refuse(captured, 1200)
-        read = order.read(acme, captured.pk)
+        read = order.read_order(acme, captured.pk)
         seen, cursor = list[str](), ""
         pages = 0
         while pages == 0 or cursor:
-            story = timeline.of(read, cursor)
+            story = timeline.timeline_page(read, cursor)
             assert len(story.entries) <= 500 and story.is_newest == (pages == 0)
             seen += [f"{entry.at} {entry.title} {entry.request_id}" for entry in story.entries]
             cursor, pages = story.older, pages + 1
@@ -107,9 +107,9 @@ class TestAsLongAsItMayBe:
         newest = ApiCall.objects.filter(checkout_uuid=captured.pk).order_by("-created_at")
         at = newest[450].created_at
         ApiCall.objects.filter(pk__in=[call.pk for call in newest[450:560]]).update(created_at=at)
-        read = order.read(acme, captured.pk)
-        first = timeline.of(read)
-        rest = timeline.of(read, first.older)
+        read = order.read_order(acme, captured.pk)
+        first = timeline.timeline_page(read)
+        rest = timeline.timeline_page(read, first.older)
         calls = [entry for entry in [*first.entries, *rest.entries] if entry.kind == "call"]
         assert len(calls) == 600 == len({entry.request_id for entry in calls})
 
@@ -131,5 +131,7 @@ class TestAsLongAsItMayBe:
 
     def test_a_cursor_is_of_one_checkout(self, acme: Merchant, held: Checkout, rival: Merchant) -> None:
         refuse(held, 600)
-        other = order.read(rival, factories.checkout(rival).pk)
-        assert timeline.of(other, timeline.of(order.read(acme, held.pk)).older).is_newest
+        other = order.read_order(rival, factories.checkout(rival).pk)
+        assert timeline.timeline_page(
+            other, timeline.timeline_page(order.read_order(acme, held.pk)).older
+        ).is_newest

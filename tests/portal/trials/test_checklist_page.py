@@ -36,7 +36,7 @@ def end(trial: Trial, *, has_passed: bool) -> None:
 @pytest.mark.rule("trial.evidence")
 class TestProgress:
     def test_has_each_case_once(self, acme: Merchant) -> None:
-        progress = checklist_page.of(acme)
+        progress = checklist_page.checklist_with_cases(acme)
         names = [step.name for step in progress.steps] + [one.case.name for one in progress.cases]
         assert len(names) == len(set(names)) == progress.total == 12
         assert progress.counted == ("five", "seven")
@@ -46,51 +46,55 @@ class TestProgress:
     @pytest.mark.rule("trial.absent")
     def test_has_the_steps_alone_in_production(self, acme: Merchant, settings: Settings) -> None:
         settings.SANDBOX = False
-        progress = checklist_page.of(acme)
+        progress = checklist_page.checklist_with_cases(acme)
         assert (len(progress.steps), progress.cases, progress.own) == (7, [], None)
 
     def test_names_a_case_as_next_once_the_steps_are_done(self, acme: Merchant, api: Api) -> None:
-        assert checklist_page.of(acme).next_case is None
+        assert checklist_page.checklist_with_cases(acme).next_case is None
         stage.saved(acme)
         testing.send(acme)
         stage.deliver(acme, 200)
         stage.captured(acme)
-        progress = checklist_page.Progress([], checklist_page.of(acme).cases)
+        progress = checklist_page.Progress([], checklist_page.checklist_with_cases(acme).cases)
         assert progress.next_case is progress.cases[0]
         begun = backend.begin(acme, "twice")
-        assert checklist_page.Progress([], checklist_page.of(acme).cases).next_case is None, "while one runs"
+        assert (
+            checklist_page.Progress([], checklist_page.checklist_with_cases(acme).cases).next_case is None
+        ), "while one runs"
         end(begun, has_passed=True)
-        progress = checklist_page.Progress([], checklist_page.of(acme).cases)
+        progress = checklist_page.Progress([], checklist_page.checklist_with_cases(acme).cases)
         assert progress.next_case is progress.cases[1] and progress.done == 1
 
     def test_one_that_runs_says_how_often_the_server_failed(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "twice")
         trial_runs.step(trial)
-        assert checklist_page.of(acme).cases[0].trouble == ""
+        assert checklist_page.checklist_with_cases(acme).cases[0].trouble == ""
         for often in ("", " twice", " three times"):
             backend.send_due(Failing())
-            assert f"500{often}. " not in checklist_page.of(acme).cases[0].trouble, (
+            assert f"500{often}. " not in checklist_page.checklist_with_cases(acme).cases[0].trouble, (
                 "nor do the lines show it yet"
             )
             trial_runs.step(trial)
-            trouble = checklist_page.of(acme).cases[0].trouble
+            trouble = checklist_page.checklist_with_cases(acme).cases[0].trouble
             assert trouble.startswith(f"Your server answered 500{often}. Fix it: the next attempt is at ")
         end(trial, has_passed=False)
-        assert checklist_page.of(acme).cases[0].trouble == ""
+        assert checklist_page.checklist_with_cases(acme).cases[0].trouble == ""
 
     def test_one_that_runs_says_when_its_hold_ends_while_it_is_held(self, acme: Merchant) -> None:
         trial = backend.begin(acme, "twice")
-        assert checklist_page.of(acme).cases[0].capture_by is None, "nothing is paid yet"
+        assert checklist_page.checklist_with_cases(acme).cases[0].capture_by is None, "nothing is paid yet"
         trial_runs.step(trial)
         held = Checkout.objects.get()
-        assert checklist_page.of(acme).cases[0].capture_by == held.capture_before is not None
+        assert (
+            checklist_page.checklist_with_cases(acme).cases[0].capture_by == held.capture_before is not None
+        )
         Checkout.objects.update(capture_before=held.authorized_at)
-        assert checklist_page.of(acme).cases[0].capture_by is None
+        assert checklist_page.checklist_with_cases(acme).cases[0].capture_by is None
 
     def test_one_that_fails_later_stays_proven(self, acme: Merchant) -> None:
         end(backend.begin(acme, "twice"), has_passed=True)
         end(backend.begin(acme, "twice"), has_passed=False)
-        (one,) = [one for one in checklist_page.of(acme).cases if one.case.name == "twice"]
+        (one,) = [one for one in checklist_page.checklist_with_cases(acme).cases if one.case.name == "twice"]
         assert one.is_done and one.has_failed and one.passed is not None and not one.is_running
 
     def test_real_traffic_ticks_a_case_too(self, acme: Merchant) -> None:
@@ -98,14 +102,14 @@ class TestProgress:
         subscriptions.rotate(acme)
         testing.send(acme)
         stage.deliver(acme, 200)
-        (one,) = [one for one in checklist_page.of(acme).cases if one.case.name == "rotate"]
+        (one,) = [one for one in checklist_page.checklist_with_cases(acme).cases if one.case.name == "rotate"]
         assert one.is_done and one.latest is None and one.ticked_at == Attempt.objects.get().started_at
 
     @pytest.mark.rule("trial.own_order")
     def test_offers_the_newest_unpaid_order(self, acme: Merchant) -> None:
         factories.checkout(acme, merchant_order_id="trial-twice-1")
-        assert checklist_page.of(acme).own is None
+        assert checklist_page.checklist_with_cases(acme).own is None
         factories.checkout(acme)
         newest = factories.checkout(acme)
-        found = checklist_page.of(acme, is_own=True)
-        assert found.own == newest == found.order and checklist_page.of(acme).order is None
+        found = checklist_page.checklist_with_cases(acme, is_own=True)
+        assert found.own == newest == found.order and checklist_page.checklist_with_cases(acme).order is None

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 def shown(trial: Trial) -> list[evidence.Line]:
     trial.refresh_from_db()
     assert trial.checkout_uuid is not None
-    return evidence.lines(evidence.read(trial, trial.checkout_uuid))
+    return evidence.evidence_in_words(evidence.read_evidence(trial, trial.checkout_uuid))
 
 
 @pytest.mark.rule("trial.evidence")

@@ -23,7 +23,7 @@ def begun(merchant: Merchant, name: str) -> Trial:
 
 def seen(trial: Trial) -> evidence.Seen:
     assert trial.checkout_uuid is not None
-    return evidence.read(trial, trial.checkout_uuid)
+    return evidence.read_evidence(trial, trial.checkout_uuid)
 
 
 class TestAct:

@@ -105,7 +105,7 @@ class TestRetry:
         )
         assert (second.actor, second.http_status) == ("", 200)
         assert "checkout.authorized, attempt 1: the sandbox answered 500 in your place" in words(trial)
-        found = health.read(subscriptions.read(acme))
+        found = health.read_health(subscriptions.read_subscription(acme))
         assert (found.failing_since, found.success_rate) == (None, 1.0), "it says nothing about the endpoint"
 
     def test_passes_where_the_server_captures_before_the_retry(self, acme: Merchant, api: Api) -> None:

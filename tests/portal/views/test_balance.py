@@ -79,7 +79,7 @@ class TestBalance:
         captured = stage.captured(acme)
         given = refund_outside(captured.payment, 2000)
         assert BALANCE.replace("90", "70") in client.get("/portal/balance").content.decode()
-        bank.ask("end_refund", payment=captured.payment_id, reference=given)
+        bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
         page = client.get("/portal/balance").content.decode()
         assert BALANCE in page and "Refund came back" in page

@@ -120,7 +120,7 @@ class TestRefund:
     ) -> None:
         assert captured.payment_id is not None
         page, facts = f"/portal/checkouts/{captured.pk}", {"step": "refund", "ref": f"portal_{uuid4()}"}
-        bank_client.ask("dispute", payment=captured.payment_id)
+        bank_client.call_bank("dispute", payment=captured.payment_id)
         inquiries.open_about([captured.payment_id])
         tasks.answer_inquiries()
         words = client.get(page).content.decode()
@@ -130,7 +130,7 @@ class TestRefund:
         assert f"{page}/refund" not in words, "no refund is offered"
         refused = client.post(address(captured), facts, follow=True).content.decode()
         assert "The customer disputes this order" in refused and not Refund.objects.exists()
-        bank_client.ask("decide", payment=captured.payment_id, is_won=False)
+        bank_client.call_bank("decide", payment=captured.payment_id, is_won=False)
         Inquiry.objects.update(due_at=captured.captured_at)
         tasks.answer_inquiries()
         lost = client.get(page).content.decode()

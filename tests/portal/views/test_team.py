@@ -129,7 +129,7 @@ class TestInvitation:
         for role in (Role.OWNER, Role.VIEWER):
             team.invite(dora, f"{role.value}@acme.example", role)
         team.invite(owner, "else@acme.example", Role.OWNER)
-        team.change(owner, dora.pk, becomes) if becomes else team.remove(owner, dora.pk)
+        team.change_role(owner, dora.pk, becomes) if becomes else team.remove(owner, dora.pk)
         still_open = Invitation.objects.filter(ended_at=None).values_list("email", flat=True)
         assert set(still_open) == {f"{role}@acme.example" for role in left} | {"else@acme.example"}
 

@@ -270,7 +270,7 @@ class TestTheBeginning:
         today, scope = clock.now().date(), f"events:{api.merchant.pk}::"
         partitions.make(EVENTS, today - 25 * DAY, today)
         good, late = (
-            cursor.written(scope, at, clock.first_id(at), at, at)
+            cursor.write_cursor(scope, at, clock.first_id(at), at, at)
             for at in (clock.now() - 24 * DAY, clock.now() - 27 * DAY)
         )
         page(api, f"cursor={good}")

@@ -22,7 +22,9 @@ OURS, THEIRS = CheckedUrl("http://127.0.0.1:9/ours"), CheckedUrl("http://127.0.0
 
 
 def keep(merchant: Merchant, url: CheckedUrl, *, is_approved: bool) -> Subscription:
-    return subscriptions.keep(merchant, url=url, event_types=["*"], is_approved=is_approved).subscription
+    return subscriptions.save_subscription(
+        merchant, url=url, event_types=["*"], is_approved=is_approved
+    ).subscription
 
 
 def opt_in(merchant: Merchant) -> Delivery:
@@ -136,7 +138,9 @@ def with_age(age: timedelta, waiting: Delivery) -> None:
 class TestApproval:
     def test_is_lost_with_another_address_and_kept_with_other_events(self, acme: Merchant) -> None:
         keep(acme, OURS, is_approved=True)
-        same = subscriptions.keep(acme, url=OURS, event_types=["checkout.voided"], is_approved=False)
+        same = subscriptions.save_subscription(
+            acme, url=OURS, event_types=["checkout.voided"], is_approved=False
+        )
         assert same.subscription.is_approved
         assert not keep(acme, THEIRS, is_approved=False).is_approved
 
@@ -195,7 +199,7 @@ class TestKey:
     def test_of_a_person_who_was_demoted_approves_nothing(self, acme: Merchant) -> None:
         owner, admin = stage.person(acme, Role.OWNER), stage.person(acme, Role.ADMIN)
         made = keys.create(admin, "Key", ["webhooks:write"])
-        team.change(owner, admin.pk, Role.DEVELOPER)
+        team.change_role(owner, admin.pk, Role.DEVELOPER)
         self.api(made).post("webhooks/subscription", self.URL)
         assert not Subscription.objects.get().is_approved
 

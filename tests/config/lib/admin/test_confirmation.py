@@ -28,7 +28,7 @@ def row(acme: Merchant) -> Merchant:
 
 class TestAsked:
     def test_is_the_question_with_a_field_for_the_note(self, request_of: HttpRequest, row: Merchant) -> None:
-        asked = confirmation.asked(cases.admin_of(row), request_of, "suspend", row)
+        asked = confirmation.question_about(cases.admin_of(row), request_of, "suspend", row)
         assert asked is not None and asked.question.title == "Suspend Acme Tickets?" and asked.seen == ""
         assert asked.field.label == "Reason" and asked.field.field.required
 
@@ -36,8 +36,8 @@ class TestAsked:
     def test_is_nothing_where_the_action_is_not_offered(
         self, request_of: HttpRequest, row: Merchant, action: str
     ) -> None:
-        assert confirmation.asked(cases.admin_of(row), request_of, action, row) is None
+        assert confirmation.question_about(cases.admin_of(row), request_of, action, row) is None
 
     def test_is_nothing_for_who_may_not_act(self, request_of: HttpRequest, row: Merchant) -> None:
         request_of.user = User.objects.create_user("looker@example.com", is_staff=True)
-        assert confirmation.asked(cases.admin_of(row), request_of, "suspend", row) is None
+        assert confirmation.question_about(cases.admin_of(row), request_of, "suspend", row) is None

@@ -28,18 +28,18 @@ class Asked(Serializer[Any]):
 
 def errors(sent: Any, **context: Any) -> Any:
     with pytest.raises(ValidationError) as refused:
-        view.read(Asked, sent, context)
+        view.read_body(Asked, sent, context)
     return refused.value.detail
 
 
 class TestBody:
     def test_is_read_as_if_there_had_been_no_other(self) -> None:
         for _ in range(3):
-            assert view.read(Asked, {"amount": 5, "reason": "x"}, {"limit": 5}) == {
+            assert view.read_body(Asked, {"amount": 5, "reason": "x"}, {"limit": 5}) == {
                 "amount": 5,
                 "reason": "x",
             }
-            assert view.read(Asked, {"amount": 4}, {"limit": 4}) == {"amount": 4}
+            assert view.read_body(Asked, {"amount": 4}, {"limit": 4}) == {"amount": 4}
             assert errors({"amount": 5}, limit=3) == {"amount": ["Must be 3 or less."]}
             assert errors({}, limit=3) == {"amount": ["Must be sent."]}
             assert set(errors([], limit=3)) == set(errors(None, limit=3)) == {""}
@@ -48,7 +48,7 @@ class TestBody:
         others = Barrier(8)
 
         def read(limit: int) -> dict[str, Any]:
-            return view.read(Asked, {"amount": limit}, {"limit": limit, "others": others})
+            return view.read_body(Asked, {"amount": limit}, {"limit": limit, "others": others})
 
         with ThreadPoolExecutor(8) as threads:
             for _ in range(5):

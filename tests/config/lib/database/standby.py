@@ -112,7 +112,7 @@ class Standby:
         This position can be after all writes of the test, because the primary also writes on its own, for
         example in a vacuum. If this process knows no older position, a read requires the current one.
         """
-        lag.look()
+        lag.measure_lag()
         wanted = lag.wanted()
         reached = f"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= {wanted}"
         return wanted is not None and bool(self.ask(reached))

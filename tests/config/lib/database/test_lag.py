@@ -86,7 +86,7 @@ class TestLag:
         for _ in range(4):
             write()
             clock.ahead += 1
-            lag.look()
+            lag.measure_lag()
         assert lag.seconds() == pytest.approx(4)
         standby.resume()
         wait_for(is_fresh)
@@ -94,16 +94,16 @@ class TestLag:
     def test_of_a_replica_that_is_away_is_ever_more(self, standby: Standby, clock: Clock) -> None:
         standby.stop()
         clock.ahead += 30
-        lag.look()
+        lag.measure_lag()
         assert (
             lag.seconds() == pytest.approx(30)
-            and "checkout_replica_lag_seconds 30" in metrics.text().decode()
+            and "checkout_replica_lag_seconds 30" in metrics.metrics_text().decode()
         )
         standby.start()
 
 
 def is_fresh() -> bool:
-    lag.look()
+    lag.measure_lag()
     return lag.seconds() == 0
 
 
@@ -116,11 +116,11 @@ class TestWhoServes:
         write()
         for seconds in (1, 1, 1, 1):
             clock.ahead += seconds
-            lag.look()
+            lag.measure_lag()
             assert served(lea) == {"replica": 1, "primary": 0}
         clock.ahead += 2
         assert served(lea) == {"replica": 0, "primary": 1}  # also before the next check of the lag
-        lag.look()
+        lag.measure_lag()
         assert served(lea) == {"replica": 0, "primary": 1}
         standby.resume()
         standby.catch_up()
@@ -134,7 +134,7 @@ class TestWhoServes:
     def test_costs_no_question_but_one_of_the_replica(self, standby: Standby) -> None:
         standby.catch_up()
         with standby.asked() as asked:
-            replica.read(Merchant.objects.count)
+            replica.read_on_replica(Merchant.objects.count)
         assert len(asked) == 2
 
 
@@ -149,7 +149,7 @@ class TestOperators:
         factories.MerchantFactory.create()
         write()
         clock.ahead += 7
-        lag.look()
+        lag.measure_lag()
         page = client.get("/admin/operations/").content.decode()
         assert "The replica is 7.0 s" in page and "behind: the primary serves" in page
         assert "behind: the primary serves" in client.get("/admin/now").content.decode()

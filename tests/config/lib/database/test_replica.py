@@ -62,12 +62,12 @@ class TestRead:
             return [
                 is_there(),
                 clock.now(),
-                order.read(unpaid.merchant, unpaid.pk).checkout,
+                order.read_order(unpaid.merchant, unpaid.pk).checkout,
                 Merchant.objects.count(),
             ]
 
         with standby.asked() as asked:
-            there, _, found, count = replica.read(read)
+            there, _, found, count = replica.read_on_replica(read)
         assert (there, found, count) == (True, unpaid, 1) and not is_there()
         assert [
             len([text for text in asked if part in text]) for part in ("clock_timestamp", "COUNT(", "JOIN")
@@ -89,15 +89,18 @@ class TestRead:
         lock = transaction.atomic(lambda: list(Merchant.objects.select_for_update()))
         for write in (acme.save, lock):
             with pytest.raises(InternalError) as refused, counted() as by:
-                replica.read(write)
+                replica.read_on_replica(write)
             assert isinstance(refused.value.__cause__, ReadOnlySqlTransaction) and by == {}
 
     def test_in_a_transaction_is_the_transactions_own(self, standby: Standby) -> None:
         with transaction.atomic():
-            assert not replica.read(is_there)
+            assert not replica.read_on_replica(is_there)
 
     def test_within_another_is_the_same(self, standby: Standby) -> None:
-        assert replica.read(lambda: (replica.read(is_there), is_there())) == (True, True)
+        assert replica.read_on_replica(lambda: (replica.read_on_replica(is_there), is_there())) == (
+            True,
+            True,
+        )
 
     def test_of_the_primary_alone_is_said(self, standby: Standby) -> None:
         def read() -> list[bool]:
@@ -105,18 +108,18 @@ class TestRead:
                 own = is_there()
             return [own, is_there()]
 
-        assert replica.read(read) == [False, True]
+        assert replica.read_on_replica(read) == [False, True]
 
     def test_of_what_is_not_logged_is_asked_of_the_primary(self, standby: Standby) -> None:
         standby.catch_up()
         with counted() as by:
-            assert replica.read(CardTry.objects.count) == 0
+            assert replica.read_on_replica(CardTry.objects.count) == 0
         assert by == BY_PRIMARY and lag.wanted() is not None, "the replica is as good as before"
 
     def test_leaves_to_the_primary_what_all_threads_go_by(self, standby: Standby) -> None:
         restore_guard._is_open.read_anew()
         with counted() as by:
-            assert replica.read(restore_guard.is_closed) is False  # it is read on the primary
+            assert replica.read_on_replica(restore_guard.is_closed) is False  # it is read on the primary
         assert by == BY_REPLICA
         restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
@@ -246,7 +249,7 @@ class TestAway:
             with within(1):
                 assert lea.get(LIST).status_code == 200
             with within(2.5):
-                lag.look()
+                lag.measure_lag()
             with within(1):
                 assert lea.get(LIST).status_code == 200
         assert by == {"replica": 0, "primary": 3}
@@ -259,7 +262,7 @@ class TestAway:
             return True
 
         with counted() as by, within(7):
-            assert replica.read(read)
+            assert replica.read_on_replica(read)
         assert by == BY_PRIMARY and lag.wanted() is None
 
     def test_a_socket_that_says_nothing_is_asked_by_no_request(self, lea: Client) -> None:
@@ -267,7 +270,7 @@ class TestAway:
             port = silent.getsockname()[1]
             with named(f"postgresql://checkout@127.0.0.1:{port}/checkout?sslmode=disable"):
                 with within(2.5):
-                    lag.look()
+                    lag.measure_lag()
                 with within(1), counted() as by:
                     assert lea.get(LIST).status_code == 200
                 assert by == BY_PRIMARY
@@ -286,10 +289,10 @@ class TestAway:
                 return bool(cursor.fetchone()[0])
 
         with counted() as by:
-            assert replica.read(read) is False
+            assert replica.read_on_replica(read) is False
         lock.join()
         assert by == BY_PRIMARY
-        assert replica.read(is_there)  # without a pause, because the replica itself works
+        assert replica.read_on_replica(is_there)  # without a pause, because the replica itself works
 
 
 def _lock(table: str) -> None:
@@ -303,7 +306,7 @@ class TestMistaken:
     def test_the_primary_itself_is_no_replica(self, lea: Client) -> None:
         host = connection.settings_dict["HOST"]
         with named(f"postgresql://checkout@/checkout?host={host}"):
-            lag.look()
+            lag.measure_lag()
             with counted() as by:
                 lea.get(LIST)
         assert by == BY_PRIMARY
@@ -314,7 +317,7 @@ class TestMistaken:
         place = lag._place
         other = place("default")._replace(server="of another cluster, or a branch that was left")
         monkeypatch.setattr(lag, "_place", lambda alias: other if alias == "default" else place(alias))
-        lag.look()
+        lag.measure_lag()
         with counted() as by:
             lea.get(LIST)
         assert by == BY_PRIMARY
@@ -322,11 +325,11 @@ class TestMistaken:
     def test_a_promoted_one_is_read_no_more_from_that_moment_on(self, lea: Client) -> None:
         with running() as own, named(own.url):
             own.catch_up()
-            assert replica.read(is_there)
+            assert replica.read_on_replica(is_there)
             own.ask("SELECT pg_promote()")
             wait_for(lambda: own.ask("SELECT pg_is_in_recovery()") is False)
             with counted() as by:
-                assert not replica.read(is_there) and lea.get(LIST).status_code == 200
-                lag.look()
+                assert not replica.read_on_replica(is_there) and lea.get(LIST).status_code == 200
+                lag.measure_lag()
                 assert lag.wanted() is None
             assert by == {"replica": 0, "primary": 2}

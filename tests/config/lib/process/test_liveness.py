@@ -43,11 +43,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 def test_is_named_by_the_probe_after_a_minute(clock: Clock) -> None:
     liveness.watch("ticker 0")
     clock.pass_by(59)
-    assert health.answer("/livez", "") == (200, b"alive\n")
+    assert health.answer_probe("/livez", "") == (200, b"alive\n")
     clock.pass_by(2)
-    assert health.answer("/livez", "") == (503, b"ticker 0 stands still\n")
+    assert health.answer_probe("/livez", "") == (503, b"ticker 0 stands still\n")
     liveness.sign("ticker 0")
-    assert health.answer("/livez", "")[0] == 200
+    assert health.answer_probe("/livez", "")[0] == 200
 
 
 def test_ends_its_process_after_two(clock: Clock) -> None:

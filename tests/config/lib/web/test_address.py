@@ -55,19 +55,21 @@ def _behind_a_proxy(settings: Settings) -> None:
 @pytest.mark.parametrize(("header", "seen"), SEEN)
 def test_is_what_the_proxy_saw(header: str, seen: str) -> None:
     request = RequestFactory(REMOTE_ADDR=PROXY).get("/", headers={"x-forwarded-for": header})
-    assert address.of(request) == seen
+    assert address.caller_address(request) == seen
 
 
 def test_behind_two_proxies_is_what_the_outer_one_saw(settings: Settings) -> None:
     settings.TRUSTED_PROXY_COUNT = 2
     headers = {"x-forwarded-for": "9.9.9.9, [2001:db8::7]:80, 10.0.0.3:80"}
-    assert address.of(RequestFactory(REMOTE_ADDR=PROXY).get("/", headers=headers)) == "2001:db8::7"
+    assert (
+        address.caller_address(RequestFactory(REMOTE_ADDR=PROXY).get("/", headers=headers)) == "2001:db8::7"
+    )
 
 
 def test_without_proxies_is_the_peer_and_the_header_says_nothing(settings: Settings) -> None:
     settings.TRUSTED_PROXY_COUNT = 0
     headers = {"x-forwarded-for": "203.0.113.7"}
-    assert address.of(RequestFactory(REMOTE_ADDR=PROXY).get("/", headers=headers)) == PROXY
+    assert address.caller_address(RequestFactory(REMOTE_ADDR=PROXY).get("/", headers=headers)) == PROXY
 
 
 @pytest.mark.rule("limit.address")
@@ -90,9 +92,9 @@ def test_limits_count_an_ipv4_address_or_a_64_and_the_48_around_it(
 
 
 def test_digests_show_no_address_and_are_none_of_the_site_for_ipv4() -> None:
-    made = address.digests("x", "192.0.2.1")
+    made = address.caller_digests("x", "192.0.2.1")
     assert len(address.first(made)["address_digest"]) == 64 and made["site_digest"] == [""]
-    assert made != address.digests("y", "192.0.2.1")
+    assert made != address.caller_digests("y", "192.0.2.1")
 
 
 @pytest.mark.django_db

@@ -44,7 +44,7 @@ class TestDeprecated:
             if operation.get("deprecated")
         }
         assert marked == {"get /api/merchant/v1/webhooks/deliveries"}
-        assert "ends on 1 March 2028. Use events." in chapters.text(document)
+        assert "ends on 1 March 2028. Use events." in chapters.chapters_text(document)
 
     def test_goes_on_for_twelve_months(self) -> None:
         with pytest.raises(deprecated.TooSoon):

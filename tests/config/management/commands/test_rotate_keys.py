@@ -79,8 +79,8 @@ class Kept:
             clock.now(),
             "",
         )
-        sms_outbox.put(about)
-        email_outbox.put(EmailMessage("Your code", "12345678", to=[people.EMAIL]), "code", seconds=600)
+        sms_outbox.queue_message(about)
+        email_outbox.queue_mail(EmailMessage("Your code", "12345678", to=[people.EMAIL]), "code", seconds=600)
         team.invite(Membership.objects.get(user=self.owner), "dora@acme.example", Role.VIEWER)
 
     def read(self) -> list[object]:
@@ -125,7 +125,7 @@ def test_leaves_nothing_that_needs_the_old_key(
     keys.are(SECOND)
     assert kept.read() == before
     app = Authenticator.objects.get(user=kept.owner, type="totp")
-    assert second_factor.take(kept.owner, people.code(crypto.decrypt(app.data["secret"]))) == app
+    assert second_factor.use_code(kept.owner, people.code(crypto.decrypt(app.data["secret"]))) == app
     keys.are(FIRST)
     with pytest.raises(InvalidToken):
         kept.read()

@@ -56,5 +56,5 @@ def desk(
             made = TestModeDesk(settings, request.getfixturevalue("network"))
         else:
             made = AsynchronousDesk()
-        monkeypatch.setattr(provider, "current", lambda: made.provider)
+        monkeypatch.setattr(provider, "current_provider", lambda: made.provider)
         yield made

@@ -70,27 +70,27 @@ class SandboxDesk:
         self.settings.SANDBOX_KEY_SECONDS = 0
 
     def in_dashboard(self, kind: str, payment: Payment, amount: int) -> None:
-        client.ask("act_in_dashboard", kind=kind, payment=payment.pk, amount=amount)
+        client.call_bank("act_in_dashboard", kind=kind, payment=payment.pk, amount=amount)
 
     def refund_outside(self, payment: Payment, amount: int, pending: bool = False) -> None:
         facts = {"kind": "refund", "payment": payment.pk, "amount": amount}
-        reference = client.ask("act_in_dashboard", **facts)
+        reference = client.call_bank("act_in_dashboard", **facts)
         if not pending:
-            client.ask("end_refund", payment=payment.pk, reference=reference)
+            client.call_bank("end_refund", payment=payment.pk, reference=reference)
 
     def return_refund(self, reference: str) -> None:
         payment = Call.objects.get(pk=reference).charge.payment
-        client.ask("end_refund", payment=payment, reference=reference)
+        client.call_bank("end_refund", payment=payment, reference=reference)
 
     def dispute(self, payment: Payment, amount: int | None = None) -> None:
-        client.ask("dispute", payment=payment.pk, amount=amount)
+        client.call_bank("dispute", payment=payment.pk, amount=amount)
 
     def decide(self, payment: Payment, *, is_won: bool) -> None:
-        client.ask("decide", payment=payment.pk, is_won=is_won)
+        client.call_bank("decide", payment=payment.pk, is_won=is_won)
 
     def messages(self) -> Sequence[HttpRequest]:
         for call in Call.objects.exclude(pk__in=BankNotification.objects.values("call")):
-            journal.tell(call)  # other providers also notify about an answered call
+            journal.write_notification(call)  # other providers also notify about an answered call
         notifications.send_due()
         sent, self.sent = self.sent, []
         return sent

@@ -109,7 +109,7 @@ def read(story: Story) -> Books:
     """Read a payment's books until two readings are equal: missing facts can still arrive."""
     found: list[Books] = []
     for _ in range(READINGS):
-        said = provider.current().movements(story.payment)
+        said = provider.current_provider().movements(story.payment)
         disputes = tuple(replace(row, lines=tuple(row.lines)) for row in said.disputes)
         found.append(safe_answers.books(said, now=clock.now()))
         assert found[-1] == replace(said, refunds=tuple(said.refunds), disputes=disputes), (

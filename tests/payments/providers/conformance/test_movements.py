@@ -88,7 +88,7 @@ class TestAPayment:
         for goes in (Goes.SILENT, Goes.ERROR):
             desk.go_wrong("movements", goes)
             with pytest.raises(ProviderUnreachable):
-                provider.current().movements(story.payment)
+                provider.current_provider().movements(story.payment)
             assert read(story).capture is not None
 
 
@@ -221,4 +221,4 @@ class TestChanged:
         for number, act in enumerate(acts):
             since = clock.now()
             act()
-            assert story.payment.pk in set(provider.current().changed(since)), number
+            assert story.payment.pk in set(provider.current_provider().changed(since)), number

@@ -49,7 +49,7 @@ class TestWhatWeDid:
         began, story = clock.now(), Story(desk, acme)
         story.do(Kind.AUTHORIZE)
         payment = story.payment
-        told = [row for row in provider.current().payments(began) if row.payment == payment.pk]
+        told = [row for row in provider.current_provider().payments(began) if row.payment == payment.pk]
         assert [(row.account, row.subject, row.amount, row.currency, row.is_moved) for row in told] == [
             (acme.pk, payment.subject, 9000, "GBP", True)
         ]
@@ -58,14 +58,14 @@ class TestWhatWeDid:
             payment.card_last4,
             payment.card_fingerprint,
         )
-        later = provider.current().payments(clock.now() + timedelta(minutes=1))
+        later = provider.current_provider().payments(clock.now() + timedelta(minutes=1))
         assert payment.pk not in {row.payment for row in later}
 
     @pytest.mark.rule("restore.repair")
     def test_that_was_declined_moved_nothing(self, desk: Desk, acme: Merchant) -> None:
         began, story = clock.now(), Story(desk, acme, Card.DECLINED)
         story.do(Kind.AUTHORIZE)
-        told = provider.current().payments(began)
+        told = provider.current_provider().payments(began)
         assert not [row for row in told if row.is_moved and row.payment == story.payment.pk]
 
     def test_that_was_declined_is_told_as_declined(self, desk: Desk, acme: Merchant) -> None:
@@ -132,7 +132,7 @@ class TestWhatOthersDid:
         ours = set(story.payment.operations.values_list("pk", flat=True))
         told = about(desk, story)
         assert told[-1].kind in ("", kind) and not ours & {each.operation for each in told}
-        assert story.payment.pk in set(provider.current().changed(since))
+        assert story.payment.pk in set(provider.current_provider().changed(since))
 
     def test_captured_already_is_said_to_our_capture_and_found(self, desk: Desk, acme: Merchant) -> None:
         story = Story(desk, acme)

@@ -31,7 +31,7 @@ class Teller:
         self.payment = Payment(
             pk=uuid7(), merchant=merchant, subject=uuid7(), checkout_uuid=uuid7(), amount=9000, currency="GBP"
         )
-        self.token = str(client.ask("tokenise", subject=self.payment.subject, number=number))
+        self.token = str(client.call_bank("tokenise", subject=self.payment.subject, number=number))
 
     def operation(self, kind: str, key: UUID | None = None, amount: int = 9000) -> Operation:
         return Operation(pk=key or uuid7(), payment=self.payment, kind=kind, amount=amount)
@@ -39,20 +39,22 @@ class Teller:
     def ask(
         self, kind: str, key: UUID | None = None, amount: int = 9000, patience: float = PATIENCE
     ) -> Outcome:
-        peer, operation = provider.current(), self.operation(kind, key, amount)
+        peer, operation = provider.current_provider(), self.operation(kind, key, amount)
         if kind == "authorize":
             return peer.authorize(operation, CardUse(self.token, "https://pay.example/back"), patience)
         act: Callable[[Operation, float], Outcome] = getattr(peer, kind)
         return act(operation, patience)
 
     def look_up(self, kind: str, key: UUID) -> Outcome:
-        return provider.current().look_up(self.operation(kind, key), PATIENCE)
+        return provider.current_provider().look_up(self.operation(kind, key), PATIENCE)
 
     def in_dashboard(self, kind: str, amount: int = 9000, **how: bool) -> str:
-        return str(client.ask("act_in_dashboard", kind=kind, payment=self.payment.pk, amount=amount, **how))
+        return str(
+            client.call_bank("act_in_dashboard", kind=kind, payment=self.payment.pk, amount=amount, **how)
+        )
 
     def later(self, seconds: int) -> None:
-        client.ask("advance", payments=[self.payment.pk], seconds=seconds)
+        client.call_bank("advance", payments=[self.payment.pk], seconds=seconds)
 
     def before(self, kind: str) -> None:
         """Bring the money to the state in which an act of this kind is due."""

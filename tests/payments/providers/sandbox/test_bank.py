@@ -93,13 +93,13 @@ class TestTheContract:
         asked, before = teller.ask("authorize", key), clock.now()
         assert (asked.verdict, asked.action_url) == (
             Verdict.NEEDS_ACTION,
-            f"{client.address()}/bank/challenge/{key}",
+            f"{client.bank_address()}/bank/challenge/{key}",
         )
         for answer in (confirms, not confirms):
-            client.ask("answer_challenge", key=key, is_confirmed=answer)
+            client.call_bank("answer_challenge", key=key, is_confirmed=answer)
         assert teller.look_up("authorize", key).verdict == verdict
-        assert provider.current().movements(teller.payment).is_held == confirms
-        assert list(provider.current().changed(before)) == [teller.payment.pk]
+        assert provider.current_provider().movements(teller.payment).is_held == confirms
+        assert list(provider.current_provider().changed(before)) == [teller.payment.pk]
         assert teller.charge().state == ("held" if confirms else "declined")
 
     @pytest.mark.rule("sandbox.cards")
@@ -119,7 +119,7 @@ class TestTheDashboard:
         settling.settle_due()
         assert (teller.charge().state, teller.charge().refunded_amount) == ("captured", 1000)
         assert other.charge().state == "voided"
-        taken, released = (provider.current().movements(each.payment) for each in (teller, other))
+        taken, released = (provider.current_provider().movements(each.payment) for each in (teller, other))
         assert taken.capture is not None and taken.capture.amount == 9000
         assert [(row.amount, row.operation) for row in taken.refunds] == [(1000, None)]
         assert (released.capture, released.is_held) == (None, False)

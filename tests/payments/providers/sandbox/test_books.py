@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("both_ways")
 
 
 def read(teller: Teller) -> Books:
-    said = provider.current().movements(teller.payment)
+    said = provider.current_provider().movements(teller.payment)
     return safe_answers.books(said, now=clock.now())
 
 
@@ -46,7 +46,7 @@ class TestBooks:
         teller.before("refund")
         operation = teller.operation("refund", amount=4000)
         setattr(operation, f"{purpose}_uuid", of)
-        said = provider.current().refund(operation, PATIENCE)
+        said = provider.current_provider().refund(operation, PATIENCE)
         found = only_refund(teller)
         assert (found.reference, found.operation, found.amount) == (said.reference, operation.pk, 4000)
         assert {"refund": None, "share": None} | {purpose: of} == {
@@ -91,7 +91,7 @@ class TestARefundInTheDashboard:
             teller.later(864_000)
             found = only_refund(teller)
             verdicts.append((found.verdict, found.has_returned))
-            client.ask("end_refund", payment=teller.payment.pk, reference=reference)
+            client.call_bank("end_refund", payment=teller.payment.pk, reference=reference)
         found = only_refund(teller)
         verdicts.append((found.verdict, found.has_returned))
         assert verdicts == [
@@ -100,14 +100,14 @@ class TestARefundInTheDashboard:
             (Verdict.FAILED, True),
         ]
         assert (found.reference, found.operation, found.reason) == (reference, None, "card_account_closed")
-        assert provider.current().changed(before) == [teller.payment.pk]
+        assert provider.current_provider().changed(before) == [teller.payment.pk]
         assert teller.charge().refunded_amount == 0
 
     def test_fails_with_a_reason_before_it_has_settled(self) -> None:
         teller = Teller()
         teller.before("refund")
         reference = teller.in_dashboard("refund", amount=2500, is_pending=True)
-        client.ask("end_refund", payment=teller.payment.pk, reference=reference, fails_with="refused")
+        client.call_bank("end_refund", payment=teller.payment.pk, reference=reference, fails_with="refused")
         found = only_refund(teller)
         assert (found.verdict, found.reason, found.has_returned) == (Verdict.FAILED, "refused", False)
         assert teller.charge().refunded_amount == 0
@@ -117,9 +117,9 @@ class TestADispute:
     def test_by_turns_takes_the_money_and_gives_it_back(self) -> None:
         teller = Teller()
         teller.before("refund")
-        reference = client.ask("dispute", payment=teller.payment.pk, amount=4000)
+        reference = client.call_bank("dispute", payment=teller.payment.pk, amount=4000)
         for is_won in (False, False, True, False, True):
-            client.ask("decide", payment=teller.payment.pk, is_won=is_won)
+            client.call_bank("decide", payment=teller.payment.pk, is_won=is_won)
         (found,) = read(teller).disputes
         assert (found.reference, found.amount, found.status) == (reference, 4000, DisputeStatus.WON)
         assert [line.is_back for line in found.lines] == [False, True, False, True]
@@ -132,11 +132,11 @@ class TestADispute:
     ) -> None:
         teller = Teller()
         teller.before("refund")
-        client.ask("dispute", payment=teller.payment.pk, is_inquiry=True)
+        client.call_bank("dispute", payment=teller.payment.pk, is_inquiry=True)
         (asked,) = read(teller).disputes
         assert (asked.status, asked.lines) == (DisputeStatus.OPEN, ())
         assert teller.ask("refund", amount=1000).verdict == Verdict.PENDING
-        client.ask("decide", payment=teller.payment.pk, is_won=is_won)
+        client.call_bank("decide", payment=teller.payment.pk, is_won=is_won)
         (decided,) = read(teller).disputes
         assert [line.is_back for line in decided.lines] == moved
         refused = teller.ask("refund", amount=1000).reason
@@ -145,23 +145,23 @@ class TestADispute:
     def test_that_took_a_part_and_is_lost_leaves_the_rest_to_refund(self) -> None:
         teller = Teller()
         teller.before("refund")
-        client.ask("dispute", payment=teller.payment.pk, amount=4000)
+        client.call_bank("dispute", payment=teller.payment.pk, amount=4000)
         assert teller.ask("refund", amount=1000).reason == "charge_disputed", "while it is open"
-        client.ask("decide", payment=teller.payment.pk, is_won=False)
+        client.call_bank("decide", payment=teller.payment.pk, is_won=False)
         assert teller.ask("refund", amount=5001).reason == "charge_disputed"
         assert teller.ask("refund", amount=5000).verdict == Verdict.PENDING
 
     def test_is_decided_by_its_reference_beside_another(self) -> None:
         teller = Teller()
         teller.before("refund")
-        first = client.ask("dispute", payment=teller.payment.pk, amount=4000)
-        client.ask("dispute", payment=teller.payment.pk, amount=5000)
-        client.ask("decide", payment=teller.payment.pk, is_won=True, reference=first)
+        first = client.call_bank("dispute", payment=teller.payment.pk, amount=4000)
+        client.call_bank("dispute", payment=teller.payment.pk, amount=5000)
+        client.call_bank("decide", payment=teller.payment.pk, is_won=True, reference=first)
         assert [(row.amount, row.status) for row in read(teller).disputes] == [
             (4000, DisputeStatus.WON),
             (5000, DisputeStatus.OPEN),
         ]
-        client.ask("decide", payment=teller.payment.pk, is_won=False)
+        client.call_bank("decide", payment=teller.payment.pk, is_won=False)
         assert [row.status for row in read(teller).disputes] == [DisputeStatus.WON, DisputeStatus.LOST]
 
 
@@ -172,24 +172,26 @@ class TestChanged:
             each.before("refund")
         for happens in ("refund", "dispute", "decide"):
             before = clock.now()
-            assert provider.current().changed(before) == []
+            assert provider.current_provider().changed(before) == []
             if happens == "refund":
                 teller.ask("refund", amount=1000)
                 teller.ask("refund", amount=1000)
             else:
-                client.ask(
+                client.call_bank(
                     happens, payment=teller.payment.pk, **({"is_won": True} if happens == "decide" else {})
                 )
-            assert provider.current().changed(before) == [teller.payment.pk]
+            assert provider.current_provider().changed(before) == [teller.payment.pk]
 
     def test_names_the_payment_of_a_dispute_that_an_advance_has_opened(self) -> None:
         teller = Teller("4000000000000259")
         teller.before("refund")
         before = clock.now()
-        assert read(teller).disputes == () and provider.current().changed(before) == []
+        assert read(teller).disputes == () and provider.current_provider().changed(before) == []
         teller.later(600)
         (found,) = read(teller).disputes
-        assert found.opened_at >= before and provider.current().changed(before) == [teller.payment.pk]
+        assert found.opened_at >= before and provider.current_provider().changed(before) == [
+            teller.payment.pk
+        ]
         teller.later(600)
         assert read(teller).disputes[0].lines == found.lines
 
@@ -214,7 +216,7 @@ class TestFaults:
         teller = Teller()
         teller.before("refund")
         teller.ask("refund", amount=1000)
-        client.ask("dispute", payment=teller.payment.pk)
+        client.call_bank("dispute", payment=teller.payment.pk)
         fault_injection.set_fault(verb="movements", mode="stale", times=1)
         assert read(teller) == Books()
         found = read(teller)

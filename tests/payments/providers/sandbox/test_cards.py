@@ -105,7 +105,7 @@ class TestTheCards:
         assert pay(unpaid, ASKING).status == "created"
         asked = Operation.objects.get()
         assert asked.state == "needs_action" and str(asked.pk) in asked.action_url
-        client.ask("answer_challenge", key=asked.pk, is_confirmed=confirms)
+        client.call_bank("answer_challenge", key=asked.pk, is_confirmed=confirms)
         pump()
         unpaid.refresh_from_db()
         assert (unpaid.status, Operation.objects.get().reason) == (
@@ -115,7 +115,7 @@ class TestTheCards:
 
     def test_3155_keeps_its_way_back_when_it_is_sent_again(self, unpaid: Checkout) -> None:
         fault_injection.set_fault(verb="authorize", mode="down", times=1)
-        token = client.ask("tokenise", subject=unpaid.pk, number=ASKING)
+        token = client.call_bank("tokenise", subject=unpaid.pk, number=ASKING)
         card = CardUse(token, "https://pay.example/back")
         authorizations.authorize(unpaid.pk, card=card, lead=None, cause=CAUSE)
         assert not Charge.objects.exists()
@@ -131,13 +131,13 @@ class TestAnActInDoubt:
         self, held: Checkout, monkeypatch: pytest.MonkeyPatch, kind: str, mode: str
     ) -> None:
         keys: list[UUID] = []
-        call = fault_injection.call
+        call = fault_injection.call_with_faults
 
         def counted(verb: str, arguments: dict[str, Any]) -> Any:
             keys.extend([arguments["key"]] * (verb == kind))
             return call(verb, arguments)
 
-        monkeypatch.setattr(fault_injection, "call", counted)
+        monkeypatch.setattr(fault_injection, "call_with_faults", counted)
         fault_injection.set_fault(verb=kind, mode=mode, times=3)
         if kind == "void":
             cancellations.cancel(held.merchant, held.pk, cause=CAUSE)

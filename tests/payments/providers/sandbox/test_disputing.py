@@ -16,6 +16,6 @@ class TestADispute:
         teller.before("refund")
         for happens in ({"verb": "dispute"}, {"verb": "decide", "is_won": True}):
             before, verb = clock.now(), str(happens.pop("verb"))
-            assert not list(provider.current().changed(before))
-            client.ask(verb, payment=teller.payment.pk, **happens)
-            assert list(provider.current().changed(before)) == [teller.payment.pk]
+            assert not list(provider.current_provider().changed(before))
+            client.call_bank(verb, payment=teller.payment.pk, **happens)
+            assert list(provider.current_provider().changed(before)) == [teller.payment.pk]

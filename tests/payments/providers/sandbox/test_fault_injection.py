@@ -25,7 +25,7 @@ BROKEN_OFF = {Fault.Mode.DOWN, Fault.Mode.DONE_THEN_RESET}
 def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
     """Return whether the call ends without an answer, or with the bank's own error if that is the fault."""
     is_whole = (
-        client.address() != settings.BASE_URL and mode in BROKEN_OFF
+        client.bank_address() != settings.BASE_URL and mode in BROKEN_OFF
     )  # Django's test server cannot break a connection
     if mode in fault_injection.ERRORS or is_whole:
         answer = teller.ask(kind, key, patience=0.2)
@@ -37,7 +37,7 @@ def is_no_answer(teller: Teller, kind: str, key: UUID, mode: str) -> bool:
 
 class TestFaults:
     def test_are_set_through_the_client(self) -> None:
-        client.ask("set_fault", verb="capture", mode="down", times=2)
+        client.call_bank("set_fault", verb="capture", mode="down", times=2)
         assert Fault.objects.values_list("verb", "mode", "times").get() == ("capture", "down", 2)
 
     @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ class TestFaults:
 
     def test_a_key_is_forgotten_when_its_life_is_over(self, settings: Settings) -> None:
         settings.SANDBOX_KEY_SECONDS = 3600
-        assert provider.current().key_life == timedelta(hours=1)
+        assert provider.current_provider().key_life == timedelta(hours=1)
         teller, key = Teller(), uuid7()
         teller.before("refund")
         teller.ask("refund", key, amount=4000)

@@ -28,7 +28,7 @@ class TestTheBank:
             return http.Response(status, b"", {})
 
         monkeypatch.setattr(http, "post", post)
-        notification = journal.tell(Call.objects.get())
+        notification = journal.write_notification(Call.objects.get())
         gaps = []
         for _ in range(6):
             BankNotification.objects.filter(due_at__isnull=False).update(due_at=clock.now())

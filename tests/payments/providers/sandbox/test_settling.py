@@ -33,11 +33,11 @@ class TestTheCardsThatEndLater:
         assert teller.look_up("refund", key).verdict == Verdict.SUCCEEDED
         assert teller.charge().refunded_amount == 9000
         settled = clock.now()
-        assert not list(provider.current().changed(settled))
+        assert not list(provider.current_provider().changed(settled))
         teller.later(2)
         settling.settle_due()
-        assert list(provider.current().changed(settled)) == [teller.payment.pk]
-        (back,) = provider.current().movements(teller.payment).refunds
+        assert list(provider.current_provider().changed(settled)) == [teller.payment.pk]
+        (back,) = provider.current_provider().movements(teller.payment).refunds
         assert (back.operation, back.verdict, back.has_returned) == (key, Verdict.FAILED, True)
         found = teller.look_up("refund", key)
         assert (found.verdict, found.reason) == (Verdict.FAILED, "card_account_closed")
@@ -63,8 +63,8 @@ def test_what_nobody_has_heard_yet_is_told_to_whoever_asks() -> None:
     teller.ask("authorize")
     teller.ask("capture", key)
     teller.later(3)
-    client.ask("dispute", payment=teller.payment.pk)
-    settled, disputed = client.ask("tell", payments=[teller.payment.pk])
+    client.call_bank("dispute", payment=teller.payment.pk)
+    settled, disputed = client.call_bank("tell", payments=[teller.payment.pk])
     assert {settled.payment, disputed.payment} == {teller.payment.pk}
     assert (settled.kind, settled.operation, settled.verdict) == ("capture", key, Verdict.SUCCEEDED)
     assert (disputed.kind, disputed.operation, disputed.verdict) == ("", None, Verdict.UNKNOWN)

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.django_db
 def ends_well(teller: Teller) -> bool:
     """Return whether capture and refund are accepted, and the provider reports the same card and payer."""
     taken, returned = teller.ask("capture"), teller.ask("refund")
-    told = next(told for told in provider.current().payments(DAWN) if told.payment == teller.payment.pk)
+    told = next(
+        told for told in provider.current_provider().payments(DAWN) if told.payment == teller.payment.pk
+    )
     is_told = told.card == taken.card == returned.card and told.subject == teller.payment.subject
     return is_told and (taken.verdict, returned.verdict) == (Verdict.SUCCEEDED, Verdict.PENDING)
 

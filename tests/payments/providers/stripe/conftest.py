@@ -22,5 +22,5 @@ def desk(
     running_peer.switch("clear")
     with shops.listening() as shop:
         made = StripeDesk(settings, running_peer, shop)
-        monkeypatch.setattr(provider, "current", lambda: made.provider)
+        monkeypatch.setattr(provider, "current_provider", lambda: made.provider)
         yield made

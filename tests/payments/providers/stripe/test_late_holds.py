@@ -125,7 +125,7 @@ class TestAHoldThatIsFoundLater:
 
     def test_by_a_notification_is_released(self, desk: StripeDesk, refused: Payment) -> None:
         for message in desk.messages():
-            assert notifications.take(message).status_code == 204
+            assert notifications.receive(message).status_code == 204
         tasks.answer_inquiries()
         pump()
         assert intent_of(desk, refused) == "canceled"
@@ -143,7 +143,7 @@ def test_the_books_agree_about_what_has_ended(desk: StripeDesk, refused: Payment
     desk.confirm_again(refused)
     pump()
     for message in desk.messages():
-        notifications.take(message)
+        notifications.receive(message)
     payments_tasks.reconcile()
     tasks.answer_inquiries()
     assert {intent_of(desk, payment) for payment in (refused, declined)} == {"canceled"}

@@ -45,7 +45,7 @@ def test_nothing_is_missing_where_all_is_done(set_up: Callable[..., None]) -> No
 
 def test_all_events_at_once_are_enough(set_up: Callable[..., None]) -> None:
     set_up(events=["*"])
-    assert list(readiness.missing()) == []
+    assert list(readiness.missing_parts()) == []
 
 
 def test_what_is_missing_is_said_with_what_to_do_and_the_command_fails(desk: StripeDesk) -> None:
@@ -60,7 +60,7 @@ def test_what_is_missing_is_said_with_what_to_do_and_the_command_fails(desk: Str
 
 def test_events_that_are_not_sent_are_named(set_up: Callable[..., None]) -> None:
     set_up(events=[name for name in books.EVENTS if name != "refund.failed"])
-    assert list(readiness.missing()) == [
+    assert list(readiness.missing_parts()) == [
         f"The webhook endpoint for {HOOK} lacks the events refund.failed: add them."
     ]
 
@@ -70,7 +70,7 @@ def test_a_wallet_that_is_not_shown_is_named_with_the_reason(
 ) -> None:
     settings.CHECKOUT_PAGE_URL = "https://unverified.example/pay"
     set_up(host="unverified.example")
-    assert list(readiness.missing()) == [
+    assert list(readiness.missing_parts()) == [
         "apple_pay is not shown on unverified.example: The file was not found."
     ]
 
@@ -89,13 +89,13 @@ def test_each_account_of_a_merchant_is_asked(
     Merchant.objects.filter(pk=acme.pk).update(provider_account=CONNECTED)
     set_up(account=CONNECTED)
     desk.peer.switch("lacks", account=CONNECTED, fields=fields)
-    (found,) = readiness.missing()
+    (found,) = readiness.missing_parts()
     assert found.startswith(f"The account {CONNECTED} ") and said in found
 
 
 def test_a_key_that_stripe_does_not_know_is_said(desk: StripeDesk, settings: Settings) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_other"
-    (said,) = readiness.missing()
+    (said,) = readiness.missing_parts()
     assert "does not know STRIPE_SECRET_KEY" in said
 
 

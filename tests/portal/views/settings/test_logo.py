@@ -37,7 +37,7 @@ class TestUpload:
         stage.person(acme, Role.OWNER, "lea@acme.example")
         assert upload(client, files.logo())["Location"] == "/portal/settings"
         acme.refresh_from_db()
-        shown = storage.shown(acme)
+        shown = storage.logo_of(acme)
         page = client.get("/portal/settings").content.decode()
         assert shown is not None and shown.mark in page and "Your logo is shown from now on." in page
         assert AuditEntry.objects.get().action == "logo_changed"
@@ -130,7 +130,7 @@ class TestWhoMay:
     def test_keeps_to_their_own_merchant(self, client: Client, rival: Merchant) -> None:
         upload(client, files.logo())
         rival.refresh_from_db()
-        assert storage.shown(rival) is None
+        assert storage.logo_of(rival) is None
 
     def test_no_file_goes_to_another_address(self, client: Client) -> None:
         form = {"logo": SimpleUploadedFile("a.png", files.logo())}

@@ -147,7 +147,7 @@ class TestForm:
         sent = {"logo": SimpleUploadedFile("a.png", files.logo()), "text": self.WORDS, "language": "en-gb"}
         assert save(client, country="FR", **sent)["Location"] == "/portal/settings"
         acme.refresh_from_db()
-        assert acme.country == "FR" and storage.shown(acme) and consent.wording(acme).text == self.WORDS
+        assert acme.country == "FR" and storage.logo_of(acme) and consent.wording(acme).text == self.WORDS
         actions = set(AuditEntry.objects.values_list("action", flat=True))
         assert actions == {"settings_changed", "logo_changed", "opt_in_wording_written"}
         page = client.get("/portal/settings").content.decode()
@@ -164,7 +164,7 @@ class TestForm:
         words = page.content.decode()
         assert page.status_code == 422 and "Choose the file again" in words and self.WORDS in words
         acme.refresh_from_db()
-        assert storage.shown(acme) is None and not AuditEntry.objects.exists()
+        assert storage.logo_of(acme) is None and not AuditEntry.objects.exists()
 
     def test_that_waits_for_a_proof_has_kept_its_logo(self, acme: Merchant) -> None:
         known = people.join(acme, Role.ADMIN)
@@ -172,11 +172,11 @@ class TestForm:
         asked = save(tired, name="Your bank", logo=SimpleUploadedFile("a.png", files.logo()))
         assert "reauthenticate" in asked["Location"]
         acme.refresh_from_db()
-        assert acme.name == "Acme Tickets" and storage.shown(acme)
+        assert acme.name == "Acme Tickets" and storage.logo_of(acme)
         proven = tired.post(asked["Location"], {"password": people.PASSWORD})
         assert proven["Location"] == "/portal/settings"
         acme.refresh_from_db()
-        assert acme.name == "Your bank" and storage.shown(acme)
+        assert acme.name == "Your bank" and storage.logo_of(acme)
 
 
 class TestARefusal:
