@@ -1,4 +1,7 @@
-from django.urls import path
+from collections.abc import Callable, Mapping
+
+from django.http import HttpResponse
+from django.urls import URLPattern, path
 
 from hosted_page import language, views
 from hosted_page.group import bill_views, group_page, mate_views
@@ -8,75 +11,68 @@ from hosted_page.page_security import check_page, reports
 from hosted_page.sms import receipts, stopped_numbers
 from hosted_page.steps import card, prefilled_code, remembered_browser, sign_in, sign_in_extension, split
 
+View = Callable[..., HttpResponse]
+# The steps of every payment. `pay/known/end` is named `pay_known_end`.
+STEPS: dict[str, View] = {
+    "phone": sign_in.phone,
+    "code": sign_in.code,
+    "resend": sign_in.resend,
+    "known": remembered_browser.go_on,
+    "known/end": remembered_browser.end,
+    "stay": sign_in_extension.stay,
+    "leave": views.leave,
+    "card": card.show_card_step,
+    "paid": card.paid,
+    "confirmed": card.confirmed,
+    "another-card": card.another,
+}
+OF_LEAD: dict[str, View] = {
+    "prefilled": prefilled_code.text_code,
+    "split": split.split,
+    "opt-in": views.opt_in,
+    "receipt": views.receipt,
+    "bill": bill_views.live,
+    "cancel-share": bill_views.cancel_share,
+    "rename-share": bill_views.rename,
+    "ask-again": bill_views.ask_again,
+    "text-share": bill_views.send_link,
+    "remind": bill_views.remind,
+    "cancel": views.cancel,
+    "language": language.choose,
+    "check": check_page.show_check_page,
+}
+OF_MATE: dict[str, View] = {
+    "opt-in": mate_views.opt_in,
+    "receipt": mate_views.receipt,
+    "decline": mate_views.decline,
+    "reconsider": mate_views.reconsider,
+}
+
+
+def _routes(prefix: str, name: str, pages: Mapping[str, View]) -> list[URLPattern]:
+    """Return the addresses of pages below a prefix. Their names begin with `name`."""
+    return [
+        path(f"{prefix}/{page}", view, name=f"{name}_{page.replace('/', '_').replace('-', '_')}")
+        for page, view in pages.items()
+    ]
+
+
 urlpatterns = [
     path("pay", views.show_order, name="pay"),
-    path("pay/phone", sign_in.phone, name="pay_phone"),
-    path("pay/prefilled", prefilled_code.text_code, name="pay_prefilled"),
-    path("pay/code", sign_in.code, name="pay_code"),
-    path("pay/resend", sign_in.resend, name="pay_resend"),
-    path("pay/known", remembered_browser.go_on, name="pay_known"),
-    path("pay/known/end", remembered_browser.end, name="pay_known_end"),
-    path("pay/stay", sign_in_extension.stay, name="pay_stay"),
-    path("pay/leave", views.leave, name="pay_leave"),
-    path("pay/again", views.show_order),  # pages that were opened before an upgrade link to it
-    path("pay/split", split.split, name="pay_split"),
-    path("pay/card", card.show_card_step, name="pay_card"),
-    path("pay/paid", card.paid, name="pay_paid"),
-    path("pay/confirmed", card.confirmed, name="pay_confirmed"),
-    path("pay/another-card", card.another, name="pay_another_card"),
-    path("pay/opt-in", views.opt_in, name="pay_opt_in"),
-    path("pay/receipt", views.receipt, name="pay_receipt"),
-    path("pay/bill", bill_views.live, name="pay_bill"),
-    path("pay/cancel-share", bill_views.cancel_share, name="pay_cancel_share"),
-    path("pay/rename-share", bill_views.rename, name="pay_rename_share"),
-    path("pay/ask-again", bill_views.ask_again, name="pay_ask_again"),
-    path(
-        "pay/text-share", bill_views.send_link, name="pay_send_link"
-    ),  # open pages post to it during an upgrade
-    path("pay/remind", bill_views.remind, name="pay_remind"),
-    path("pay/cancel", views.cancel, name="pay_cancel"),
-    path("pay/language", language.choose, name="pay_language"),
-    path("pay/check", check_page.show_check_page, name="pay_check"),
+    *_routes("pay", "pay", STEPS | OF_LEAD),
     path("pay/stop/<str:token>", stopped_numbers.show_stop_page, name="sms_stop"),
     path("pay/offers/<str:token>", link.show_box, name="opt_in_link"),
     path("pay/share/<str:token>", mate_views.show_share, name="share"),
     path("pay/share/<str:token>/qr.svg", mate_views.qr, name="share_qr"),
-    path("pay/share/<str:token>/phone", sign_in.phone, name="share_phone"),
-    path("pay/share/<str:token>/code", sign_in.code, name="share_code"),
-    path("pay/share/<str:token>/resend", sign_in.resend, name="share_resend"),
-    path("pay/share/<str:token>/known", remembered_browser.go_on, name="share_known"),
-    path("pay/share/<str:token>/known/end", remembered_browser.end, name="share_known_end"),
-    path("pay/share/<str:token>/stay", sign_in_extension.stay, name="share_stay"),
-    path("pay/share/<str:token>/leave", views.leave, name="share_leave"),
-    path("pay/share/<str:token>/card", card.show_card_step, name="share_card"),
-    path("pay/share/<str:token>/paid", card.paid, name="share_paid"),
-    path("pay/share/<str:token>/confirmed", card.confirmed, name="share_confirmed"),
-    path("pay/share/<str:token>/another-card", card.another, name="share_another_card"),
-    path("pay/share/<str:token>/opt-in", mate_views.opt_in, name="share_opt_in"),
-    path("pay/share/<str:token>/receipt", mate_views.receipt, name="share_receipt"),
-    path("pay/share/<str:token>/decline", mate_views.decline, name="share_decline"),
-    path("pay/share/<str:token>/reconsider", mate_views.reconsider, name="share_reconsider"),
+    *_routes("pay/share/<str:token>", "share", STEPS | OF_MATE),
     path("pay/g/<str:token>", group_page.show_group, name="group"),
     path("pay/g/<str:token>/take", group_page.take_share, name="group_take"),
     path("pay/g/<str:token>/qr", group_page.qr_page, name="group_qr"),
     path("pay/g/<str:token>/qr.svg", group_page.qr, name="group_qr_svg"),
     path("pay/g/<str:token>/<int:position>", mate_views.show_share, name="group_share"),
-    path("pay/g/<str:token>/<int:position>/phone", sign_in.phone, name="group_share_phone"),
-    path("pay/g/<str:token>/<int:position>/code", sign_in.code, name="group_share_code"),
-    path("pay/g/<str:token>/<int:position>/resend", sign_in.resend, name="group_share_resend"),
-    path("pay/g/<str:token>/<int:position>/known", remembered_browser.go_on, name="group_share_known"),
-    path("pay/g/<str:token>/<int:position>/known/end", remembered_browser.end, name="group_share_known_end"),
-    path("pay/g/<str:token>/<int:position>/stay", sign_in_extension.stay, name="group_share_stay"),
-    path("pay/g/<str:token>/<int:position>/leave", views.leave, name="group_share_leave"),
-    path("pay/g/<str:token>/<int:position>/card", card.show_card_step, name="group_share_card"),
-    path("pay/g/<str:token>/<int:position>/paid", card.paid, name="group_share_paid"),
-    path("pay/g/<str:token>/<int:position>/confirmed", card.confirmed, name="group_share_confirmed"),
-    path("pay/g/<str:token>/<int:position>/another-card", card.another, name="group_share_another_card"),
-    path("pay/g/<str:token>/<int:position>/opt-in", mate_views.opt_in, name="group_share_opt_in"),
-    path("pay/g/<str:token>/<int:position>/receipt", mate_views.receipt, name="group_share_receipt"),
-    path("pay/g/<str:token>/<int:position>/decline", mate_views.decline, name="group_share_decline"),
-    path("pay/g/<str:token>/<int:position>/reconsider", mate_views.reconsider, name="group_share_reconsider"),
-    path("pay/g/<str:token>/<int:position>/release", mate_views.release, name="group_share_release"),
+    *_routes(
+        "pay/g/<str:token>/<int:position>", "group_share", STEPS | OF_MATE | {"release": mate_views.release}
+    ),
     path("csp-reports", reports.receive_report, name="csp_reports"),
     path("sms/twilio/<uuid:message_uuid>", receipts.take_from_twilio, name="twilio_receipt"),
     path("brand/<uuid:merchant_uuid>-<int:version>.css", views.brand_css, name="brand_css"),

@@ -50,7 +50,7 @@ ACTS = (
     "cancel_share",
     "rename_share",
     "ask_again",
-    "send_link",
+    "text_share",
     "remind",
 )  # the steps whose addresses the bill's page needs
 
