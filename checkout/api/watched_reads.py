@@ -21,7 +21,7 @@ MAX_NOTED = 5  # maximum of rows that one read writes
 
 
 def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
-    """Write a row for each watched order among the checkouts that the read shows (`presentation.with_parts`)."""
+    """Write a row for each watched order among the checkouts that the read shows (`detailed_reads.with_parts`)."""
     if not settings.SANDBOX:
         return
     watched = [checkout for checkout in checkouts if _is_watched(checkout)]
