@@ -12,7 +12,7 @@ from checkout import current_checkouts, mate_shares, settling
 from checkout.current_checkouts import Borne
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import SHARE_ASKED, SHARE_PAID, ShareStatus, Status
-from hosted_page import share_bar, summary
+from hosted_page import link_deadline, share_bar, summary
 from hosted_page.group import bill_lines, collapsed_lines, dispute_returns, group_members, last_day
 from hosted_page.group.bill_lines import Line, OfBank, Wrong
 from hosted_page.group.collapsed_lines import Fold
@@ -197,7 +197,7 @@ def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, di
 
 def _until(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
     """Return when the last open link ends, "" if no link is open."""
-    return summary.day(last_day.ends_at(shares), checkout)
+    return summary.day(link_deadline.ends_at(shares), checkout)
 
 
 def _noes(all_lines: Sequence[Line]) -> Iterator[Line]:

@@ -23,6 +23,7 @@ from hosted_page import summary
 from hosted_page.group.dispute_returns import GivenBack
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
+from hosted_page.sms import invitations
 from payments import money
 from payments.models import Dispute, Operation
 
@@ -58,7 +59,6 @@ ICON_ON_BAR: dict[str, str] = {
     ShareStatus.REIMBURSED: "check",
     ShareStatus.DECLINED: "cross",
 }
-TO_MATES = (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER)
 COLOURS = 5  # of mates; the sixth mate has the first mate's colour
 
 
@@ -252,7 +252,7 @@ def queued_texts(checkout: Checkout, shares: Sequence[PaymentRequest], now: date
     if not fresh:
         return {}
     texts = SmsMessage.objects.filter(checkout_uuid=checkout.pk, subject__in=fresh, ended_at=None)
-    found = texts.filter(kind__in=TO_MATES).values_list("subject", "phone")
+    found = texts.filter(kind__in=invitations.TO_MATES).values_list("subject", "phone")
     return {str(subject): phone or "" for subject, phone in found}
 
 

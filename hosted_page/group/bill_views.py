@@ -17,10 +17,10 @@ from checkout.models import NO_CLAIM, Checkout, PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib.prepared import Prepared
 from config.lib.web import address
-from hosted_page import payer, rendering, views
-from hosted_page.group import bill, bill_lines, invitations, last_day
+from hosted_page import link_deadline, payer, rendering, views
+from hosted_page.group import bill, bill_lines
 from hosted_page.payment_target import PaymentTarget, for_form, for_target
-from hosted_page.sms import limits
+from hosted_page.sms import invitations, limits
 from hosted_page.steps import sign_in
 from hosted_page.steps.phone import InvalidPhone, parse_phone
 from hosted_page.steps.split_form import clean_name
@@ -154,7 +154,9 @@ def remind(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if not views.is_lead(request, target):
         return views.signed_out(request, target)
     refused = _remind(request, target)
-    return views.show_page(request, target, Refused(act=refused)) if refused else target.go_to(last_day.ID)
+    return (
+        views.show_page(request, target, Refused(act=refused)) if refused else target.go_to(link_deadline.ID)
+    )
 
 
 def _remind(request: HttpRequest, target: PaymentTarget) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from babel.lists import format_list
 from django.utils.html import format_html
@@ -11,12 +11,9 @@ from django.utils.translation import get_language, to_locale
 
 from checkout.models import Checkout, PaymentRequest
 from checkout.states import ShareStatus
-from hosted_page import summary
+from hosted_page import link_deadline, summary
 from hosted_page.group.bill_lines import Line
 from payments import money
-
-ID = "last-day"  # anchor on the page, to which a text links
-LASTS = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -57,12 +54,6 @@ def _listed(asked: Sequence[Line]) -> SafeString:
     return SafeString(format_list(names, locale=to_locale(get_language() or "en")))
 
 
-def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
-    """Return when the last open link ends, None if no link is open."""
-    ends = (share.expires_at for share in shares if share.status == ShareStatus.OPEN)
-    return max((end for end in ends if end is not None), default=None)
-
-
 def last_day_offer(
     checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], now: datetime
 ) -> LastDay | None:
@@ -70,8 +61,8 @@ def last_day_offer(
 
     `lines` are the lines of the bill.
     """
-    end = ends_at(shares)
-    if end is None or end - now > LASTS:
+    end = link_deadline.ends_at(shares)
+    if end is None or end - now > link_deadline.LASTS:
         return None
     unpaid = [share for share in shares if share.status == ShareStatus.OPEN]
     ids = {str(share.pk) for share in unpaid}

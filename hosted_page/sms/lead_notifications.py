@@ -16,7 +16,7 @@ from checkout import current_checkouts
 from checkout.models import Checkout, LeadTold, PaymentRequest
 from checkout.states import SHARE_PAID, ShareStatus, Status
 from config.lib import clock, quota
-from hosted_page.group import last_day
+from hosted_page import link_deadline
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget, absolute
 from hosted_page.sms import outbox, safe_names
@@ -66,10 +66,10 @@ def _later(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now:
     """
     if _is_paused(row, checkout):
         return now + PAUSED
-    end = last_day.ends_at(shares)
-    if row.kind != Kind.LINKS_END or end is None or end - last_day.LASTS <= now:
+    end = link_deadline.ends_at(shares)
+    if row.kind != Kind.LINKS_END or end is None or end - link_deadline.LASTS <= now:
         return None
-    return end - last_day.LASTS
+    return end - link_deadline.LASTS
 
 
 def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
@@ -130,7 +130,9 @@ def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> s
                 "{amount} at {shop} is not paid yet, and the links to it end in a day."
                 " Remind your mates: {link}"
             )
-    return _filled(words, checkout, about, name) + (f"#{last_day.ID}" if row.kind == Kind.LINKS_END else "")
+    return _filled(words, checkout, about, name) + (
+        f"#{link_deadline.ID}" if row.kind == Kind.LINKS_END else ""
+    )
 
 
 def _about(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:

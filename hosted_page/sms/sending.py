@@ -19,9 +19,8 @@ from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
 from config.lib.leases import Queue
 from config.lib.prepared import Prepared
-from hosted_page.group import invitations
 from hosted_page.models import SignInCode, SmsMessage
-from hosted_page.sms import lead_notifications, limits, outbox, senders, stopped_numbers
+from hosted_page.sms import invitations, lead_notifications, limits, outbox, senders, stopped_numbers
 from hosted_page.sms.senders import NotSent, NotTaken, Refused
 from payments import operator_stops
 from payments.operator_stops import AllStopped, MerchantSuspended

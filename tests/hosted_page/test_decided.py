@@ -11,8 +11,8 @@ from checkout import split_amounts
 from checkout.group import share_claims
 from config.lib.quota import Limit
 from hosted_page import remembered_browsers
-from hosted_page.group import invitations, share_claim_limits
-from hosted_page.sms import lead_notifications, limits
+from hosted_page.group import share_claim_limits
+from hosted_page.sms import invitations, lead_notifications, limits
 from hosted_page.steps import codes, declines
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -15,8 +15,8 @@ from checkout.models import Checkout, GroupLink, LeadTold, PaymentRequest
 from checkout.states import ShareStatus
 from config.lib import clock
 from hosted_page import tasks
-from hosted_page.group import invitations
 from hosted_page.models import SmsMessage
+from hosted_page.sms import invitations
 from payments.models import Dispute
 from tests import mates
 from tests.hosted_page.browsers import FINN, Mate, Payer, words

@@ -8,10 +8,9 @@ from pytest_django.fixtures import Settings
 from checkout import captures, mate_shares, refunds
 from checkout.group import share_changes, share_claims
 from checkout.models import Checkout, PaymentRequest
-from hosted_page.group import invitations
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import limits, outbox, senders, sending, stopped_numbers
+from hosted_page.sms import invitations, limits, outbox, senders, sending, stopped_numbers
 from hosted_page.sms.outbox import Asked
 from hosted_page.sms.senders import InDoubt, Refused
 from hosted_page.steps import codes

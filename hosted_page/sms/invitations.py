@@ -13,13 +13,14 @@ from checkout import mate_shares
 from checkout.models import PaymentRequest
 from checkout.states import ShareStatus, Status
 from config.lib import clock
-from hosted_page.group.bill_lines import TO_MATES
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox, safe_names, stopped_numbers
 from hosted_page.sms.limits import TooManySmsMessages
 from hosted_page.sms.outbox import Asked
 from payments import disputes, money, operator_stops
+
+TO_MATES = (SmsMessage.Kind.INVITATION, SmsMessage.Kind.REMINDER)
 
 BETWEEN = timedelta(days=1)
 LIFE = timedelta(hours=1)  # a message that is still unsent after this time is not sent

@@ -1,0 +1,16 @@
+"""The end of an order's pay links, and their last day, on which the lead can text reminders (rule share.last_day)."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from checkout.models import PaymentRequest
+from checkout.states import ShareStatus
+
+ID = "last-day"  # anchor on the page, to which a text links
+LASTS = timedelta(days=1)
+
+
+def ends_at(shares: Sequence[PaymentRequest]) -> datetime | None:
+    """Return when the last open link ends, None if no link is open."""
+    ends = (share.expires_at for share in shares if share.status == ShareStatus.OPEN)
+    return max((end for end in ends if end is not None), default=None)
