@@ -75,7 +75,7 @@ SHOWN_BY = {
     "config/openapi/page_fields.py": "config/openapi/test_page.py",
     "config/openapi/oauth.py": "config/openapi/test_schema.py",
     "config/openapi/recipes.py": "journeys/documented/test_recipes.py",
-    "hosted_page/payment_target.py": "hosted_page/group/test_mate_views.py",
+    "hosted_page/payment_target.py": "hosted_page/group/test_mate_page.py",
     "hosted_page/rendering.py": "hosted_page/test_views.py",
     "hosted_page/steps/split_form.py": "hosted_page/steps/test_split.py",
     "webhooks/api/responses.py": "config/openapi/test_schema.py",

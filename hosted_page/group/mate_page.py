@@ -1,0 +1,110 @@
+"""The page of a mate's share: the next step of the payment, or the share's status."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django_htmx.http import HttpResponseClientRefresh
+
+from checkout import mate_shares
+from checkout.group import share_changes
+from checkout.states import ShareStatus, Status
+from config.lib import clock
+from hosted_page import payer, rendering, summary, views
+from hosted_page.group import group_members
+from hosted_page.opt_in import box
+from hosted_page.payment_target import PaymentTarget, lead_name
+from hosted_page.status import share_status
+from hosted_page.status.order_status import PageStatus
+from hosted_page.steps import sign_in, sign_in_extension
+from hosted_page.views import NOTHING, Refused
+from payments import disputes
+
+
+def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NOTHING) -> HttpResponse:
+    """Show the next step or the share's status, with the error of a `refused` form."""
+    now = clock.now()
+    target = _expired_if_due(target, now)
+    customer_uuid = payer.customer_of(request, target.subject)
+    found = _of_another(request, target, now) or share_status.share_status_of(target, customer_uuid, now)
+    if found is not None:
+        if not target.is_paid_by(customer_uuid) and sign_in.is_asked(request, target):
+            return sign_in.show_sign_in(request, target)
+        return _status(request, target, found, refused)
+    if rendering.wants_part(request):
+        return HttpResponseClientRefresh()
+    if customer_uuid is None:
+        return sign_in.show_sign_in(request, target, refused.tick)
+    return _own_link(request, target) if target.payer_of(request) is None else target.go("card")
+
+
+def _expired_if_due(target: PaymentTarget, now: datetime) -> PaymentTarget:
+    """Expire a share whose time has passed, and return the current target."""
+    share = target.share
+    if share is None or not mate_shares.end_all_late(target.checkout, [share], now):
+        return target
+    return target.anew()
+
+
+def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> PageStatus | None:
+    """Return the status for a share's own link while another person has claimed it through the group link.
+
+    Return None if no other person has. Rule group.pays.
+    """
+    share = target.share
+    is_open = share is not None and share.status == ShareStatus.OPEN
+    if share is None or not is_open or not share.is_kept_from(payer.claim_of(request), now):
+        return None
+    words = _(
+        "Somebody has taken this share by the group’s link, and may be paying it now. You are not charged."
+    )
+    return PageStatus("taken", _("This share is taken"), [words], live=True)
+
+
+def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: Refused) -> HttpResponse:
+    own: dict[str, Any] = {
+        **views.of_receipt(request, target, found, refused),
+        **_unpaid_again(target),
+        "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
+        "reconsider": _reconsider(target),
+        "stay": sign_in_extension.beside(request, target),
+        "box": box.box_on(request, target, refused.tick) if found.state == "share_paid" else None,
+    }
+    if not target.is_paid_by(payer.customer_of(request, target.subject)):
+        own |= sign_in.way_back(request, target)
+    response = rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
+    sign_in_extension.prolong(request, response, target)
+    return response
+
+
+def _unpaid_again(target: PaymentTarget) -> dict[str, Any]:
+    """Return the order's summary with the label "Total" if a dispute is open or lost, otherwise {}.
+
+    The usual label says that the lead has paid the total, which might not be true during a dispute.
+    """
+    if target.checkout.status != Status.CAPTURED or not disputes.standing(target.checkout.pk):
+        return {}
+    return {"order": replace(summary.summary_of(target), total_label=_("Total"))}
+
+
+def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:
+    """Return who still asks for a declined share, and until when. Return None if no one may ask for it."""
+    share, checkout = target.share, target.checkout
+    may = share is not None and share_changes.may_reconsider(share, clock.now())
+    if share is None or not may or not share_changes.may_be_asked(checkout):
+        return None
+    return {
+        "action": target.address("reconsider"),
+        "name": lead_name(checkout),
+        "initial": share.shown_name[:1].upper() or str(share.position),
+        "tint": group_members.tint(share),
+        "until": summary.day(share.expires_at, checkout),
+    }
+
+
+def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+    words = _("You signed in with the number that placed it. Send this link to your mate instead.")
+    link = {"href": PaymentTarget(target.checkout).address(), "label": _("Go to your order")}
+    return rendering.say(request, target, _("This is your own order"), words, link=link)
