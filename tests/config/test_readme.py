@@ -55,7 +55,7 @@ class TestTakeRealMoney:
 
 
 def test_every_link_leads_somewhere() -> None:
-    pages = {page: page.read_text() for page in [Path("README.md"), *Path("docs").glob("*.md")]}
+    pages = {page: page.read_text() for page in [Path("README.md"), *Path("docs").rglob("*.md")]}
     headings = {page.resolve(): {_anchor(line) for line in text.splitlines()} for page, text in pages.items()}
     for page, text in pages.items():
         for path, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", text):
