@@ -125,7 +125,12 @@ def _end_links(reading: Reading) -> None:
 
 
 def _end(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
-    """Record the state of an operation; return whether the state is new."""
+    """Record the state of an operation; return whether the state is new.
+
+    A refused refund that the provider settled and took back in the meantime stays refused: no money has moved.
+    """
+    if operation.state in REFUSED and told.has_returned:
+        return False
     verdict = Verdict.SUCCEEDED if told.has_returned else told.verdict
     outcome = Outcome(verdict, reference=told.reference, reason=told.reason, amount=told.amount)
     if operation.ended_at is None:

@@ -39,6 +39,23 @@ def read(order: Checkout) -> bool:
     return sync.sync(order.payment_id)
 
 
+@pytest.mark.rule("refund.returned")
+def test_of_ours_that_settles_and_comes_back_between_two_looks_has_failed(captured: Checkout) -> None:
+    mates.give_back(captured)
+    mates.pump(captured.pk)
+    refund = Operation.objects.get(kind="refund")
+    for fails_with in ("", "card_closed"):
+        client.call_bank(
+            "end_refund", payment=captured.payment_id, reference=str(refund.pk), fails_with=fails_with
+        )
+    mates.pump(captured.pk)
+    assert outside.end_of(refund) == ("captured", "failed", "failed")
+    outside.hear()
+    assert not read(captured)
+    assert outside.end_of(refund) == ("captured", "failed", "failed")
+    assert Movement.objects.exclude(kind="captured").count() == 0 and kinds() == []
+
+
 def test_of_staff_is_theirs_from_when_it_is_pending(captured: Checkout) -> None:
     reference = outside.refund_outside(captured.payment, 4000, is_pending=True)
     theirs = Operation.objects.get(purpose="outside")
