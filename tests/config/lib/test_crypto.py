@@ -2,11 +2,9 @@
 
 import pytest
 from django.core.exceptions import FieldError
-from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from checkout.models import Checkout, Customer, PaymentRequest
-from config.lib.crypto import DIGEST_LETTERS
 from hosted_page.models import SignInCode
 from tests import mates
 
@@ -63,26 +61,3 @@ class TestANumber:
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute("SET LOCAL enable_seqscan = off")
                 assert index in rows.explain()
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.rule("privacy.numbers")
-@pytest.mark.long
-def test_numbers_from_before_are_encrypted_by_the_migration_and_back(unpaid: Checkout) -> None:
-    Customer.objects.create(phone=LEA)
-    mates.split(unpaid, 1000, 1000)
-    first = PaymentRequest.objects.order_by("pk")[0]
-    PaymentRequest.objects.filter(pk=first.pk).update(phone=FINN)
-    now = unpaid.created_at
-    SignInCode.objects.create(subject=unpaid.pk, phone=LEA, created_at=now, expires_at=now)
-    try:
-        call_command("migrate", "checkout", "0004_people_found", verbosity=0)
-        plain = {table: column(table) for _, table in PLACES}
-    finally:
-        call_command("migrate", verbosity=0)
-    assert plain["checkout_customer"].count(LEA) == 1
-    assert plain["checkout_paymentrequest"] == [FINN, ""]
-    assert plain["hosted_page_signincode"] == [LEA]
-    for model, table in PLACES:
-        assert all(not kept or len(kept) > DIGEST_LETTERS for kept in column(table))
-        assert model._default_manager.filter(phone=LEA if model is not PaymentRequest else FINN).count() == 1
