@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import cache
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -14,7 +12,6 @@ from checkout import events, given_up_cards, settling, share_outcomes, states
 from checkout.models import Checkout, Own
 from checkout.states import Status, VoidReason
 from config.lib import clock, wakeup
-from config.lib.prepared import Prepared
 from payments import open_operations, operation_queue, planning, restore_guard
 from payments.cause import PUMP, Cause
 from payments.models import Merchant, Operation
@@ -54,18 +51,15 @@ def expire_late_of(merchant: Merchant) -> None:
     A list calls this if a checkout can come into the list by lapsing or expiring. The rows that match the
     list already do not lead to such a checkout.
     """
-    for late in _LATE_OF.all(merchant.pk):
+    for late in _late_of(merchant):
         expire_one_if_due(late.pk)
 
 
-def _late_of(merchant: Any) -> QuerySet[Checkout]:
+def _late_of(merchant: Merchant) -> QuerySet[Checkout]:
     held = Q(status=Status.AUTHORIZED, capture_before__lte=Now())
     unpaid = Q(status=Status.CREATED, payable_until__lte=Now())
     rows = Checkout.objects.filter(held | unpaid, merchant=merchant)
     return not_held_up(rows).only("pk")[:PAGE]
-
-
-_LATE_OF = Prepared(_late_of, UUID)
 
 
 def not_held_up(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
@@ -104,7 +98,7 @@ def expire_due(status: Status, limit: int) -> int:
     Locked checkouts, and those with an open card operation, are left out. Rule lapse.together.
     """
     with transaction.atomic(durable=True):
-        late = {checkout.pk: checkout for checkout in _late(status, limit).all()}
+        late = {checkout.pk: checkout for checkout in _late(status)[:limit]}
         if not late:
             return 0  # the usual case: no further query is built
         # The statement that locked the rows can have missed an operation that began while it ran.
@@ -115,11 +109,9 @@ def expire_due(status: Status, limit: int) -> int:
     return len(late)
 
 
-@cache
-def _late(status: Status, limit: int) -> Prepared[Checkout]:
+def _late(status: Status) -> QuerySet[Checkout]:
     rows = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
-    locked = rows.select_for_update(of=("self",), no_key=True, skip_locked=True).only(*_ENDING)
-    return Prepared(lambda: locked[:limit])
+    return rows.select_for_update(of=("self",), no_key=True, skip_locked=True).only(*_ENDING)
 
 
 # The columns that `_end` needs.

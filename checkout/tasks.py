@@ -7,13 +7,12 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import cache
 from uuid import UUID
 
 import structlog
 from celery import shared_task
 from django.conf import settings
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from checkout import expiry, mate_shares, operation_recovery, settling, states
@@ -27,7 +26,6 @@ from config.lib import batches, clock, connection_release, wakeup
 from config.lib.bulkhead import Bulkhead
 from config.lib.database import partitions
 from config.lib.deadline import Deadline
-from config.lib.prepared import Prepared
 from config.lib.process import liveness, tracing
 from payments import bulkheads, disputes, open_operations, operation_queue, operations
 from payments.inquiring import inquiries
@@ -51,7 +49,7 @@ def expire_due() -> None:
     end = time.monotonic() + TICK_SECONDS
     for status in states.DEADLINES:
         is_done = _try_on(_expire_all, status, end)
-        for checkout in _one_by_one(status, is_done).all():
+        for checkout in _one_by_one(status, is_done):
             _try_on(expiry.expire_one_if_due, checkout.pk, of=(checkout.merchant_id, checkout.pk))
     while (left := expiry.seconds_to_next_lapse()) is not None:
         pause = max(left, MIN_PAUSE)
@@ -69,8 +67,7 @@ def _expire_all(status: Status, end: float) -> None:
         pass
 
 
-@cache
-def _one_by_one(status: Status, is_done: bool) -> Prepared[Checkout]:
+def _one_by_one(status: Status, is_done: bool) -> QuerySet[Checkout]:
     """Return the query of late checkouts to take one by one.
 
     Checkouts that an open card operation holds up are left out. With `is_done`, only those whose bank is
@@ -78,7 +75,7 @@ def _one_by_one(status: Status, is_done: bool) -> Prepared[Checkout]:
     """
     open_on_it = open_operations.open_on(OuterRef("pk"))
     rows = expiry.not_held_up(Checkout.objects.late(status)).only("pk", "merchant")
-    return Prepared(lambda: (rows.filter(Exists(open_on_it)) if is_done else rows)[:BATCH])
+    return (rows.filter(Exists(open_on_it)) if is_done else rows)[:BATCH]
 
 
 @shared_task

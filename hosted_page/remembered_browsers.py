@@ -6,13 +6,11 @@ from uuid import UUID
 
 from django.core import signing
 from django.db import transaction
-from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 
 from checkout.models import Customer
 from config.lib import batches, clock, crypto
-from config.lib.prepared import Prepared
 from hosted_page import payer
 from hosted_page.models import KnownBrowser
 
@@ -26,14 +24,10 @@ TICK_LASTS = 15 * 60
 def recall(request: HttpRequest) -> KnownBrowser | None:
     """Return the row of this remembered browser, None if it is not remembered or its thirty days are over."""
     token = request.COOKIES.get(payer.cookie_name(TOKEN), "")
-    return _KNOWN.first(crypto.digest(token)) if token else None
-
-
-def _of_token(token_digest: str) -> QuerySet[KnownBrowser]:
-    return KnownBrowser.objects.filter(token_digest=token_digest, proven_at__gt=Now() - LIFE)
-
-
-_KNOWN = Prepared(_of_token, str)
+    if not token:
+        return None
+    rows = KnownBrowser.objects.filter(token_digest=crypto.digest(token), proven_at__gt=Now() - LIFE)
+    return rows.first()
 
 
 def note_tick(request: HttpRequest, response: HttpResponse, subject: UUID) -> None:

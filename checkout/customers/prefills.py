@@ -4,13 +4,11 @@ Rules prefill.kept, create.customer.
 """
 
 from datetime import timedelta
-from uuid import UUID
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from checkout.models import Checkout, Prefill
 from config.lib import batches, clock
-from config.lib.prepared import Prepared
 
 AFTER_END = timedelta(days=1)
 
@@ -38,10 +36,7 @@ def prefill_of(checkout: Checkout) -> Prefill | None:
 
     Returns None also for an order that was read without `with_locale`.
     """
-    return None if locale(checkout) is None else _OF.first(checkout.pk)
-
-
-_OF = Prepared(lambda pk: Prefill.objects.filter(pk=pk), UUID)
+    return None if locale(checkout) is None else Prefill.objects.filter(pk=checkout.pk).first()
 
 
 def locale(checkout: Checkout) -> str | None:

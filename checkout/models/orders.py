@@ -265,7 +265,7 @@ class Checkout(models.Model):
         """Items of the order, in the merchant's sequence. They never change."""
         lines: list[list[Any]] | None = vars(self).get("lines")
         if lines is None:
-            found = _BILL.first(self.pk)
+            found = Bill.objects.filter(pk=self.pk).first()
             lines = found.lines if found else []
         return [Item(*line) for line in lines]
 
@@ -306,7 +306,6 @@ def _locking() -> CheckoutQuerySet:
     return Checkout.objects.select_for_update(of=("self",), no_key=True).select_related("merchant")
 
 
-_BILL = Prepared(lambda pk: Bill.objects.filter(pk=pk), UUID)
 _LOCKED = Prepared(lambda pk: _locking().filter(pk=pk), UUID, read_at="locked_at")
 _LOCKED_OF_MERCHANT = Prepared(
     lambda pk, merchant: _locking().filter(pk=pk, merchant=merchant), UUID, UUID, read_at="locked_at"

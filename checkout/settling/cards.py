@@ -293,7 +293,7 @@ def read_accounts_unlocked(checkout: Checkout) -> Accounts | None:
     """
     if checkout.status not in PAID:
         return None
-    row = checkout if hasattr(checkout, "is_untold") else _UNTOLD.get(checkout.pk)
+    row = checkout if hasattr(checkout, "is_untold") else _untold(checkout)
     return read_accounts(checkout, is_locked=False) if getattr(row, "is_untold", False) else None
 
 
@@ -306,7 +306,8 @@ def with_untold(rows: QuerySet[Checkout, Any]) -> QuerySet[Checkout, Any]:
     return rows.annotate(is_untold=ExpressionWrapper(moved | booked | by_others, BooleanField()))
 
 
-_UNTOLD = Prepared(lambda pk: with_untold(Checkout.objects.filter(pk=pk).only("pk")), UUID)
+def _untold(checkout: Checkout) -> Any:
+    return with_untold(Checkout.objects.filter(pk=checkout.pk).only("pk")).get()
 
 
 def is_given_back_outside(checkout_uuid: UUID) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial, wraps
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html
@@ -19,7 +20,6 @@ from checkout.mate_shares import ShareNotOpen
 from checkout.models import Checkout, GroupLink
 from checkout.states import OperationInProgress, ShareStatus, Status
 from config.lib import clock, crypto
-from config.lib.prepared import Prepared
 from config.lib.web import address, qr_codes
 from hosted_page import payer, rendering, summary, waiting_times
 from hosted_page.group import group_members, share_claim_limits
@@ -78,7 +78,7 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
 
     @wraps(view)
     def found(request: HttpRequest, token: str) -> HttpResponse:
-        link = _LINK.first(crypto.digest(token))
+        link = _links().filter(token_digest=crypto.digest(token)).first()
         if link is None or not link.checkout.has_mates:
             raise Http404
         bind(link.checkout)
@@ -87,14 +87,9 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
     return found
 
 
-_LINK = Prepared(
-    lambda digest: (
-        GroupLink.objects.filter(token_digest=digest)
-        .select_related("checkout__merchant", "checkout__lead", "checkout__payment")
-        .defer("checkout__lead__phone")
-    ),
-    str,
-)
+def _links() -> QuerySet[GroupLink]:
+    rows = GroupLink.objects.select_related("checkout__merchant", "checkout__lead", "checkout__payment")
+    return rows.defer("checkout__lead__phone")
 
 
 def go(token: str, **query: int) -> HttpResponseRedirect:

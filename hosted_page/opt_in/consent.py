@@ -14,7 +14,6 @@ from django.utils.translation import get_language, gettext_lazy, override
 
 from checkout.models import Customer, MerchantCustomer
 from config.lib import clock, crypto
-from config.lib.prepared import Prepared
 from hosted_page.models import OptIn, OptInText
 from hosted_page.opt_in import event
 from hosted_page.payment_target import PaymentTarget
@@ -55,7 +54,7 @@ def _newest(merchant: Merchant, language: str) -> OptInText | None:
     The merchant's own words come before our default words, and words in this language before others. Default
     words count only if they are the current ones, because earlier ones might have the merchant's old name.
     """
-    return _WORDING.first(merchant.pk, language, our_words(merchant, language))
+    return _wordings(merchant.pk, language, our_words(merchant, language)).first()
 
 
 def our_words(merchant: Merchant, language: str) -> str:
@@ -69,9 +68,6 @@ def _wordings(merchant_uuid: UUID, language: str, our_text: str) -> QuerySet[Opt
     known = OptInText.objects.filter(is_known, merchant=merchant_uuid)
     is_other = Case(When(language=language, then=0), default=1)
     return known.order_by("is_ours", is_other, "-version")[:1]
-
-
-_WORDING = Prepared(_wordings, UUID, str, str)
 
 
 def _ours(merchant: Merchant, language: str) -> OptInText:

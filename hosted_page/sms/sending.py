@@ -8,7 +8,6 @@ another code.
 
 import threading
 from datetime import datetime, timedelta
-from uuid import UUID
 
 import structlog
 from django.conf import settings
@@ -18,7 +17,6 @@ from config.lib import clock, failpoint
 from config.lib.bulkhead import Bulkhead
 from config.lib.deadline import Deadline
 from config.lib.leases import Queue
-from config.lib.prepared import Prepared
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import invitations, lead_notifications, limits, outbox, senders, stopped_numbers
 from hosted_page.sms.senders import NotSent, NotTaken, Refused
@@ -169,19 +167,12 @@ def _is_wanted(message: SmsMessage) -> bool:
     except (MerchantSuspended, AllStopped):
         return False
     if message.kind in limits.CODES:
-        return _OPEN_CODE.first(message.pk, now) is not None
+        return SignInCode.objects.filter(pk=message.pk, used_at=None, expires_at__gt=now).exists()
     if stopped_numbers.has_stopped(outbox.number_digests(message.phone or "")):
         return False
     if message.kind == SmsMessage.Kind.LEAD:
         return lead_notifications.is_wanted(message)
     return message.kind == SmsMessage.Kind.RECEIPT or invitations.is_wanted(message)
-
-
-_OPEN_CODE = Prepared(
-    lambda pk, now: SignInCode.objects.filter(pk=pk, used_at=None, expires_at__gt=now).only("pk"),
-    UUID,
-    datetime,
-)
 
 
 def end_late() -> None:

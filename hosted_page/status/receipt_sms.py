@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Customer, PaymentRequest
-from config.lib.prepared import Prepared
 from hosted_page import payer
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget, absolute
@@ -43,7 +42,7 @@ def receipt_offer(request: HttpRequest, target: PaymentTarget, error: str = "") 
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None or not target.is_paid_by(customer_uuid):
         return None
-    found: Any = _FOUND.first(customer_uuid, target.checkout.pk, target.subject)
+    found: Any = _found(customer_uuid, target.checkout.pk, target.subject).first()
     if found is None or not found.phone:
         return None
     state = SENT if found.is_sent else WAITING if found.is_waiting else NOT_ASKED
@@ -61,9 +60,6 @@ def _found(person: UUID, checkout_uuid: UUID, subject: UUID) -> QuerySet[Custome
     return Customer.objects.filter(pk=person).annotate(
         is_waiting=Exists(texts.filter(ended_at=None)), is_sent=Exists(texts.exclude(sent_at=None))
     )
-
-
-_FOUND = Prepared(_found, UUID, UUID, UUID)
 
 
 def _link(target: PaymentTarget) -> str:

@@ -19,7 +19,6 @@ from checkout.models import Customer
 from checkout.states import OperationInProgress
 from config.lib import connection_release
 from config.lib.bulkhead import Busy
-from config.lib.prepared import Prepared
 from config.lib.web import address, request_id
 from hosted_page import payer, rendering, waiting_times
 from hosted_page.payment_target import PaymentTarget, for_form, for_page, for_return
@@ -93,7 +92,7 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid)]:
         return target.go()
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
-    person = _PAYER.get(target.subject, use.token, customer_uuid)
+    person: Any = _payer(target.subject, use.token, customer_uuid).get()
     if person.has_tried:
         return target.go()  # a reload: the token has been tried, and the page shows the outcome
     try:
@@ -112,9 +111,6 @@ def _payer(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer,
     """
     tried = Payment.objects.filter(subject=subject, card_token=token)
     return Customer.objects.filter(pk=customer_uuid).annotate(has_tried=Exists(tried))
-
-
-_PAYER: Prepared[Any] = Prepared(_payer, UUID, str, UUID)
 
 
 def _bound(request: HttpRequest) -> object:

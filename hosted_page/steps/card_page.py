@@ -9,7 +9,6 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from checkout.models import Checkout, Customer
-from config.lib.prepared import Prepared
 from hosted_page import language, summary
 from hosted_page.payment_target import PaymentTarget, lead_name
 from hosted_page.steps import declines
@@ -76,7 +75,7 @@ def _decline_notice(subject: UUID, person: Customer | None = None) -> dict[str, 
     It shows the card's digits only to the person who used that card, who might not be the person who pays
     now.
     """
-    last = _LAST.first(subject)
+    last = Payment.objects.filter(subject=subject).order_by("-created_at").first()
     if last is None or not last.decline_reason or last.decline_reason in declines.UNTOLD:
         return None
     what_next = (
@@ -89,6 +88,3 @@ def _decline_notice(subject: UUID, person: Customer | None = None) -> dict[str, 
     is_theirs = person is not None and bool(last.card_last4) and declines.was_tried_by(person, last)
     card = summary.card_name(last) if is_theirs else ""
     return {"title": str(title), "card": card, "text": f"{safe} {what_next}"}
-
-
-_LAST = Prepared(lambda subject: Payment.objects.filter(subject=subject).order_by("-created_at")[:1], UUID)

@@ -140,7 +140,7 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
             raise CodeJustAsked((last.created_at + limits.GAP - now).total_seconds())
         count = of_number.count()
     else:
-        count = len(_RECENT.all(target.subject, since))
+        count = _codes_since(target.subject, since)[:CODES_PER_SUBJECT].count()
     if count < CODES_PER_SUBJECT:
         return
     if target.share is None and target.is_payable:
@@ -150,11 +150,6 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
 
 def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:
     return SignInCode.objects.filter(subject=subject, created_at__gt=since)
-
-
-_RECENT = Prepared(
-    lambda subject, since: _codes_since(subject, since).only("pk")[:CODES_PER_SUBJECT], UUID, datetime
-)
 
 
 def waiting_code(subject: UUID, browser: str) -> SignInCode | None:
@@ -234,19 +229,18 @@ def person_of(phone: str) -> Customer:
         with transaction.atomic():
             quota.lock(f"customer:{digest}", *(f"customer:{other}" for other in former))
             return Customer.objects.filter(phone=phone).first() or Customer.objects.create(phone=phone)
-    person = _OF_NUMBER.first(digest)
+    person = _of_number(digest).first()
     if person is not None:
         return person
     try:
         with transaction.atomic():
             return Customer.objects.create(phone=phone)
     except IntegrityError:  # another process was first
-        return _OF_NUMBER.get(digest)
+        return _of_number(digest).get()
 
 
-_OF_NUMBER = Prepared(
-    lambda digest: Customer.objects.alias(digest=Left("phone", DIGEST_LETTERS)).filter(digest=digest), str
-)
+def _of_number(digest: str) -> QuerySet[Customer]:
+    return Customer.objects.alias(digest=Left("phone", DIGEST_LETTERS)).filter(digest=digest)
 
 
 def _of_subject(subject: UUID, plain: str) -> str:

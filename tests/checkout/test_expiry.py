@@ -71,7 +71,6 @@ class TestHolds:
         payment = Payment.objects.get(subject=holds[1].pk)
         operations.begin(payment, Operation.Kind.CAPTURE, now=clock.now(), cause=CAUSE)
         monkeypatch.setattr(open_operations, "open_on", lambda _: Operation.objects.none())
-        monkeypatch.setattr(expiry, "_late", expiry._late.__wrapped__)
         assert expiry.expire_due(Status.AUTHORIZED, limit=10) == 2
         assert statuses(holds) == ["voided", "authorized", "voided"]
 

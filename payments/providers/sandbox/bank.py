@@ -56,7 +56,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
     with transaction.atomic():
         token = _spent(card_token, subject)
         if token is None:  # the same call might run twice at the same time
-            made = journal.CHARGE.first(charge["payment"])
+            made = Charge.objects.filter(payment=charge["payment"]).first()
             repeated = journal.answered(journal.lines_about(made), key) if made else None
             return repeated or Outcome(Verdict.DECLINED, reason="invalid_token")
         state, verdict = _first_state(BY_LAST4[token.last4])

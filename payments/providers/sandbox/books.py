@@ -13,7 +13,7 @@ def movements(*, payment: UUID) -> Books:
     """Return the books about a payment, after settling what is due on it. Raises fault_injection.Broken."""
     lacks_after = fault_injection.begin_reading(payment)
     settling.settle_due([payment])
-    charge = journal.CHARGE.first(payment)
+    charge = Charge.objects.filter(payment=payment).first()
     if charge is None:
         return Books()
     lines, disputes = journal.lines_about(charge), disputing.disputes(payment=payment)

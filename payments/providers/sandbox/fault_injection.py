@@ -13,7 +13,7 @@ from config.lib import clock, connection_release, crypto
 from payments.provider import Card, Outcome, Verdict
 from payments.providers.sandbox import bank, journal, notifications, settling
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
-from payments.providers.sandbox.models import BrokenKey, Call, Fault
+from payments.providers.sandbox.models import BrokenKey, Call, Charge, Fault
 from payments.providers.sandbox.settling import Later
 
 Mode = Fault.Mode
@@ -78,7 +78,7 @@ def call_with_faults(verb: str, arguments: dict[str, Any]) -> Outcome:
 
 def begin_reading(payment: UUID) -> datetime | None:
     """Return the moment after which the books lack new lines, or None if they are current. Raises Broken."""
-    now, charge = clock.now(), journal.CHARGE.first(payment)
+    now, charge = clock.now(), Charge.objects.filter(payment=payment).first()
     if charge is not None and charge.silent_until and charge.silent_until > now:
         raise Broken(Mode.DOWN)
     fault = _next_fault("movements")
@@ -165,7 +165,7 @@ def _as_the_card_does(verb: str, card: TestCard, arguments: dict[str, Any]) -> N
     if verb == "capture" and card.gets_no_capture:
         raise Broken(Mode.DOWN)
     if verb == "void" and card.void_failures:
-        charge = journal.CHARGE.first(_payment_of(arguments))
+        charge = Charge.objects.filter(payment=_payment_of(arguments)).first()
         if charge is not None and charge.voids_failed < card.void_failures:
             charge.voids_failed += 1
             charge.save(update_fields=["voids_failed"])
@@ -193,7 +193,7 @@ def _notify(key: UUID, fault: Mode) -> None:
 
 
 def _lose_first_answer(payment: UUID) -> None:
-    charge = journal.CHARGE.get(payment)
+    charge = Charge.objects.get(payment=payment)
     if charge.silent_until is None:
         charge.silent_until = clock.now() + SILENCE
         charge.save(update_fields=["silent_until"])

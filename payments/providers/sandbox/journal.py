@@ -9,21 +9,16 @@ from django.conf import settings
 from uuid_utils.compat import uuid7
 
 from config.lib import clock
-from config.lib.prepared import Prepared
 from payments.provider import Outcome, PaymentRecord, Verdict
 from payments.providers.sandbox.models import BankNotification, Call, Charge
 
 
 def lines_about(charge: Charge) -> Sequence[Call]:
     """Return the lines about a charge, oldest first."""
-    found = _LINES.all(charge.pk)
+    found = list(Call.objects.filter(charge=charge).order_by("created_at"))
     for line in found:
         line.charge = charge
     return found
-
-
-_LINES = Prepared(lambda charge: Call.objects.filter(charge=charge).order_by("created_at"), UUID)
-CHARGE = Prepared(lambda payment: Charge.objects.filter(payment=payment), UUID)
 
 
 def answered(known: Sequence[Call], key: UUID) -> Outcome | None:

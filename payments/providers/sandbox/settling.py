@@ -10,7 +10,6 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
 
 from config.lib import clock
-from config.lib.prepared import Prepared
 from payments.provider import Verdict
 from payments.providers.sandbox import disputing, journal
 from payments.providers.sandbox.models import Call, Charge, Dispute
@@ -48,12 +47,7 @@ def settle_due(payments: Sequence[UUID] | None = None) -> None:
 
 def locked(payment: UUID) -> Charge | None:
     """Return a payment's charge, locked. Its lines are read and written only under this lock."""
-    return _LOCKED.first(payment)
-
-
-_LOCKED = Prepared(
-    lambda payment: Charge.objects.select_for_update(no_key=True).filter(payment=payment), UUID
-)
+    return Charge.objects.select_for_update(no_key=True).filter(payment=payment).first()
 
 
 def settle(lines: Iterable[Call]) -> None:

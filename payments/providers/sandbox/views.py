@@ -14,7 +14,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from config.lib.prepared import Prepared
 from config.lib.web import csp, units
 from payments import money
 from payments.providers.sandbox import bank
@@ -28,7 +27,7 @@ from payments.providers.sandbox.models import Call, CardSession, Charge
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     """Ask for a card. A valid card redirects to the session's return address with its `card_token`."""
-    session = _SESSION.first(session_uuid)
+    session = CardSession.objects.filter(pk=session_uuid).first()
     if session is None:
         raise Http404
     if request.method != "POST" and request.COOKIES.get(_cookie()) == str(session.pk):
@@ -41,9 +40,6 @@ def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     response = render(request, "bank/card.html", _context(session, form), status=status)
     csp.allow_forms_to(response, *session.page.get("leads_to", []))
     return response
-
-
-_SESSION = Prepared(lambda pk: CardSession.objects.filter(pk=pk), UUID)
 
 
 def _speak(session: CardSession) -> None:
