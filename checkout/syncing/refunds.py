@@ -39,7 +39,8 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
         return False
     if operation.ended_at is not None and operation.ended_at >= reading.asked_at:
         return False  # its end was recorded after these books were requested
-    has_changed = _end(reading, operation, told) or known is None
+    verdict = Verdict.SUCCEEDED if told.has_returned and known is None else told.verdict
+    has_changed = _end(reading, operation, told, verdict) or known is None
     if told.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
         has_changed |= _come_back(reading, operation, told)
     return has_changed
@@ -124,14 +125,11 @@ def _end_links(reading: Reading) -> None:
     links.update(status=ShareStatus.CANCELLED, ended_at=reading.now, **NO_CLAIM)
 
 
-def _end(reading: Reading, operation: Operation, told: RefundRecord) -> bool:
+def _end(reading: Reading, operation: Operation, told: RefundRecord, verdict: Verdict) -> bool:
     """Record the state of an operation; return whether the state is new.
 
-    A refused refund that the provider settled and took back in the meantime stays refused: no money has moved.
+    A refund that the provider settled and took back before the service knew of its settlement has failed.
     """
-    if operation.state in REFUSED and told.has_returned:
-        return False
-    verdict = Verdict.SUCCEEDED if told.has_returned else told.verdict
     outcome = Outcome(verdict, reference=told.reference, reason=told.reason, amount=told.amount)
     if operation.ended_at is None:
         is_new = (operation.state, verdict) != (State.PENDING, Verdict.PENDING)
