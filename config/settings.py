@@ -11,7 +11,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config import env, logs, openapi
-from config.lib.database import bounded_connection, partitions
+from config.lib.database import bounded_connection, json_numbers, partitions
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -285,6 +285,7 @@ _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 5} if _POOL_SIZE else
 # must be off behind a pooler that changes connections between transactions and lacks prepared statements.
 _IS_PREPARED = env.boolean("DATABASE_PREPARE", False)
 _PREPARING = {"server_side_binding": True, "prepare_threshold": 5} if _IS_PREPARED else {}
+json_numbers.read_floats()
 DATABASES = {
     "default": {
         **_DATABASE,

@@ -16,7 +16,7 @@ from tests.hosted_page.browsers import PHONE, Payer, words
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
-GETS = ("", "/split", "/card", "/paid", "/again")
+GETS = ("", "/split", "/card", "/paid")
 POSTS = ("/phone", "/resend", "/code", "/split", "/cancel", "/leave")
 STRANGERS = "07700 900199"  # has not paid
 ENDED = ("expired", "voided", "lapsed", "captured", "refunding", "refunded")

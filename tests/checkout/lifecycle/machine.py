@@ -210,7 +210,7 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(checkout=checkouts)
     def read(self, checkout: UUID) -> None:
         def read() -> None:
-            told.append(detailed_reads.read_checkout(self.merchant, checkout)["status"])
+            told.append(detailed_reads.read_checkout(self.merchant, checkout).status)
 
         told: list[str] = []
         self._do("read", checkout, read)

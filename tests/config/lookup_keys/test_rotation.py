@@ -68,7 +68,7 @@ COLUMNS = {
 }
 # The purpose of each digest, and the module that makes it. hosted_page_smsstop.number is half of the digest
 # `sms`.
-OF_NETWORKS = "network.digests"  # config.lib.web.address makes those of a caller's networks
+OF_NETWORKS = "network.caller_digests"  # config.lib.web.address makes those of a caller's networks
 PURPOSES = {
     ("config/lib/web/address.py", "purpose"),
     ("checkout/api/idempotency.py", "'request'"),
