@@ -44,7 +44,7 @@ def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person
     if not _is_ticked(request, subject):
         return
     token = secrets.token_urlsafe(32)
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         locked = Customer.objects.select_for_update(no_key=True).filter(pk=person.pk, erased_at=None).first()
         if locked is None or not locked.phone:
             return

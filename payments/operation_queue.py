@@ -118,7 +118,7 @@ def claim(
 def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
     """Return the operations that were leased, each with its lease token."""
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
+        with transaction.atomic(durable=True), connection.cursor() as cursor:
             cursor.execute(statement, parameters)
             return dict(cursor.fetchall())
     except IntegrityError:

@@ -49,7 +49,7 @@ def resume(merchant: Merchant, *, reason: str) -> Switch | None:
 
 
 def _set(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
         switch = Switch.objects.filter(merchant=merchant).first() or Switch(
             merchant=merchant, is_stopped=False

@@ -106,7 +106,7 @@ def _write(request: HttpRequest | None, entry: AuditEntry, action: str, facts: d
     is_shown = request is not None and not entry.is_operators
     entry.address = (address.caller_address(request) or None) if request is not None and is_shown else None
     entry.request_id = request_id.current_id()
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         entry.save()
         last_writes.note_write(entry.merchant_id)
         if what := _sensitive(action, facts):

@@ -85,7 +85,7 @@ def create(by: Membership, name: str, scopes: Collection[str]) -> NewClient:
 
     Raises ScopeNotAllowed, TooManyKeys, access.NotAllowed. Rules token.grants, token.personal.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         merchant = Merchant.objects.select_for_update(no_key=True).get(pk=by.merchant_id)
         _check_scopes(by, scopes)
         if ApiClient.objects.filter(merchant=merchant, revoked_at=None).count() >= MAX_KEYS:
@@ -127,7 +127,7 @@ def rotate(by: Membership, client_uuid: UUID) -> NewClient:
 
     Raises ApiClient.DoesNotExist, StillRotating, ScopeNotAllowed, access.NotAllowed. Rule token.grants.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         client = _locked(by, client_uuid)
         if client.previous_secret:
             raise StillRotating
@@ -144,7 +144,7 @@ def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
 
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         client = _locked(by, client_uuid)
         client.previous_secret, client.previous_holder = "", None
         client.save(update_fields=["previous_secret", "previous_holder"])
@@ -157,7 +157,7 @@ def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
 
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         client = _locked(by, client_uuid)
         client.revoked_at = clock.now()
         client.previous_secret, client.previous_holder = "", None

@@ -32,7 +32,7 @@ def create_merchant(name: str, *, email: str) -> NewMerchant:
     """
     password = secrets.token_urlsafe(16)
     owner = User.objects.new_user(email, password)
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         if User.objects.filter(email__iexact=email).exists():
             raise EmailTaken
         merchant = Merchant.objects.create(name=name, opt_in_enabled=settings.SANDBOX)

@@ -28,7 +28,7 @@ class TeamRefused(Exception):
 def invite(by: Membership, email: str, role: Role) -> Invitation:
     """Write an invitation and queue its mail. Raises TeamRefused, NotAllowed."""
     token = secrets.token_urlsafe(32)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         merchant = _locked(by.merchant)
         access.recheck(by, "change_team")
         _check_owner(by, role)
@@ -82,7 +82,7 @@ def open_invitation(token: str) -> Invitation:
 
 def accept(token: str, user: User) -> Membership:
     """Let a person who has proven their address join in the offered role. Raises Invitation.DoesNotExist."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         invitation = open_invitation(token)
         _locked(invitation.merchant)
         if not Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=clock.now()):
@@ -95,7 +95,7 @@ def accept(token: str, user: User) -> Membership:
 
 def take_back(merchant: Merchant, invitation_uuid: UUID) -> Invitation:
     """End an invitation that was not accepted. Raises Invitation.DoesNotExist."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         rows = Invitation.objects.select_for_update(no_key=True)
         invitation = rows.get(pk=invitation_uuid, merchant=merchant, ended_at=None)
         invitation.ended_at = clock.now()
@@ -108,7 +108,7 @@ def change_role(by: Membership, membership_uuid: UUID, role: Role) -> Membership
 
     Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         member = _member(by, membership_uuid)
         _check_owner(by, Role(member.role), role)
         if member.role == Role.OWNER and role != Role.OWNER:
@@ -124,7 +124,7 @@ def remove(by: Membership, membership_uuid: UUID) -> Membership:
 
     Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         member = _member(by, membership_uuid)
         _check_owner(by, Role(member.role))
         if member.role == Role.OWNER:

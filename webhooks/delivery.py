@@ -139,7 +139,7 @@ def claim(*, slots: int, general_slots: int) -> Claims:
     if restore_guard.is_closed():
         return claims
     room = _BOUNDS | {"slots": slots, "general_slots": general_slots}
-    with transaction.atomic(), _cursor() as cursor:
+    with transaction.atomic(savepoint=True), _cursor() as cursor:
         cursor.execute(statements.LOCK_ENDPOINTS, room)
         ((endpoints, claims.is_shared),) = cursor.fetchall()
         if endpoints:
@@ -166,7 +166,7 @@ def record(results: Sequence[Result]) -> None:
     """
     if not results:
         return
-    with transaction.atomic(), _cursor() as cursor:
+    with transaction.atomic(savepoint=True), _cursor() as cursor:
         by_lease = {result.lease_token: result for result in results}
         ids = [UUID(result.delivery_id) for result in results]
         first, last = partitions.beside(*ids)

@@ -93,7 +93,7 @@ def resend(
     """
     confirmed = {HoldIsOver: although_over, AlreadyDelivered: although_delivered}
     rows = Delivery.objects.filter(merchant=merchant, pk=delivery_uuid)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         events = list(rows.values_list("event", flat=True))
         holds = _lock_holds(events)
         delivery = rows.select_for_update(no_key=True).first()
@@ -193,7 +193,7 @@ def _resend_all(merchant: Merchant, chosen: QuerySet[Delivery], cause: Cause, al
         if not (although_over and kind is HoldIsOver):
             possible = possible.exclude(why)
     left_out = chosen.count() - possible.count()
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         wanted = dict(possible.values_list("pk", "event")[:MAXIMUM])
         holds = _lock_holds(wanted.values())
         # Checked again under the lock: another click or the end of a hold might have come first.

@@ -61,7 +61,7 @@ def save_subscription(
     endpoint.approved.
     """
     wanted = list(dict.fromkeys(event_types))
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
         subscription = Subscription.objects.filter(merchant=merchant, ended_at=None).first()
         if subscription is None:
@@ -91,7 +91,7 @@ def approve(merchant: Merchant, url: str) -> str:
 
     Raises SubscriptionNotFound. Rule endpoint.approved.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         subscription = _locked(merchant)
         if subscription.url != url:
             return ""
@@ -132,7 +132,7 @@ def read_subscription(merchant: Merchant) -> Subscription:
 
 def end(merchant: Merchant) -> None:
     """End the subscription and park its waiting deliveries; raises SubscriptionNotFound."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         subscription = _locked(merchant)
         now = clock.now()
         subscription.ended_at = now
@@ -147,7 +147,7 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
     Raises SubscriptionNotFound, and RotationInProgress if the maximum number of secrets sign already. Rules
     rotation.grace, rotation.revoke, rotation.repeat.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         subscription = _locked(merchant)
         now = clock.now()
         until = _previous(subscription, now)
@@ -166,7 +166,7 @@ def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:
 
 def revoke_previous(merchant: Merchant) -> bool:
     """Stop all previous secrets from signing; return whether any did. Raises SubscriptionNotFound."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         subscription = _locked(merchant)
         now = clock.now()
         return bool(subscription.secrets.filter(expires_at__gt=now).update(expires_at=now))

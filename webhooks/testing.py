@@ -27,7 +27,7 @@ def send(merchant: Merchant) -> Event:
 
     Raises subscriptions.SubscriptionNotFound, TooManyTests. Rule limit.test_events.
     """
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         subscriptions.read_subscription(merchant)
         if not limits.spend("test_events", str(merchant.pk)):
             raise TooManyTests

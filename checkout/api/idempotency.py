@@ -71,7 +71,7 @@ class RecordedView(ApiView, ABC):
 
     def post(self, request: Request, checkout_uuid: UUID | None = None) -> HttpResponse | Response:
         if self.in_one_transaction:
-            with transaction.atomic():
+            with transaction.atomic(durable=True):
                 return self._post(request, checkout_uuid)
         return self._post(request, checkout_uuid)
 
@@ -165,7 +165,7 @@ def _is_written(wanted: IdempotencyKey) -> bool:
     It waits for a transaction that is writing the same key.
     """
     try:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=True):
             wanted.save(force_insert=True)
     except IntegrityError:
         return False

@@ -97,7 +97,7 @@ def breaches(since: datetime | None = None) -> list[Breach]:
     if since is None:
         of_checkouts = [breach for span in ranges() for breach in breaches_within(span)]
         return of_checkouts + [breach for month in months() for breach in breaches_of_sums(month)]
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         _prepare()
         changed, of_rows = sorted(_changed(since)), _lost(clock.first_id(since), LAST)
     # Each chunk has its own transaction, because a long transaction would hold up the feeds.
@@ -125,7 +125,7 @@ def after(uuid: UUID) -> UUID:
 
 def breaches_within(span: Range) -> list[Breach]:
     """Return the breaches of a range's checkouts."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         _prepare()
         return _lost(*span) + _breaches(_WITHIN, first=span.first, last=span.last)
 
@@ -145,7 +145,7 @@ def months(first: date | None = None) -> Iterator[date]:
 
 def breaches_of_sums(month: date) -> list[Breach]:
     """Return a breach for each merchant whose sums of a month differ from the postings (rule money.sums)."""
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         _prepare()
         return [Breach(uuid, kinds.LEDGER_SUMS, uuid) for uuid in sums.wrong_in(month)]
 
@@ -157,7 +157,7 @@ def report(since: datetime) -> int:
 
 def report_of(checkout_uuid: UUID) -> list[Breach]:
     """Report each breach of one checkout as a discrepancy, and return the breaches."""
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         return reported(_breaches(_THESE, these=[checkout_uuid]))
 
 
@@ -177,7 +177,7 @@ def size_within(span: Range) -> tuple[int, int]:
 def size(since: datetime) -> tuple[int, int]:
     """Return how many checkouts have changed since then, and how many postings they have in total."""
     of_these = "SELECT count(*) FROM payments_posting WHERE checkout_uuid = ANY(%(these)s)"
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         _prepare()
         changed = _changed(since)
         chunks = batches.chunks(changed, _CHUNK)
@@ -196,7 +196,7 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
     many single ids.
     """
     span = {"first": these[0], "last": these[-1]}
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         _prepare()
         ((count,),) = _rows(_BETWEEN, span | {"limit": 2 * len(these)})
         if count == 2 * len(these):

@@ -38,7 +38,7 @@ def begin(*, is_scheduled: bool = False, anew: bool = False) -> ProofRun:
     With `anew`, a stopped run is given up. A run can become a scheduled run, but not the reverse. Raises
     Busy.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         now = clock.now()
         for run in ProofRun.objects.select_for_update(skip_locked=True, no_key=True).filter(ended_at=None):
             if not anew and run.begun_at > now - GIVEN_UP:
@@ -59,7 +59,7 @@ def scheduled() -> ProofRun | None:
 def steps(run: ProofRun) -> Iterator[Step]:
     """Prove range after range until the run has ended, and yield after each one. Raises Busy."""
     while run.ended_at is None:
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             found = (
                 ProofRun.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=run.pk).first()
             )

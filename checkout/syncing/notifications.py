@@ -66,7 +66,7 @@ def hear_message(told: Notification) -> None:
     operation = _operation(payment, told)
     if operation is not None and operation.state == ENDS.get(told.verdict):
         return
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         if operation is not None and operation.state in (*Operation.OPEN, State.PENDING):
             operation_queue.make_due(operation)
             wakeup.after_commit(FINISH_OPERATIONS)

@@ -39,7 +39,7 @@ def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
     """
     total = 0
     for _ in range(BATCHES):
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             done = step(rows)
         total += done
         if done < rows:

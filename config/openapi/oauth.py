@@ -19,7 +19,7 @@ def _words(help_text: str) -> drf.ListField:
     return drf.ListField(child=drf.CharField(), help_text=help_text)
 
 
-class TokenIn(drf.Serializer[Any]):
+class TokenRequest(drf.Serializer[Any]):
     """The request of a token, as JSON."""
 
     grant_type = Constant("client_credentials", help_text="Always this value.")
@@ -33,7 +33,7 @@ class TokenIn(drf.Serializer[Any]):
     )
 
 
-class TokenForm(TokenIn):
+class TokenForm(TokenRequest):
     """The same request as a form. With one name for both media types, generated clients would send JSON as a form."""
 
 
@@ -66,7 +66,7 @@ class TokenErrorOut(drf.Serializer[Any]):
     error_description = drf.CharField(required=False, help_text="What to change, if that helps.")
 
 
-class RevocationIn(drf.Serializer[Any]):
+class RevocationRequest(drf.Serializer[Any]):
     """The request of a revocation, as JSON."""
 
     token = SENT(help_text="The access token to revoke.")
@@ -77,7 +77,7 @@ class RevocationIn(drf.Serializer[Any]):
     )
 
 
-class RevocationForm(RevocationIn):
+class RevocationForm(RevocationRequest):
     """The same request as a form."""
 
 
@@ -113,7 +113,9 @@ REVOCATION_REFUSALS = TOKEN_REFUSALS | {"400": "The request is not valid: `inval
 
 def register(registry: ComponentRegistry) -> None:
     """Register the objects of the OAuth endpoints."""
-    components.register(registry, TokenIn, TokenForm, RevocationIn, RevocationForm, direction="request")
+    components.register(
+        registry, TokenRequest, TokenForm, RevocationRequest, RevocationForm, direction="request"
+    )
     components.register(registry, TokenOut, TokenErrorOut, ServerMetadataOut)
 
 

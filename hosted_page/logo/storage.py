@@ -30,7 +30,7 @@ def read_upload(content: bytes) -> Drawn:
 
 def save_logo(merchant_uuid: UUID, drawn: Drawn) -> None:
     """Store a logo as the merchant's logo, in place of the previous one."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         version = _anew(merchant_uuid, drawn.width)
         files = {"version": version, "mark": drawn.mark, "card": drawn.card}
         Logo.objects.update_or_create(merchant_id=merchant_uuid, defaults=files)
@@ -38,7 +38,7 @@ def save_logo(merchant_uuid: UUID, drawn: Drawn) -> None:
 
 def remove(merchant_uuid: UUID) -> bool:
     """Delete the merchant's logo. Return whether there was one."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         if _locked(merchant_uuid).logo_version is None:
             return False
         _anew(merchant_uuid, None)

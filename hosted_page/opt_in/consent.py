@@ -71,7 +71,7 @@ def _wordings(merchant_uuid: UUID, language: str, our_text: str) -> QuerySet[Opt
 
 
 def _ours(merchant: Merchant, language: str) -> OptInText:
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         version = _next_version(merchant)  # takes the lock: two pages can find no words at the same time
         text = our_words(merchant, language)
         return _newest(merchant, language) or OptInText.objects.create(
@@ -81,7 +81,7 @@ def _ours(merchant: Merchant, language: str) -> OptInText:
 
 def write(merchant: Merchant, *, text: str, language: str) -> OptInText:
     """Save a merchant's own words for a language as a new version, which the box shows from now on."""
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         return OptInText.objects.create(
             merchant=merchant, version=_next_version(merchant), language=language, text=text
         )

@@ -180,7 +180,7 @@ def _count(violation: Violation, count: int, now: datetime) -> bool:
     return bool(rows.update(count=F("count") + count, last_seen=now))
 
 
-@transaction.atomic
+@transaction.atomic(durable=True)
 def _add(violation: Violation, count: int, now: datetime) -> None:
     quota.lock("csp_reports")
     if violation.blocked != OTHER and _hosts().count() >= MAX_ROWS:

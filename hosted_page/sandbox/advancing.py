@@ -69,7 +69,7 @@ def advance(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
 def _let_pass(merchant: Merchant, checkout_uuid: UUID, seconds: int) -> None:
     """Move all times of a checkout earlier. Raises OperationInProgress."""
     by = timedelta(seconds=seconds)
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid, merchant)
         _check_open(checkout)
         _move(Checkout.objects.filter(pk=checkout.pk), OWN, by)

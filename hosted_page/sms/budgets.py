@@ -117,7 +117,7 @@ def warn() -> None:
     now = clock.now()
     nearly_of_all = Q(merchant=None, count__gte=WARNED_AT * settings.SMS_TOTAL_BUDGET)
     nearly_of_one = Q(merchant__isnull=False, count__gte=WARNED_AT * settings.SMS_MERCHANT_BUDGET)
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         days = SmsDay.objects.select_for_update(of=("self",), no_key=True, skip_locked=True)
         for day in days.filter(nearly_of_all | nearly_of_one, day=now.date(), warned_at=None):
             kind = kinds.SMS_BUDGET_OF_MERCHANT if day.merchant_id else kinds.SMS_BUDGET_OF_ALL

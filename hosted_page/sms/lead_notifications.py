@@ -94,7 +94,7 @@ def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: 
         # No network address requested this text, so the order's id takes the place of the address in the
         # limits.
         asked = Asked(SmsMessage.Kind.LEAD, lead.phone, target, body, now + LIFE, str(checkout.pk))
-        with transaction.atomic():
+        with transaction.atomic(savepoint=True):
             outbox.queue_message(asked, key=row.pk)
     except (TooManySmsMessages, operator_stops.MerchantSuspended, operator_stops.AllStopped):
         return

@@ -65,7 +65,7 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
     switches.AllStopped. Rule sign_in.payer_returns.
     """
     plain = f"{secrets.randbelow(10**6):06d}"
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         target, now = _locked(target)
         operator_stops.check(target.checkout.merchant)
         _check_subject(target, phone, now)
@@ -193,7 +193,7 @@ def verify(code: SignInCode, entered: str) -> Entered:
     Each try counts, also of parallel requests. Raises WrongCode, CodeEnded.
     """
     is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _of_subject(code.subject, entered))
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_TRY, {"id": code.pk, "is_right": is_right, "maximum": MAX_TRIES})
             counted = cursor.fetchone()
@@ -226,14 +226,14 @@ def person_of(phone: str) -> Customer:
     """
     digest, *former = FindableTextField.digests(phone)
     if former:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=True):
             quota.lock(f"customer:{digest}", *(f"customer:{other}" for other in former))
             return Customer.objects.filter(phone=phone).first() or Customer.objects.create(phone=phone)
     person = _of_number(digest).first()
     if person is not None:
         return person
     try:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=True):
             return Customer.objects.create(phone=phone)
     except IntegrityError:  # another process was first
         return _of_number(digest).get()

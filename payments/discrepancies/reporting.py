@@ -51,7 +51,7 @@ def close(discrepancy_uuid: UUID, *, note: str) -> Discrepancy:
 
     The note is appended to earlier notes. Raises Discrepancy.DoesNotExist, AlreadyClosed.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         found = Discrepancy.objects.select_for_update(no_key=True).get(pk=discrepancy_uuid)
         if found.closed_at is not None:
             raise AlreadyClosed

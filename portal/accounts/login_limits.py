@@ -59,7 +59,7 @@ def spend(kind: str, *, account: str, address: str) -> LoginAttempt:
     alike = {"account_digest": _account_digests(account), **network.caller_digests("login address", address)}
     attempt = LoginAttempt(kind=kind, **network.first(alike))
     attempt.alike = alike
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         quota.lock_digests("login", *(digest for digests in alike.values() for digest in digests))
         attempt.created_at = clock.now()
         for limit in LIMITS[kind]:

@@ -66,7 +66,7 @@ def use_code(user: User, code: str) -> Authenticator | None:
     return None
 
 
-@transaction.atomic
+@transaction.atomic(durable=True)
 def _take_from_app(authenticator: Authenticator, code: str) -> bool:
     """Use up an app's code of this half minute or a neighbouring one; return whether it was accepted.
 

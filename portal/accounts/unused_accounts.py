@@ -60,7 +60,7 @@ def note_use(request: HttpRequest, user: User) -> None:
     Call this after a login and after a password reset.
     """
     rows = User.objects.filter(pk=user.pk)
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         if rows.filter(disabled_for_disuse_at__isnull=False).update(disabled_for_disuse_at=None):
             audit.record_of_person(request, user, "account_enabled")
         rows.filter(disuse_warned_at__isnull=False).update(disuse_warned_at=None)
@@ -77,7 +77,7 @@ def _due(now: datetime) -> QuerySet[User]:
     return _unused_since(now - LIMIT).filter(disuse_warned_at__lte=now - NOTICE)
 
 
-@transaction.atomic
+@transaction.atomic(durable=True)
 def _warn(user: User, now: datetime) -> None:
     rows = _unused_since(now - LIMIT + NOTICE).filter(pk=user.pk, disuse_warned_at=None)
     if rows.update(disuse_warned_at=now):  # unless the person has logged in since the list was read
@@ -85,7 +85,7 @@ def _warn(user: User, now: datetime) -> None:
         get_adapter().send_mail("account/email/account_unused", user.email, {"ends_at": ends_at})
 
 
-@transaction.atomic
+@transaction.atomic(durable=True)
 def _disable(user: User, now: datetime) -> None:
     if _due(now).filter(pk=user.pk).update(disabled_for_disuse_at=now):
         sessions.end_all(user)

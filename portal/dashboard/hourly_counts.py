@@ -80,7 +80,7 @@ def count(hour: datetime) -> None:
         "first": clock.first_id(hour),
         "last": clock.first_id(ends_at),
     }
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         payments = [
             PaymentHour(**row | {"hour": hour, "hold_times": HOLD_SECONDS.counted(row["hold_times"] or ())})
             for row in _rows(PAYMENTS, span)

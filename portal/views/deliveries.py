@@ -153,7 +153,7 @@ def _resend_one(request: HttpRequest, membership: Membership, delivery_uuid: UUI
 
 def _sent_again(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> Delivery:
     confirmed = request.POST.get("confirm") == "yes"
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         delivery = resending.resend(
             membership.merchant,
             delivery_uuid,
@@ -168,7 +168,7 @@ def _sent_again(request: HttpRequest, membership: Membership, delivery_uuid: UUI
 def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID]) -> resending.Resent:
     merchant, cause = membership.merchant, access.cause(membership)
     confirmed = request.POST.get("confirm") == "yes"
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         if request.POST.get("which") == "parked":
             since, until = _span(request)
             resent = resending.resend_parked(merchant, since, until, cause=cause, although_over=confirmed)
@@ -183,7 +183,7 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
 @requires("resend", form_of="portal_deliveries")
 def close(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Close the parked deliveries that cannot be sent again."""
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         closed = resending.close(membership.merchant)
         if closed:
             audit.record(request, membership, "deliveries_closed", closed=closed)

@@ -46,7 +46,7 @@ def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: U
         return redirect(f"{reverse('account_login')}?{urlencode({'next': request.path})}")
     is_other = request.user.pk != person.pk
     if request.method == "POST" and not is_other:
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             membership = _accept(request, token, person)
         return _joined(request, membership)
     context = {"invitation": invitation, "is_known": True, "is_other": is_other}
@@ -59,7 +59,7 @@ def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> Http
     if request.method == "POST" and form.is_valid():
         person = User.objects.new_user(invitation.email, form.cleaned_data["password"])
         try:
-            with transaction.atomic():
+            with transaction.atomic(durable=True):
                 person.save(force_insert=True)
                 membership = _accept(request, token, person)
         except IntegrityError:  # a second tap: the first one created the person, who can log in now

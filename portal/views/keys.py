@@ -79,7 +79,7 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     if not form.is_valid():
         return _show_errors(request, membership, form)
     try:
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             made = keys.create(membership, form.cleaned_data["name"], form.cleaned_data["scopes"])
             _record(request, membership, "key_created", made.client)
     except keys.ScopeNotAllowed as refused:
@@ -121,7 +121,7 @@ def _scopes(membership: Membership, chosen: Collection[str]) -> list[dict[str, A
 def _refusals(request: HttpRequest) -> Iterator[None]:
     """Make the next page say why the block did not change a key. Raises Http404 if there is no such key."""
     try:
-        with access.or_404(), transaction.atomic():
+        with access.or_404(), transaction.atomic(durable=True):
             yield
     except keys.ScopeNotAllowed as refused:
         pages.refuse(request, f"{_who(refused)} may change a key with these scopes.")

@@ -37,7 +37,7 @@ def write(request: HttpRequest, membership: Membership, checkout_uuid: UUID) -> 
         facts = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
         note = CheckoutNote(merchant=membership.merchant, checkout_uuid=checkout.pk, user=membership.user)
         note.text = form.cleaned_data["text"]
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             note.save(force_insert=True)
             audit.record(request, membership, "note_written", **facts)
     return redirect(f"{reverse('portal_checkout', args=[checkout.pk])}#notes-title")

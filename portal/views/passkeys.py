@@ -25,7 +25,7 @@ class Add(webauthn.AddWebAuthnView):
         selection |= {"residentKey": "required", "requireResidentKey": True}
         return facts | {"is_required": second_factor.is_missing(self.request.user)} | kwargs
 
-    @transaction.atomic
+    @transaction.atomic(durable=True)
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         passkey_forms.lock(request.user.pk)
         response: HttpResponse = super().post(request, *args, **kwargs)
@@ -73,7 +73,7 @@ class Remove(webauthn.RemoveWebAuthnView):
 
     success_url = SECURITY
 
-    @transaction.atomic
+    @transaction.atomic(durable=True)
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response: HttpResponse = super().post(request, *args, **kwargs)
         return response

@@ -99,7 +99,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
     if form.is_valid():
         email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
         try:
-            with transaction.atomic():
+            with transaction.atomic(durable=True):
                 team.invite(membership, email, role)
                 audit.record(request, membership, "person_invited", email=email, role=role.value)
         except team.TeamRefused as refused:
@@ -113,7 +113,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
 @requires("change_team", sensitive=True, form_of="portal_team")
 def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUID) -> HttpResponse:
     """End an invitation."""
-    with access.or_404(), transaction.atomic():
+    with access.or_404(), transaction.atomic(durable=True):
         invitation = team.take_back(membership.merchant, invitation_uuid)
         audit.record(request, membership, "invitation_taken_back", email=invitation.email)
     messages.success(request, f"The invitation of {invitation.email} is taken back.")
@@ -124,7 +124,7 @@ def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUI
 def change_role(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Give a person another role."""
     try:
-        with access.or_404(), transaction.atomic():
+        with access.or_404(), transaction.atomic(durable=True):
             member = team.change_role(membership, membership_uuid, _role(request))
             audit.record(request, membership, "role_changed", email=member.user.email, role=member.role)
     except team.TeamRefused as refused:
@@ -159,7 +159,7 @@ def _removing(membership: Membership, membership_uuid: UUID) -> Question:
 
 def _remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     try:
-        with access.or_404(), transaction.atomic():
+        with access.or_404(), transaction.atomic(durable=True):
             member = team.remove(membership, membership_uuid)
             audit.record(request, membership, "person_removed", email=member.user.email)
     except team.TeamRefused as refused:

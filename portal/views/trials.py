@@ -71,7 +71,7 @@ def run(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def _stop(request: HttpRequest, membership: Membership, case: Case) -> HttpResponse:
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         if trial_runs.stop(membership.merchant, case):
             audit.record(request, membership, "trial_stopped", case=case.name)
     return redirect(f"{reverse(HERE)}#case-{case.name}")
@@ -111,7 +111,7 @@ def _question(membership: Membership) -> Question:
 
 def _rotate(request: HttpRequest, membership: Membership, case: Case) -> str:
     """Begin the case, with a new secret unless two sign already; return the secret, "" if there is none."""
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         if not _begin(
             request, membership, case, request.GET.get("order", "")
         ) or subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
@@ -125,7 +125,7 @@ def _begin(request: HttpRequest, membership: Membership, case: Case, order: str)
     named = search.parse_uuid(order)
     if order and named is None:
         raise CannotBegin("That is no order.")
-    with transaction.atomic():
+    with transaction.atomic(savepoint=True):
         begun = trial_runs.begin(membership.merchant, case, membership.user, named)
         if begun.is_new:
             audit.record(request, membership, "trial_begun", case=case.name, trial=str(begun.trial.pk))

@@ -191,7 +191,7 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
 def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequence[str]) -> str:
     """Save the endpoint; return the secret of a new one, "" for one that was changed. Raises Unfit."""
     checked = _checked(membership.merchant, url, chosen)
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         access.recheck(membership, "change_webhooks")  # the check of the address has taken seconds
         is_approved = access.may(membership, "approve_endpoint")
         registered = subscriptions.save_subscription(
@@ -226,7 +226,7 @@ def _types(chosen: Sequence[str]) -> list[str]:
 @requires("approve_endpoint", sensitive=True, form_of="portal_webhooks")
 def approve(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Approve the address for personal data; the deliveries that wait for the approval are then due."""
-    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
         access.recheck(membership, "approve_endpoint")
         url = subscriptions.approve(membership.merchant, request.POST.get("url", ""))
         if url:
@@ -242,7 +242,7 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Ask whether to end the subscription; then end it, and park the deliveries that wait for it."""
     if request.method != "POST":
         return pages.ask_question(request, membership, ENDING, here=HERE)
-    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
         access.recheck(membership, "change_webhooks")
         subscriptions.end(membership.merchant)
         audit.record(request, membership, "subscription_ended")
@@ -257,7 +257,7 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
     Earlier secrets continue to sign, each for its own two hours.
     """
     try:
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             access.recheck(membership, "change_webhooks")
             rotated = subscriptions.rotate(membership.merchant)
             audit.record(request, membership, "secret_rotated")
@@ -273,7 +273,7 @@ def rotate(request: HttpRequest, membership: Membership) -> HttpResponse:
 @requires("change_webhooks", sensitive=True, form_of="portal_webhooks")
 def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Stop the old secrets from signing."""
-    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic():
+    with suppress(subscriptions.SubscriptionNotFound), transaction.atomic(durable=True):
         access.recheck(membership, "change_webhooks")
         if subscriptions.revoke_previous(membership.merchant):
             audit.record(request, membership, "secret_revoked")
@@ -285,7 +285,7 @@ def revoke(request: HttpRequest, membership: Membership) -> HttpResponse:
 def send_test(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Send a test event; the page then shows the answer."""
     try:
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             event = testing.send(membership.merchant)
             audit.record(request, membership, "test_event_sent", event=str(event.pk))
     except (subscriptions.SubscriptionNotFound, testing.TooManyTests) as refused:

@@ -53,10 +53,11 @@ def test_orders_that_are_read_at_once_do_not_wait_for_each_other(monkeypatch: py
     """Each read asks the database, and can wait for a connection that the other holds."""
     both_ask = threading.Barrier(2)
 
-    def first(_: object) -> None:
+    def first() -> None:
         both_ask.wait(5)
 
-    monkeypatch.setattr(orders, "_BILL", SimpleNamespace(first=first))
+    rows = SimpleNamespace(filter=lambda **_: SimpleNamespace(first=first))
+    monkeypatch.setattr(orders.Bill, "objects", rows)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda found: found.bill, [Checkout(), Checkout()])) == [[], []]
 

@@ -145,6 +145,7 @@ def _of_file(name: str, text: str) -> Iterator[str]:
         yield f"{name} has {lines} lines: is it still one room?"
     tree = ast.parse(text)
     yield from _of_words(name, tree)
+    yield from _of_transactions(name, tree)
     for function in _functions(tree):
         lines, place = _lines(function), f"{name}:{function.lineno} {function.name}"
         if _is_view(function) and lines > MAX_OF_VIEW:
@@ -162,6 +163,21 @@ def _of_words(name: str, tree: ast.AST) -> Iterator[str]:
         for call in ast.walk(string) if isinstance(string, ast.JoinedStr) else ():
             if isinstance(call, ast.Call) and SAYS & {getattr(call.func, key, "") for key in ("id", "attr")}:
                 yield f"{name}:{call.lineno} says words within an f-string, where nothing collects them."
+
+
+def _of_transactions(name: str, tree: ast.AST) -> Iterator[str]:
+    """Yield each `atomic` that does not say whether it is a whole transaction or can be a part of one."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    stated = {
+        id(call.func) for call in calls if {key.arg for key in call.keywords} & {"durable", "savepoint"}
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and ast.unparse(node) == "transaction.atomic"
+            and id(node) not in stated
+        ):
+            yield f"{name}:{node.lineno} has an atomic without durable=True or savepoint=."
 
 
 def _functions(tree: ast.AST) -> Iterator[Function]:

@@ -119,6 +119,20 @@ def test_words_that_are_said_within_an_f_string(project: Path, call: str) -> Non
     assert said == "hosted_page/status.py:1 says words within an f-string, where nothing collects them."
 
 
+@pytest.mark.parametrize(
+    "code", ["with transaction.atomic():", "@transaction.atomic", "@transaction.atomic()"]
+)
+def test_an_atomic_that_does_not_say_what_it_is(project: Path, code: str) -> None:
+    after = "\n    pass\n" if code.startswith("with") else "\ndef save() -> None: ...\n"
+    (project / "checkout/saving.py").write_text(f"from django.db import transaction\n\n{code}{after}")
+    assert list(house.problems(project)) == [
+        "checkout/saving.py:3 has an atomic without durable=True or savepoint=."
+    ]
+    stated = code.replace("()", "").replace("atomic", "atomic(durable=True)")
+    (project / "checkout/saving.py").write_text(f"from django.db import transaction\n\n{stated}{after}")
+    assert list(house.problems(project)) == []
+
+
 def test_words_that_an_f_string_takes_up(project: Path) -> None:
     (project / "hosted_page" / "status.py").write_text('words = _("Paid")\ntold = f"{words} {asks(words)}"\n')
     assert list(house.problems(project)) == []
@@ -175,11 +189,11 @@ class TestAFunction:
         (project / "portal" / "dashboard").mkdir()
         (project / "portal" / "dashboard" / "__init__.py").write_text('"""Home."""\n')
         table = project / "portal" / "dashboard" / "checklist.py"
-        table.write_text("def of() -> None:\n" + "    pass\n" * 40)
+        table.write_text("def checklist_of() -> None:\n" + "    pass\n" * 40)
         assert list(house.problems(project)) == []
-        table.write_text("def of() -> None:\n    pass\n")
+        table.write_text("def checklist_of() -> None:\n    pass\n")
         (said,) = house.problems(project)
-        assert said == "portal/dashboard/checklist.py:1 of needs no place in TABLES."
+        assert said == "portal/dashboard/checklist.py:1 checklist_of needs no place in TABLES."
 
 
 @pytest.mark.parametrize(

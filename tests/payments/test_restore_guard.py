@@ -73,7 +73,7 @@ def acts(api: Api, held: Checkout, captured: Checkout) -> Iterator[Callable[[], 
     yield lambda: _is_closed(captures.capture, held.merchant, held.pk, cause=CAUSE)
     yield lambda: _is_closed(cancellations.cancel, held.merchant, held.pk, cause=CAUSE)
     yield lambda: _is_closed(refunds.accept, captured.merchant, captured.pk, ref="r-1", cause=CAUSE)
-    yield lambda: _is_closed(operation_queue.claim)
+    yield lambda: _is_closed(operation_queue.claim, limit=1)
     yield lambda: _is_closed(delivery.claim, slots=10, general_slots=10)
     yield lambda: _is_closed(tasks.expire_due)
 

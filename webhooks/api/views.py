@@ -64,7 +64,7 @@ class OneSubscription(ApiView):
         return Response({"data": responses.NewSubscriptionOut.write(registered)}, status=201)
 
     def delete(self, request: Request) -> Response:
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             subscriptions.end(caller_of(request).merchant)
             _record(request, "subscription_ended")
         return Response(status=204)
@@ -78,7 +78,7 @@ class RotateSecret(ApiView):
 
     def post(self, request: Request) -> Response:
         revoke_previous = _revoke_previous(request, self.query)
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             rotated = subscriptions.rotate(caller_of(request).merchant, revoke_previous=revoke_previous)
             _record(request, "secret_rotated", revoke_previous=revoke_previous)
         return Response({"data": responses.RotatedSecretOut.write(rotated)})
@@ -87,7 +87,7 @@ class RotateSecret(ApiView):
 def _registered(request: Request, url: str, event_types: list[str]) -> subscriptions.Registered:
     merchant = caller_of(request).merchant
     checked = url_check.checked(merchant, url)
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         is_approved = import_string(settings.KEYS_APPROVED_BY)(caller_of(request))
         registered = subscriptions.save_subscription(
             merchant, url=checked, event_types=event_types, is_approved=is_approved

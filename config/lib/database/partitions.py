@@ -181,7 +181,7 @@ def _tried(table: Partitioned, act: Callable[[], object]) -> object:
     """
     is_inside = connection.in_atomic_block
     try:
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             return act()
     except DatabaseError as error:
         if is_inside:

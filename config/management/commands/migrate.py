@@ -54,7 +54,7 @@ class Command(migrate.Command):
                 with self._in_time(connection):
                     roles.grant(connection.alias)
         if is_owner:  # in a transaction, because the service's connection can be a pooler's
-            with transaction.atomic(connection.alias), self._in_time(connection):
+            with transaction.atomic(connection.alias, durable=True), self._in_time(connection):
                 limits.set_limits(using=connection.alias)
         return done
 

@@ -194,7 +194,7 @@ def _write(place: Place, changes: list[Change], refused: list[str]) -> int:
 
 
 def _write_all(place: Place, changes: list[Change]) -> int:
-    with transaction.atomic(), connection.cursor() as cursor:
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
         written = 0
         for change in changes:
             cursor.execute(place.statement(place.write), change)

@@ -53,7 +53,7 @@ def authorize(*, key: UUID, charge: dict[str, Any], subject: UUID, card_token: s
 
     `charge` has payment, account, amount (minor units), currency and return_url.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         token = _spent(card_token, subject)
         if token is None:  # the same call might run twice at the same time
             made = Charge.objects.filter(payment=charge["payment"]).first()
@@ -102,7 +102,7 @@ def answer_challenge(*, key: UUID, is_confirmed: bool) -> Charge | None:
 
     If it is already answered, or the caller has given it up, it stays unchanged.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         call = Call.objects.filter(key=key, kind="authorize").first()
         if call is None:
             return None
@@ -127,7 +127,7 @@ def void(*, key: UUID, payment: UUID, later: Later | None = None) -> Outcome:
 
 
 def _act(key: UUID, kind: str, payment: UUID, later: Later | None) -> Outcome:
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
@@ -167,7 +167,7 @@ def refund(
 
     `refund` and `share` are the caller's ids of the refund or share that it is for.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT
@@ -195,7 +195,7 @@ def look_up(*, key: UUID, payment: UUID, kind: str, is_vouched: bool = True) -> 
     too. If `is_vouched` is false, the call is found only while its key is remembered, and NOT_FOUND is no
     proof.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         charge = settling.locked(payment)
         if charge is None:
             return Outcome(Verdict.NOT_FOUND, is_vouched=is_vouched)
@@ -213,7 +213,7 @@ def refuse(
     *, key: UUID, payment: UUID, kind: str, reason: str, amount: int | None = None, **_: object
 ) -> Outcome:
     """Refuse a call. A repeated call under its key gets the same answer."""
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         charge = settling.locked(payment)
         if charge is None:
             return UNKNOWN_PAYMENT

@@ -37,7 +37,7 @@ def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
     Without a reference, decide the payment's open dispute, or else the newest one. If the dispute was decided
     before, this is the decision of an appeal.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         rows = _opened(payment).select_for_update(of=("self",), no_key=True)
         named = [row for row in rows if reference in ("", str(row.pk))]
         found = max(named, key=lambda row: (row.status == Dispute.Status.OPEN, row.opens_at))
@@ -55,7 +55,7 @@ def tell_due(payments: Sequence[UUID] | None = None) -> None:
     With `payments`, notify only of their disputes, and wait for any other process that is doing so.
     """
     due = Dispute.objects.filter(is_told=False, opens_at__lte=Now())
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         if payments is None:
             found = due.select_for_update(no_key=True, skip_locked=True)
         else:

@@ -174,7 +174,7 @@ def _as_the_card_does(verb: str, card: TestCard, arguments: dict[str, Any]) -> N
 
 def _next_fault(verb: str) -> Mode | None:
     """Use up and return one of the verb's faults, or return None if a test has set none."""
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         fault = Fault.objects.select_for_update(no_key=True).filter(verb=verb, times__gt=0).first()
         if fault is None:
             return None

@@ -38,7 +38,7 @@ def settle_due(payments: Sequence[UUID] | None = None) -> None:
     calls = Call.objects.filter(due)
     calls = calls if payments is None else calls.filter(charge__payment__in=payments)
     for payment in set(calls.values_list("charge__payment", flat=True)):
-        with transaction.atomic():
+        with transaction.atomic(durable=True):
             charge = locked(payment)
             if charge is not None:
                 settle(journal.lines_about(charge))
@@ -79,7 +79,7 @@ def advance(*, payments: Sequence[UUID], seconds: int) -> None:
 
 def end_refund(*, payment: UUID, reference: str, fails_with: str = "") -> None:
     """End a refund now. A pending one settles, or fails with a reason. A settled one is returned."""
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         charge = locked(payment)
         lines = journal.lines_about(charge) if charge else []
         (line,) = [line for line in lines if str(line.key) == reference and line.verdict != Verdict.FAILED]

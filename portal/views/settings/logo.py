@@ -35,7 +35,7 @@ def sent(request: HttpRequest) -> Drawn | None:
 def save_logo(request: HttpRequest, membership: Membership, drawn: Drawn) -> None:
     """Store the uploaded picture as the merchant's logo."""
     file: Any = request.FILES["logo"]
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         storage.save_logo(membership.merchant_id, drawn)
         audit.record(request, membership, "logo_changed", bytes=file.size)
     messages.success(request, "Your logo is shown from now on.")
@@ -44,7 +44,7 @@ def save_logo(request: HttpRequest, membership: Membership, drawn: Drawn) -> Non
 @requires("change_settings", form_of=HERE)
 def remove(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Delete the merchant's logo; their initial is shown again."""
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         is_removed = storage.remove(membership.merchant_id)
         if is_removed:
             audit.record(request, membership, "logo_removed")

@@ -103,7 +103,7 @@ def _write(request: HttpRequest, membership: Membership, wanted: dict[str, Any],
 
     Raises ReauthenticationRequired.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         different = _write_settings(request, membership, wanted)
         version = _write_wording(request, membership, wording) if wording.text else 0
     shown = f"Version {version} of the opt-in’s words is shown from now on." if version else ""

@@ -1,5 +1,6 @@
 """Refunds in the provider's books, ours and those of others: recorded once, and compared at each reading."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -51,7 +52,7 @@ def test_of_ours_that_settles_and_comes_back_between_two_looks_has_failed(
         client.call_bank(
             "end_refund", payment=captured.payment_id, reference=str(refund.pk), fails_with=fails_with
         )
-    looks = [lambda: mates.pump(captured.pk), lambda: read(captured)]
+    looks: list[Callable[[], object]] = [lambda: mates.pump(captured.pk), lambda: read(captured)]
     for look in looks if is_pump_first else reversed(looks):
         look()
         assert outside.end_of(refund) == ("captured", "failed", "failed")
