@@ -58,8 +58,8 @@ def authorize(
 
     An earlier card is given up for this one if its challenge is open, or if its bank has not answered for a
     minute. `admit` is called in the transaction that begins the operation. An exception from it ends that
-    transaction. Raises NotPayable, NotTheLead, OperationInProgress, switches.MerchantSuspended,
-    switches.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
+    transaction. Raises NotPayable, NotTheLead, OperationInProgress, operator_stops.MerchantSuspended,
+    operator_stops.AllStopped, bulkhead.Busy. Rules pay.held, pay.one_hold, pay.another_card.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -112,7 +112,7 @@ def hold(begin: Callable[[Slot], Operation]) -> Paid:
 def _check_payable(checkout: Checkout, card_token: str, lead: Customer | None, now: datetime) -> bool:
     """Return whether the checkout is unpaid. A late one expires first.
 
-    Raises NotTheLead, OperationInProgress, switches.MerchantSuspended, switches.AllStopped.
+    Raises NotTheLead, OperationInProgress, operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     expiry.expire_if_due(checkout, now)
     if checkout.status != Status.CREATED:

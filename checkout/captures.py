@@ -62,7 +62,7 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
     The database's clock decides about the deadline, read under the row's lock. A capture that finds another
     one open waits two seconds for it. The call ends within eight seconds. Raises Checkout.DoesNotExist,
     NotCapturable, PartialCaptureNotSupported, OperationInProgress, ProviderRefused, OutcomeUnknown,
-    switches.MerchantSuspended, switches.AllStopped, bulkhead.Busy. Rules capture.takes, capture.repeat,
+    operator_stops.MerchantSuspended, operator_stops.AllStopped, bulkhead.Busy. Rules capture.takes, capture.repeat,
     capture.deadline, capture.join.
     """
     deadline = Deadline.after(CAPTURE_SECONDS)

@@ -44,7 +44,7 @@ class Order:
 def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     """Write a new checkout with its items and the first line of its history.
 
-    Raises switches.MerchantSuspended, switches.AllStopped, InvalidAmountArithmetic. Rules create.answer,
+    Raises operator_stops.MerchantSuspended, operator_stops.AllStopped, InvalidAmountArithmetic. Rules create.answer,
     create.arithmetic, create.order_repeats, expiry.hour.
     """
     operator_stops.check(merchant)

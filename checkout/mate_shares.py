@@ -172,8 +172,8 @@ def pay(
 
     If a person has taken the share, only their `claim` can pay it (rule group.pays). An earlier card is given
     up for this one, and `admit` is called, as in `authorizations.authorize`. Raises
-    PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, switches.MerchantSuspended,
-    switches.AllStopped, bulkhead.Busy. Rule share.taken.
+    PaymentRequest.DoesNotExist, ShareNotOpen, OwnShare, OperationInProgress, operator_stops.MerchantSuspended,
+    operator_stops.AllStopped, bulkhead.Busy. Rule share.taken.
     """
 
     def begin(slot: Slot) -> Operation:
@@ -197,7 +197,7 @@ def _payable(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime
     """Return `open` if the share can be paid now, else the reason why it cannot.
 
     An earlier card that has waited too long is given up. Raises OwnShare, OperationInProgress,
-    switches.MerchantSuspended, switches.AllStopped. Rules share.one_card, group.pays.
+    operator_stops.MerchantSuspended, operator_stops.AllStopped. Rules share.one_card, group.pays.
     """
     checkout = share.checkout
     end_late(share, now)

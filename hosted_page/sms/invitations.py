@@ -34,7 +34,7 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
     """Queue an SMS message with a share's link to its mate.
 
     `phone` is E.164, or "" for the number that already has the link. Raises NotNow, TooManySmsMessages,
-    switches.MerchantSuspended, switches.AllStopped.
+    operator_stops.MerchantSuspended, operator_stops.AllStopped.
     """
     with transaction.atomic(durable=True):
         share, checkout = mate_shares.locked(share_uuid)

@@ -61,8 +61,8 @@ def send_code(target: PaymentTarget, phone: str, browser: str, address: str) -> 
     """Queue a new code for a phone, and end earlier codes of this browser. A worker sends the code.
 
     If the order or share is paid, only the number that paid it gets an SMS message, and the answer does not
-    reveal whether one is sent. Raises TooManySmsMessages, NothingToSignInFor, switches.MerchantSuspended,
-    switches.AllStopped. Rule sign_in.payer_returns.
+    reveal whether one is sent. Raises TooManySmsMessages, NothingToSignInFor, operator_stops.MerchantSuspended,
+    operator_stops.AllStopped. Rule sign_in.payer_returns.
     """
     plain = f"{secrets.randbelow(10**6):06d}"
     with transaction.atomic(durable=True):

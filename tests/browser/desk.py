@@ -14,9 +14,7 @@ from tests.journeys.receiver import Arrival, Receiver
 from tests.journeys.service import Service
 
 REFUND_FAILS = "4000000000005126"
-COUNT = (
-    "from config.lib import clock\nfrom portal.dashboard import counting\ncounting.catch_up(clock.now())\n"
-)
+COUNT = "from config.lib import clock\nfrom portal.dashboard import hourly_counts\nhourly_counts.catch_up(clock.now())\n"
 
 
 DISPUTE = """
@@ -24,14 +22,14 @@ from payments.models import Payment
 from payments.inquiring import inquiries
 from payments.providers.sandbox import client
 payment = Payment.objects.get(checkout_uuid="{uuid}").pk
-client.ask("dispute", payment=payment)
+client.call_bank("dispute", payment=payment)
 inquiries.open_about([payment])
 """
 GIVEN_BACK = """
 from payments.models import Payment
 from payments.providers.sandbox import client
 payment = Payment.objects.get(checkout_uuid="{uuid}").pk
-client.ask("act_in_dashboard", kind="refund", payment=payment, amount=1000)
+client.call_bank("act_in_dashboard", kind="refund", payment=payment, amount=1000)
 """
 
 

@@ -64,9 +64,9 @@ Endpoint.objects.create(subscription=row, failing_since=clock.now(), last_error=
 
 
 SUSPEND = """
-from payments import switches
+from payments import operator_stops
 from payments.models import Merchant
-switches.suspend(Merchant.objects.filter(name="Zebra Tours").latest("pk"), reason="Tickets that do not exist")
+operator_stops.suspend(Merchant.objects.filter(name="Zebra Tours").latest("pk"), reason="Tickets that do not exist")
 """
 
 

@@ -51,7 +51,7 @@ from payments.providers.sandbox import client
 checkout = Checkout.objects.get(pk="{checkout}")
 paid = checkout if {place} == 1 else checkout.payment_requests.get(position={place})
 payment = paid.payment_id
-client.ask("{verb}", payment=payment, **{facts})
+client.call_bank("{verb}", payment=payment, **{facts})
 inquiries.open_about([payment])
 """
 

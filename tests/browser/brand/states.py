@@ -7,12 +7,12 @@ from playwright.sync_api import Page
 from tests.browser.gallery import Stage, at, offers
 
 BRAND = """
-from hosted_page.logo import keeping
+from hosted_page.logo import storage
 from payments.models import Merchant
 from portal.models import ApiClient
 from tests.hosted_page.logo import files
 merchant = ApiClient.objects.get(client_id="{client_id}").merchant_id
-keeping.keep(merchant, keeping.read(files.word("{words}", "{colour}")))
+storage.save_logo(merchant, storage.read_upload(files.word("{words}", "{colour}")))
 shop = "https://acme.example/"
 ways = dict(shop_url=shop, terms_url=f"{{shop}}terms", privacy_url=f"{{shop}}privacy", support_url=f"{{shop}}help")
 Merchant.objects.filter(pk=merchant).update(brand_colour="{brand}", **ways)

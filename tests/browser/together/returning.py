@@ -18,8 +18,8 @@ with mock.patch("time.time", return_value=time.time() - payer.LIFE - 60):
     print(signing.dumps([sign_in.subject.hex, sign_in.pk.hex], salt=payer.SALT))
 """
 STOP = """
-from hosted_page.sms import outbox, stops
-print(stops.link(outbox.digest("{number}")))
+from hosted_page.sms import outbox, stopped_numbers
+print(stopped_numbers.link(outbox.digest("{number}")))
 """
 FAULT = """
 from payments.models import Merchant

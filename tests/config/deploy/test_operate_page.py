@@ -20,7 +20,7 @@ from tests.journeys import polling
 from tests.journeys.service import free_ports
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-IS_CLOSED = "from payments import opening; print(opening.is_closed())"
+IS_CLOSED = "from payments import restore_guard; print(restore_guard.is_closed())"
 MERCHANTS = "from payments.models import Merchant; print(*Merchant.objects.values_list('name', flat=True))"
 
 

@@ -28,7 +28,7 @@ SUBSCRIBE = """
 from payments.models import Merchant
 from webhooks import subscriptions
 merchant = Merchant.objects.get(memberships__user__email="{}")
-subscriptions.keep(merchant, url="http://127.0.0.1:9/hooks", event_types=["*"], is_approved=True)
+subscriptions.save_subscription(merchant, url="http://127.0.0.1:9/hooks", event_types=["*"], is_approved=True)
 """
 Line = dict[str, Any]
 
