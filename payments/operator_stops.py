@@ -22,7 +22,7 @@ class AllStopped(Exception):
 def check(merchant: Merchant) -> None:
     """Raise MerchantSuspended or AllStopped if an operator has stopped new business.
 
-    Raise opening.Closed after a restore. The pumps do not call this, because they finish operations in doubt
+    Raise restore_guard.Closed after a restore. The pumps do not call this, because they finish operations in doubt
     at the provider in any case.
     """
     restore_guard.check()

@@ -121,7 +121,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def locked(self, checkout_uuid: UUID, merchant: Merchant | None = None) -> Checkout:
         """Lock a checkout and return it. Its `locked_at` is the database's time, read under the lock.
 
-        Raises Checkout.DoesNotExist, also for another merchant's checkout. Raises opening.Closed in a
+        Raises Checkout.DoesNotExist, also for another merchant's checkout. Raises restore_guard.Closed in a
         database that was restored and not repaired, because no verb may move money there.
 
         After a wait, PostgreSQL reads the locked row again, but not the joined rows, which are from before

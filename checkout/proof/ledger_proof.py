@@ -145,7 +145,7 @@ def months(first: date | None = None) -> Iterator[date]:
 
 def breaches_of_sums(month: date) -> list[Breach]:
     """Return a breach for each merchant whose sums of a month differ from the postings (rule money.sums)."""
-    with transaction.atomic(durable=True):
+    with transaction.atomic(savepoint=True):
         _prepare()
         return [Breach(uuid, kinds.LEDGER_SUMS, uuid) for uuid in sums.wrong_in(month)]
 

@@ -18,7 +18,7 @@ def look_up_now(operation_uuid: UUID) -> Operation:
     """Ask the provider for the outcome of an operation in doubt, record it, and return the operation.
 
     If another process is asking at this moment, NotAllowed is raised. Raises NotAllowed,
-    Operation.DoesNotExist and opening.Closed. The last one is raised before the provider is asked: a restored
+    Operation.DoesNotExist and restore_guard.Closed. The last one is raised before the provider is asked: a restored
     database might know only the old key of a refund that was paid under a new key.
     """
     restore_guard.check()

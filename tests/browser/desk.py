@@ -14,7 +14,11 @@ from tests.journeys.receiver import Arrival, Receiver
 from tests.journeys.service import Service
 
 REFUND_FAILS = "4000000000005126"
-COUNT = "from config.lib import clock\nfrom portal.dashboard import hourly_counts\nhourly_counts.catch_up(clock.now())\n"
+COUNT = """
+from config.lib import clock
+from portal.dashboard import hourly_counts
+hourly_counts.catch_up(clock.now())
+"""
 
 
 DISPUTE = """
