@@ -16,6 +16,7 @@ from django.utils import timezone
 from checkout import tasks
 from checkout.models import Checkout, ProofRun
 from checkout.proof import ledger_proof, proof_runs
+from payments.closed_days import sums
 from payments.discrepancies import reporting
 from payments.models import Discrepancy, Merchant
 from tests import factories
@@ -160,6 +161,15 @@ class TestARun:
         first, *_, last = complained.splitlines()
         assert first == f"2 checkouts, 0 breaches, next checkouts of {seven[0].created_at:%Y-%m-%d}"
         assert last == "7 checkouts, 0 breaches, next the ledger's sums"
+
+    def test_proves_the_sums_of_a_month_in_a_step(
+        self, seven: list[Checkout], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        today = timezone.now().date()
+        monkeypatch.setattr(sums, "first_month", lambda: today.replace(day=1))
+        monkeypatch.setattr(sums, "last_day", lambda: today)
+        code, _, complained = prove()
+        assert (code, complained) == (0, "")
 
 
 @pytest.mark.django_db(transaction=True)
