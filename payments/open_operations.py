@@ -55,13 +55,16 @@ def begun(merchant_uuid: UUID, since: datetime) -> list[UUID]:
 
     The order's row does not record the start of a call, but it records every answer.
     """
-    return [operation.payment.subject for operation in _begun(merchant_uuid, since)]
+    return [operation.payment.subject for operation in _BEGUN.all(merchant_uuid, since)]
 
 
 def _begun(merchant: UUID, since: datetime) -> QuerySet[Operation]:
     of_orders = {"payment__merchant": merchant, "payment__kind": Payment.Kind.ORDER, "created_at__gte": since}
     rows = _open(kind__in=UNWRITTEN, state=Operation.State.IN_FLIGHT, **of_orders)
     return rows.select_related("payment")
+
+
+_BEGUN = Prepared(_begun, UUID, datetime)
 
 
 def with_open_kind(rows: QuerySet[Any]) -> QuerySet[Any, Any]:

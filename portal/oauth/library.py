@@ -8,10 +8,13 @@ from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.scopes import BaseScopes
 
+from config.lib.prepared import Prepared
 from portal.keys import ClientSecretHasher
 from portal.models import ApiClient
 
 _DUMMY = ClientSecretHasher().encode("nobody")
+
+CLIENT = Prepared(lambda client_id: ApiClient.objects.filter(client_id=client_id), str)
 
 
 class Core(OAuthLibCore):
@@ -45,7 +48,7 @@ class Validator(OAuth2Validator):
     """Accepts either of a client's two live secrets; an unknown client costs the same check."""
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
-        request.client = ApiClient.objects.filter(client_id=request.client_id or "").first()
+        request.client = CLIENT.first(request.client_id or "")
         if super().authenticate_client(request, *args, **kwargs):
             return True
         client: ApiClient | None = request.client

@@ -7,9 +7,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 from oauth2_provider.views.mixins import OAuthLibMixin
 
-from portal.models import ApiClient
 from portal.oauth import client_requests
 from portal.oauth.client_requests import Endpoint, InvalidRequest, Parameters
+from portal.oauth.library import CLIENT
 
 
 @csrf_exempt
@@ -42,7 +42,7 @@ def _issue(request: HttpRequest, parameters: Parameters) -> HttpResponse:
 
 def _other_scopes(parameters: dict[str, str]) -> str:
     """Return a sentence with the scopes that an authenticated client lacks, and the scopes that it has."""
-    client = ApiClient.objects.filter(client_id=parameters["client_id"]).first()
+    client = CLIENT.first(parameters["client_id"])
     own = client.scopes.split() if client is not None else []
     others = [
         name for name in parameters.get("scope", "").split() if name in settings.SCOPES and name not in own

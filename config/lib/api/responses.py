@@ -33,14 +33,31 @@ class Out(Serializer[Any]):
         return _shared(cls).to_representation(row)
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        written = super().to_representation(instance)
-        for name in {**self.ALWAYS, **self.SOMETIMES}:
-            is_sent = instance.status in self.ALWAYS.get(name, ()) or (
-                written[name] and instance.status in self.SOMETIMES.get(name, ())
-            )
-            if not is_sent:
-                del written[name]
+        if not (self.ALWAYS or self.SOMETIMES):
+            return super().to_representation(instance)
+        written = {}
+        for name, field, is_always in _fields_in(self, instance.status):
+            value = field.get_attribute(instance)
+            if value is not None:
+                value = field.to_representation(value)
+            if is_always or value:
+                written[name] = value
         return written
+
+
+@cache
+def _fields_in(kind: Out, status: str) -> list[tuple[str, Any, bool]]:
+    """Return the fields that an object has in a state, and whether each is sent without a value too.
+
+    Only these are written: in a list, all fields of each row would cost a quarter more.
+    """
+    found = []
+    for name, field in kind.fields.items():
+        is_limited = name in kind.ALWAYS or name in kind.SOMETIMES
+        is_always = not is_limited or status in kind.ALWAYS.get(name, ())
+        if is_always or status in kind.SOMETIMES.get(name, ()):
+            found.append((name, field, is_always))
+    return found
 
 
 @cache
