@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> None:
     os.chdir(PROJECT)
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TERM") if name in os.environ}
     command = [str(PROJECT / ".venv/bin/python"), "manage.py", *arguments]
-    os.execve(command[0], command, kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables)  # noqa: S606
+    os.execve(command[0], command, kept | {"PYTHONDONTWRITEBYTECODE": "1"} | variables)  # noqa: S606 - no shell
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def confirmed(
             form.fields["words"].label = told.label
             return _page(self, request, list(rows), told, form=form, said=seen(rows[0]) if seen else "")
 
-        asking.question, asking.seen = question, seen  # type: ignore[attr-defined]  # read by `acts`
+        asking.question, asking.seen = question, seen  # type: ignore[attr-defined]  # read by `question_about`
         return asking
 
     return decorated
