@@ -1,0 +1,37 @@
+"""Run the statements that the ORM cannot say. Their text is in the `statements` module of each package."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+def rows(
+    statement: str, parameters: Parameters | None = None, *, using: str = DEFAULT_DB_ALIAS
+) -> list[tuple[Any, ...]]:
+    """Run a statement and return all its rows."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def row(statement: str, parameters: Parameters | None = None, *, using: str = DEFAULT_DB_ALIAS) -> Any:
+    """Run a statement and return its first row as a tuple, or None if it has no row."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.fetchone()
+
+
+def value(statement: str, parameters: Parameters | None = None, *, using: str = DEFAULT_DB_ALIAS) -> Any:
+    """Run a statement that has at least one row, and return the first column of the first row."""
+    return row(statement, parameters, using=using)[0]
+
+
+def execute(statement: str, parameters: Parameters | None = None, *, using: str = DEFAULT_DB_ALIAS) -> int:
+    """Run a statement and return how many rows it changed or found."""
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return int(cursor.rowcount)
