@@ -35,7 +35,7 @@ def bearer(operation: Operation) -> Account:
 
 
 def posting_parameters(operation: Operation, state: str, reference: str) -> dict[str, Any]:
-    """Return the parameters of LINES for an operation that is now in `state`.
+    """Return the parameters with which RECORD_OUTCOME posts an operation that is now in `state`.
 
     An operation that moves no money has no posting. `reference` is the provider's id of the fact.
     """
@@ -50,31 +50,6 @@ def posting_parameters(operation: Operation, state: str, reference: str) -> dict
         "bearer_line": uuid7(),
         "incoming": amount,
     }
-
-
-# Records and posts a movement for the operation in `recorded`, which is an earlier query of the same WITH.
-# The provider then owes us `incoming` more, and we owe the bearer as much. Constraints refuse a fact that is
-# already recorded.
-LINES = """
-fact AS (
-    INSERT INTO payments_movement (id, payment_id, checkout_uuid, kind, amount, reference, operation_id, bearer,
-        occurred_at, recorded_at)
-    SELECT %(movement)s::uuid, p.id, p.checkout_uuid, %(moved_as)s, %(incoming)s::bigint, %(fact)s, recorded.id,
-        %(bearer)s, clock_timestamp(), clock_timestamp()
-    FROM recorded JOIN payments_payment p ON p.id = recorded.payment_id
-    WHERE %(incoming)s::bigint <> 0
-    RETURNING id, payment_id, checkout_uuid, amount, bearer
-),
-posted AS (
-    INSERT INTO payments_posting (id, transaction, checkout_uuid, merchant_id, account, amount, currency, created_at)
-    SELECT line.id, fact.id, fact.checkout_uuid, p.merchant_id, line.account, line.amount, p.currency,
-        clock_timestamp()
-    FROM fact JOIN payments_payment p ON p.id = fact.payment_id, LATERAL (
-        VALUES (%(provider_line)s::uuid, 'provider', fact.amount),
-            (%(bearer_line)s::uuid, fact.bearer, -fact.amount)
-    ) AS line (id, account, amount)
-)
-"""
 
 
 def record(

@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
 from config.lib import clock
-from payments import restore_guard
+from config.lib.database import queries
+from payments import restore_guard, statements
 from payments.models import Operation
 
 LEASE = timedelta(seconds=10)  # a slower process is overtaken, which does no harm because the key is the same
@@ -101,14 +102,14 @@ def claim(
     """
     if restore_guard.is_closed():
         return []
-    only = "AND d.id = %(operation)s" if operation_uuid else ""
+    statement = statements.CLAIM_OPERATION_IF_DUE if operation_uuid else statements.CLAIM_DUE_OPERATIONS
     parameters = {
         "limit": limit,
         "operation": operation_uuid,
         "kinds": [kind.value for kind in kinds],
         "lease": LEASE.total_seconds(),
     }
-    claimed = _leased(_CLAIM.format(only=only), parameters)
+    claimed = _leased(statement, parameters)
     if not claimed:
         return []  # the usual case, for which not even a query is built
     rows = Operation.objects.filter(pk__in=claimed.keys()).select_related("payment").order_by("pk")
@@ -118,33 +119,7 @@ def claim(
 def _leased(statement: str, parameters: dict[str, Any]) -> dict[UUID, UUID]:
     """Return the operations that were leased, each with its lease token."""
     try:
-        with transaction.atomic(durable=True), connection.cursor() as cursor:
-            cursor.execute(statement, parameters)
-            return dict(cursor.fetchall())
+        with transaction.atomic(durable=True):
+            return dict(queries.rows(statement, parameters))
     except IntegrityError:
         return {}  # another pump opened an operation on one of these payments; all of them are still due
-
-
-# MATERIALIZED, because a plan that runs the selection once for each row of the table would exceed the limit.
-_CLAIM = """
-WITH due AS MATERIALIZED (
-    SELECT d.id FROM payments_operation d JOIN payments_payment p ON p.id = d.payment_id
-    WHERE d.state IN ('planned', 'in_flight', 'needs_action', 'pending', 'unknown')
-      AND d.next_attempt_at <= clock_timestamp() AND d.kind = ANY(%(kinds)s) {only}
-      AND (d.state <> 'planned' OR NOT EXISTS (
-          SELECT 1 FROM payments_operation other
-          WHERE other.payment_id = d.payment_id AND other.ended_at IS NULL
-            AND (other.is_open AND other.kind <> 'refund'
-                 OR (other.state = 'planned' AND other.id < d.id AND other.next_attempt_at <= clock_timestamp()))))
-    ORDER BY d.next_attempt_at LIMIT %(limit)s
-    FOR NO KEY UPDATE OF d SKIP LOCKED
-)
-UPDATE payments_operation o
-SET state = CASE WHEN o.state = 'planned' THEN 'in_flight' ELSE o.state END,
-    attempts = o.attempts + 1,
-    lease_token = gen_random_uuid(),
-    next_attempt_at = clock_timestamp() + make_interval(secs => %(lease)s)
-FROM due
-WHERE o.id = due.id
-RETURNING o.id, o.lease_token
-"""

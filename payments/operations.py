@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 import structlog
-from django.db import connection
 from prometheus_client import Histogram
 
 from config.lib import connection_release, failpoint
+from config.lib.database import queries
 from config.lib.deadline import Deadline
 from config.lib.prepared import Prepared
 from config.lib.process import tracing
-from payments import ledger, operation_queue, planning, provider, safe_answers
+from payments import ledger, operation_queue, planning, provider, safe_answers, statements
 from payments.cause import Cause
 from payments.discrepancies import kinds, reporting
 from payments.models import Operation, Payment
@@ -126,24 +126,11 @@ def _record_sending(operation: Operation) -> bool:
         "held_lease": operation.lease_token,
         "lease": operation_queue.LEASE,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORD_SENDING, facts | {"usable_for": planning.longest_key_use()})
-        row = cursor.fetchone()
+    row = queries.row(statements.RECORD_SENDING, facts | {"usable_for": planning.longest_key_use()})
     if row is None:
         return False
     operation.first_sent_at, operation.last_sent_at = row
     return True
-
-
-_RECORD_SENDING = """
-UPDATE payments_operation
-SET first_sent_at = coalesce(first_sent_at, clock_timestamp()),
-    last_sent_at = greatest(last_sent_at, clock_timestamp() + %(lease)s)
-WHERE id = %(id)s AND num_nonnulls(ended_at) = 0 AND lease_token IS NOT DISTINCT FROM %(held_lease)s::uuid
-    AND (lease_token IS NULL OR next_attempt_at > clock_timestamp())
-    AND (first_sent_at IS NULL OR first_sent_at > clock_timestamp() - %(usable_for)s)
-RETURNING first_sent_at, last_sent_at
-"""
 
 
 def _send(operation: Operation, deadline: Deadline) -> Outcome:
@@ -260,9 +247,8 @@ def record(operation: Operation, outcome: Outcome, *, now: datetime, lease: UUID
         return False
     facts = _facts_after(operation, outcome, now)
     of_payment = _payment_after(operation, facts["state"], outcome)
-    if not _write(
-        _RECORD, operation, of_payment, **facts | {"state": facts["state"].value}, held_lease=lease
-    ):
+    asked = facts | {"state": facts["state"].value, "held_lease": lease}
+    if not _write(statements.RECORD_OUTCOME, operation, of_payment, **asked):
         return False
     for name, value in facts.items():
         setattr(operation, name, value)
@@ -277,11 +263,9 @@ def _write(statement: str, operation: Operation, of_payment: dict[str, str], **f
     Return whether the operation was written.
     """
     lines = ledger.posting_parameters(operation, facts["state"], facts["reference"])
-    asked = {"id": operation.pk} | dict.fromkeys(_OF_PAYMENT) | of_payment | lines | facts
-    with connection.cursor() as cursor:
-        cursor.execute(statement, asked)
-        if cursor.rowcount == 0:
-            return False
+    unchanged = dict.fromkeys(statements.PAYMENT_OUTCOME_COLUMNS)
+    if queries.execute(statement, {"id": operation.pk} | unchanged | of_payment | lines | facts) == 0:
+        return False
     for name, value in of_payment.items():
         setattr(operation.payment, name, value)
     return True
@@ -299,40 +283,6 @@ def _report_if_too_long(operation: Operation, now: datetime) -> None:
         reporting.report_operation(operation, kinds.CAPTURE_PENDING_TOO_LONG, subject=first.pk)
     if age > operation_queue.IN_DOUBT_TOO_LONG:
         reporting.report_operation(operation, kinds.IN_DOUBT_FOR_A_DAY, subject=first.pk)
-
-
-_OF_PAYMENT = ("status", "decline_reason", "card_brand", "card_last4", "card_fingerprint")
-# The statement that writes an operation (`recorded`) also updates its payment and posts the movement.
-_FOLLOW = f"""
-moved AS (
-    UPDATE payments_payment payment
-    SET {", ".join(f"{name} = coalesce(%({name})s, {name})" for name in _OF_PAYMENT)}
-    FROM recorded
-    WHERE payment.id = recorded.payment_id AND num_nonnulls(%(status)s::text, %(card_brand)s::text) > 0
-),
-{ledger.LINES}
-SELECT FROM recorded
-"""  # noqa: S608 - only our own constants
-# Plain SQL, because the ORM would build the statement again for each provider call. `num_nonnulls` replaces
-# `ended_at IS NULL`: with that condition, and with statistics from a quiet hour, PostgreSQL would search all
-# operations that have not ended for this one.
-_RECORD = f"""
-WITH recorded AS (
-    UPDATE payments_operation
-    SET state = %(state)s, reference = %(reference)s, reason = %(reason)s, action_url = %(action_url)s,
-        lease_token = %(lease_token)s, ended_at = %(ended_at)s, next_attempt_at = %(next_attempt_at)s
-    WHERE id = %(id)s AND num_nonnulls(ended_at) = 0
-        AND (%(state)s <> 'unknown' OR lease_token IS NOT DISTINCT FROM %(held_lease)s::uuid)
-    RETURNING id, payment_id
-),
-{_FOLLOW}"""  # noqa: S608 - only our own constants
-_RECOVER = f"""
-WITH recorded AS (
-    UPDATE payments_operation SET state = %(state)s, reference = %(reference)s, reason = '', ended_at = %(ended_at)s
-    WHERE id = %(id)s
-    RETURNING id, payment_id
-),
-{_FOLLOW}"""  # noqa: S608 - only our own constants
 
 
 def _facts_after(operation: Operation, outcome: Outcome, now: datetime) -> dict[str, Any]:
@@ -393,7 +343,7 @@ def recover(operation: Operation, reference: str, *, now: datetime) -> None:
     """
     of_payment = _payment_after(operation, State.SUCCEEDED, Outcome(Verdict.SUCCEEDED))
     facts = {"state": State.SUCCEEDED, "reference": reference or operation.reference, "ended_at": now}
-    _write(_RECOVER, operation, of_payment, **facts | {"state": State.SUCCEEDED.value})
+    _write(statements.RECORD_LATE_SUCCESS, operation, of_payment, **facts | {"state": State.SUCCEEDED.value})
     operation.reason = ""
     for name, value in facts.items():
         setattr(operation, name, value)

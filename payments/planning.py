@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce, Greatest
 from uuid_utils.compat import uuid7
 
+from config.lib.database import queries
 from config.lib.process import tracing
-from payments import operation_queue, provider
+from payments import operation_queue, provider, statements
 from payments.cause import PUMP, Cause
 from payments.models import Operation
 
@@ -78,24 +79,9 @@ def write(operation: Operation) -> None:
 
 
 def _insert(like: Operation, ids: Sequence[UUID], payments: Sequence[UUID], *, amount: int | None) -> None:
-    given: dict[str, Any] = {name: getattr(like, name) for name in _GIVEN} | {"amount": amount}
-    with connection.cursor() as cursor:
-        cursor.execute(_INSERT, given | {"ids": list(ids), "payments": list(payments)})
-
-
-_GIVEN = (
-    *("kind", "purpose", "amount", "state", "reference", "reason", "refund_uuid", "share_uuid", "resends_id"),
-    *("attempts", "first_sent_at", "last_sent_at", "next_attempt_at", "lease_token"),
-    *("actor", "request_id", "traceparent", "created_at"),
-)
-# Plain SQL, because many holds lapse at the same moment, and saving an operation with the ORM costs twice as
-# much.
-_INSERT = f"""
-INSERT INTO payments_operation (id, payment_id, action_url, {", ".join(_GIVEN)})
-SELECT new.id, payment.id, '', {", ".join(f"%({name})s" for name in _GIVEN)}
-FROM unnest(%(ids)s::uuid[], %(payments)s::uuid[]) AS new (id, payment_id)
-JOIN payments_payment payment ON payment.id = new.payment_id
-""".replace("%(amount)s", "coalesce(%(amount)s, payment.amount)")  # noqa: S608 - only our own constants
+    given: dict[str, Any] = {name: getattr(like, name) for name in statements.OPERATION_COLUMNS}
+    given |= {"amount": amount, "ids": list(ids), "payments": list(payments)}
+    queries.execute(statements.INSERT_OPERATIONS, given)
 
 
 def longest_key_use() -> timedelta:

@@ -27,29 +27,11 @@ from django.core.signals import request_started
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
 from django.db.backends.signals import connection_created
 
-from config.lib.database import replica
+from config.lib.database import queries, replica
 from config.lib.process.cached_reads import Fresh
+from payments import statements
 
 FRESH_SECONDS = 3.0
-# The row is payments.models.DatabaseMark. Plain SQL, because Celery reads it before the models are loaded.
-_SERVER = """(
-    SELECT concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),
-        'payments_databasemark'::regclass::oid)
-    FROM pg_control_system()
-)"""
-_FITS = f"SELECT FROM payments_databasemark WHERE server = {_SERVER} AND word = %s"
-_MARK = f"""
-INSERT INTO payments_databasemark (id, server, word, opened_at) VALUES (1, {_SERVER}, %s, clock_timestamp())
-ON CONFLICT (id) DO UPDATE SET server = excluded.server, word = excluded.word, opened_at = excluded.opened_at,
-    repair_since = NULL
-"""  # noqa: S608 - only constants
-# The earliest start stays: a repair that broke off has already written history, so that the next repair
-# cannot find out from the history where to begin.
-_BEGIN = """
-INSERT INTO payments_databasemark (id, server, word, opened_at, repair_since) VALUES (1, '', '', clock_timestamp(), %s)
-ON CONFLICT (id) DO UPDATE SET repair_since = least(payments_databasemark.repair_since, excluded.repair_since)
-RETURNING repair_since
-"""
 _is_repairing = ContextVar("is_repairing", default=False)
 _thread = threading.local()  # was_told_open: the last answer to this thread in this request
 
@@ -87,16 +69,13 @@ def begin_repair(since: datetime) -> datetime:
 
     If earlier repairs have not ended, the time is the earliest of them all.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_BEGIN, [since])
-        begun: datetime = cursor.fetchone()[0]
+    begun: datetime = queries.value(statements.BEGIN_REPAIR, [since])
     return begun
 
 
 def open_again() -> None:
     """Mark the database as opened on this server, after it was repaired."""
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK, [settings.DATABASE_RESTORED])
+    queries.execute(statements.MARK_DATABASE_AS_OPENED, [settings.DATABASE_RESTORED])
     _is_open.read_anew()
 
 
@@ -111,8 +90,8 @@ def repairing() -> Iterator[None]:
 
 
 def _read(asked: Any = connection) -> bool:
-    with asked.cursor() as cursor:
-        cursor.execute(_FITS, [settings.DATABASE_RESTORED])
+    with asked.cursor() as cursor:  # not by `queries`: exactly this connection must read the mark
+        cursor.execute(statements.FIND_MATCHING_DATABASE_MARK, [settings.DATABASE_RESTORED])
         asked.connection.is_of_open_server = bool(cursor.rowcount)
     return _is_known(asked.connection)
 

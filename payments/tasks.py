@@ -11,9 +11,8 @@ from django.core.mail import EmailMessage
 from django.urls import reverse
 
 from config.lib import clock
-from payments import balance
 from payments.closed_days import sums
-from payments.inquiring import reconciliation
+from payments.inquiring import balance, reconciliation
 from payments.models import Discrepancy
 
 log = structlog.get_logger("payments.tasks")

@@ -1,1 +1,1 @@
-"""Which payments' books to read at the provider, and when: after a message, and each night."""
+"""What to read at the provider, and when: payments' books after a message and each night, and the balance."""

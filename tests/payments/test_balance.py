@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from config.lib import clock
-from payments import balance, provider, tasks
+from payments import provider, tasks
+from payments.inquiring import balance
 from payments.models import BalanceEntry, Merchant
 from payments.provider import Entry
 from payments.providers.sandbox.adapter import SandboxProvider

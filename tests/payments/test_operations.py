@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from checkout.models import Checkout
 from config.lib import clock
-from payments import ledger, operations
+from payments import ledger, operations, statements
 from payments.models import Discrepancy, Movement, Operation, Payment, Posting
 from payments.provider import Outcome, Verdict
 from payments.providers.sandbox import bank, fault_injection
@@ -56,12 +56,12 @@ class TestRecording:
         """It must not scan the open operations: few exist when statistics are made, but many in a sale."""
         facts = ("state", "reference", "reason", "action_url", "lease_token", "ended_at", "next_attempt_at")
         operation = Operation.objects.all()[0]
-        parameters = dict.fromkeys((*facts, *operations._OF_PAYMENT, "held_lease"))
+        parameters = dict.fromkeys((*facts, *statements.PAYMENT_OUTCOME_COLUMNS, "held_lease"))
         parameters |= {"id": operation.pk, "status": "captured"}
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
             cursor.execute(
-                f"EXPLAIN {operations._RECORD}",
+                f"EXPLAIN {statements.RECORD_OUTCOME}",
                 parameters | ledger.posting_parameters(operation, "succeeded", ""),
             )
             plan = " ".join(line for (line,) in cursor.fetchall())

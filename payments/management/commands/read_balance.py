@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.lib import clock
-from payments import balance
+from payments.inquiring import balance
 from payments.provider import ProviderUnreachable
 
 

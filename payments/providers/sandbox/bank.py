@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, crypto
+from config.lib.database import queries
 from payments.provider import Outcome, Verdict
-from payments.providers.sandbox import disputing, journal, settling
+from payments.providers.sandbox import disputing, journal, settling, statements
 from payments.providers.sandbox.cards import BY_LAST4, CARDS, TestCard
 from payments.providers.sandbox.models import Call, CardSession, CardToken, Charge
 from payments.providers.sandbox.settling import CARRIED_OUT, Later
@@ -77,16 +78,8 @@ class _Token(NamedTuple):
 
 def _spent(card_token: str, subject: UUID) -> _Token | None:
     """Use up and return a token that is valid for this subject, or return None if there is no unused one."""
-    with connection.cursor() as cursor:
-        cursor.execute(_SPEND, [crypto.digest(card_token), subject])
-        row = cursor.fetchone()
+    row = queries.row(statements.USE_UP_CARD_TOKEN, [crypto.digest(card_token), subject])
     return row and _Token(*row)
-
-
-_SPEND = """
-UPDATE bank_cardtoken SET used_at = clock_timestamp() WHERE digest = %s AND subject = %s AND used_at IS NULL
-RETURNING id, last4
-"""
 
 
 def _first_state(card: TestCard) -> tuple[Charge.State, Verdict]:

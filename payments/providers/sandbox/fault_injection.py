@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from config.lib import clock, connection_release, crypto
+from config.lib.database import queries
 from payments.provider import Card, Outcome, Verdict
-from payments.providers.sandbox import bank, journal, notifications, settling
+from payments.providers.sandbox import bank, journal, notifications, settling, statements
 from payments.providers.sandbox.cards import BY_LAST4, TestCard
 from payments.providers.sandbox.models import BrokenKey, Call, Charge, Fault
 from payments.providers.sandbox.settling import Later
@@ -98,20 +99,9 @@ class _Set(NamedTuple):
 
 def _set_for(verb: str, arguments: dict[str, Any]) -> _Set:
     payment, token = _payment_of(arguments), crypto.digest(arguments.get("card_token", ""))
-    with connection.cursor() as cursor:
-        cursor.execute(_SET_FOR, [arguments["key"], verb, payment, payment, token])
-        is_broken, is_faulty, is_silent, last4 = cursor.fetchone()
+    row = queries.row(statements.READ_FAULTS_OF_CALL, [arguments["key"], verb, payment, payment, token])
+    is_broken, is_faulty, is_silent, last4 = row
     return _Set(is_broken, is_faulty, is_silent, BY_LAST4.get(last4))
-
-
-_SET_FOR = """
-SELECT EXISTS (SELECT FROM bank_brokenkey WHERE key = %s),
-    EXISTS (SELECT FROM bank_fault WHERE verb = %s AND times > 0),
-    EXISTS (SELECT FROM bank_charge WHERE payment = %s AND silent_until > clock_timestamp()),
-    coalesce(
-        (SELECT last4 FROM bank_charge WHERE payment = %s), (SELECT last4 FROM bank_cardtoken WHERE digest = %s)
-    )
-"""
 
 
 def _act(verb: str, arguments: dict[str, Any], fault: Mode | None) -> Outcome:

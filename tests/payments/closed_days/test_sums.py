@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from checkout.models import Checkout
 from checkout.proof import ledger_proof
 from config.lib import clock
-from payments import tasks
+from payments import statements, tasks
 from payments.closed_days import sums
 from payments.discrepancies import kinds
 from payments.models import LedgerClosing, LedgerSum, Merchant, Posting
@@ -232,7 +232,7 @@ def read(merchant: Merchant) -> dict[str, int]:
     accounts = [ACCOUNT.value]  # as a page asks for them
     parameters: Any = {"merchant": merchant.pk, "accounts": accounts, "known": known}
     with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sums._BALANCES}", parameters)
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statements.READ_BALANCES}", parameters)
         answer = cursor.fetchone()[0]
     nodes: list[dict[str, Any]] = [(json.loads(answer) if isinstance(answer, str) else answer)[0]["Plan"]]
     rows: dict[str, int] = {}
