@@ -6,11 +6,12 @@ from typing import Any
 
 import orjson
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from uuid_utils.compat import uuid7
 
 from checkout.customers import prefills
-from checkout.models import Checkout, Item
+from checkout.models import Checkout, Item, statements
+from config.lib.database import queries
 from payments import operator_stops
 from payments.cause import Cause
 from payments.models import Merchant
@@ -51,9 +52,8 @@ def create(merchant: Merchant, order: Order, *, cause: Cause) -> Checkout:
     check_total(order.items, order.total_amount)
     checkout = _unsaved(merchant, order)
     with transaction.atomic(savepoint=False):  # an error in this block also ends the caller's transaction
-        with connection.cursor() as cursor:
-            cursor.execute(_CREATE, _parameters(checkout, order, cause))
-            checkout.created_at, checkout.payable_until = cursor.fetchone()
+        made = queries.row(statements.INSERT_CHECKOUT, _parameters(checkout, order, cause))
+        checkout.created_at, checkout.payable_until = made
         checkout.updated_at, checkout._state.adding = checkout.created_at, False
         prefills.save_prefill(checkout, order.customer or {})
     return checkout
@@ -79,25 +79,6 @@ _GIVEN = (
     *("id", "merchant_id", "merchant_order_id", "amount", "currency", "return_url", "cancel_url"),
     "expires_at",
 )
-# One statement, because the ORM would need one for each row.
-_CREATE = """
-WITH made AS (
-    INSERT INTO checkout_checkout (id, merchant_id, merchant_order_id, status, amount, currency, metadata, return_url,
-        cancel_url, created_at, updated_at, expires_at, payable_until, void_reason, cancel_note, refunded_amount)
-    VALUES (%(id)s, %(merchant_id)s, %(merchant_order_id)s, 'created', %(amount)s, %(currency)s, %(metadata)s,
-        %(return_url)s, %(cancel_url)s, statement_timestamp(), statement_timestamp(), %(expires_at)s,
-        coalesce(%(expires_at)s::timestamptz, statement_timestamp() + %(lifetime)s), '', '', 0)
-    RETURNING id, created_at, payable_until
-),
-bill AS (
-    INSERT INTO checkout_bill (checkout_id, lines) SELECT id, %(lines)s::jsonb FROM made
-),
-history AS (
-    INSERT INTO checkout_change (id, checkout_id, origin, "to", actor, request_id, created_at)
-    SELECT %(change_id)s, id, '', 'created', %(actor)s, %(request_id)s, created_at FROM made
-)
-SELECT created_at, payable_until FROM made
-"""
 
 
 def _unsaved(merchant: Merchant, order: Order) -> Checkout:

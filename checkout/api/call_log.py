@@ -7,25 +7,19 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from checkout.api import statements
 from checkout.models import ApiCall
 from config.lib import limits
+from config.lib.database import queries
 from config.lib.web import request_id
 from payments.cause import Caller, caller_of
 
 log = structlog.get_logger("api")
 MAX_METHOD, MAX_PARAM = 8, 100
-COLUMNS = (
-    *("id", "merchant_id", "client_uuid", "checkout_uuid", "method", "path", "request_id", "status"),
-    *("error_code", "param", "duration_ms"),
-)
-INSERT = f"""
-INSERT INTO checkout_apicall ({", ".join(COLUMNS)}, created_at)
-VALUES ({", ".join(f"%({name})s" for name in COLUMNS)}, statement_timestamp())
-"""  # noqa: S608 - built from constants only
 
 
 def begun(request: Request, checkout_uuid: UUID | None) -> ApiCall:
@@ -50,10 +44,10 @@ def answered(call: ApiCall, response: Response) -> None:
     call.status, call.duration_ms = response.status_code, request_id.age_ms()
 
 
-def write(call: ApiCall, statement: str = INSERT, **of_the_key: Any) -> None:
-    """Write the row with a statement that contains INSERT."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {name: getattr(call, name) for name in COLUMNS} | of_the_key)
+def write(call: ApiCall, statement: str = statements.INSERT_API_CALL, **of_the_key: Any) -> None:
+    """Write the row with a statement that contains INSERT_API_CALL."""
+    of_the_call = {name: getattr(call, name) for name in statements.API_CALL_COLUMNS}
+    queries.execute(statement, of_the_call | of_the_key)
 
 
 def note_refusal(request: Request, response: Response, checkout_uuid: UUID | None) -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Field, Func
 
 from checkout import current_checkouts
+from checkout.api import statements
 from checkout.models import Checkout, CheckoutQuerySet
 from config.lib.prepared import Prepared
 from payments import open_operations
@@ -25,21 +26,14 @@ _REFUND = (
 )
 _DISPUTE = ("id", "amount", "reason", "status", "opened_at", "respond_by")
 
-_LIST = """(
-    SELECT coalesce(json_agg(json_build_object({fields}) ORDER BY {order}), '[]')
-    FROM (SELECT * FROM {table} WHERE {of} = checkout_checkout.id ORDER BY {order} LIMIT 100) of_checkout)"""
-
 
 def _list_of(table: str, columns: Sequence[str], order: str, *, of: str = "checkout_id") -> Func:
     """Return the first hundred rows of a checkout's child table as one JSON list.
 
-    The limit exists because a checkout can have any number of refunds. The query is plain SQL: the ORM would
-    build it again for each read, which costs as much as the rest of the read. Rule read.refunds.
+    The query is plain SQL: the ORM would build it again for each read, which costs as much as the rest of the
+    read. Rule read.refunds.
     """
-    fields = ", ".join(f"'{column}', {column}" for column in columns)
-    template = _LIST.replace("{fields}", fields).replace("{table}", table).replace("{order}", order)
-    template = template.replace("{of}", of)
-    return Func(template=template, output_field=Field())
+    return Func(template=statements.json_list(table, columns, order, of=of), output_field=Field())
 
 
 _PARTS = {

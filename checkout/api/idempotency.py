@@ -19,7 +19,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from checkout.api import call_log
+from checkout.api import call_log, statements
 from checkout.models import ApiCall, IdempotencyKey
 from config.lib import crypto, failpoint, locks
 from config.lib.api.view import ApiView
@@ -230,17 +230,8 @@ def _keep(key: IdempotencyKey, call: ApiCall, body: bytes) -> bool:
     stored and no key is freed.
     """
     is_kept = 200 <= call.status < 300 or call.status in KEPT_REFUSALS
-    call_log.write(call, _CALL_AND_KEEP if is_kept else _CALL_AND_FREE, key=key.pk, body=body)
+    statement = (
+        statements.INSERT_API_CALL_AND_STORE_ANSWER if is_kept else statements.INSERT_API_CALL_AND_FREE_KEY
+    )
+    call_log.write(call, statement, key=key.pk, body=body)
     return is_kept
-
-
-# One statement: a verb's answer costs one commit, and the timeline agrees with the stored answer.
-_CALL_AND_KEEP = f"""
-WITH called AS ({call_log.INSERT})
-UPDATE checkout_idempotencykey SET status = %(status)s, checkout_uuid = %(checkout_uuid)s, body = %(body)s
-WHERE id = %(key)s
-"""  # noqa: S608 - built from constants only
-_CALL_AND_FREE = f"""
-WITH called AS ({call_log.INSERT})
-DELETE FROM checkout_idempotencykey WHERE id = %(key)s
-"""  # noqa: S608 - built from constants only

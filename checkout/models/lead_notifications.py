@@ -5,20 +5,16 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from django.db import connection, models
+from django.db import models
 from django.db.models import Q
 from uuid_utils.compat import uuid7
 
+from checkout.models import statements
 from checkout.models.orders import Checkout
 from checkout.models.shares import PaymentRequest
+from config.lib.database import queries
 
 A_DAY = timedelta(days=1)  # before the links end, the lead gets a message
-# A new id each time, because each repetition is another text.
-_PUT = """
-INSERT INTO checkout_leadtold (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
-ON CONFLICT (checkout_id, kind, share_uuid)
-DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
-"""
 
 
 class LeadTold(models.Model):
@@ -59,8 +55,8 @@ class LeadTold(models.Model):
         Must be called with the checkout locked.
         """
         about = None if share is None else share.pk
-        with connection.cursor() as cursor:
-            cursor.execute(_PUT, [uuid7(), checkout.pk, kind.value, about, due_at])
+        parameters = [uuid7(), checkout.pk, kind.value, about, due_at]
+        queries.execute(statements.QUEUE_LEAD_NOTIFICATION, parameters)
 
     @staticmethod
     def put_end(checkout: Checkout, ends_at: datetime) -> None:

@@ -10,15 +10,17 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.postgres.indexes import OpClass
-from django.db import connection, models
+from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now, Upper
 from django.utils.functional import cached_property
 from uuid_utils.compat import uuid7
 
 from checkout import states
+from checkout.models import statements
 from checkout.models.customers import Customer
 from checkout.states import Status, VoidReason
+from config.lib.database import queries
 from config.lib.prepared import Prepared
 from payments import restore_guard
 from payments.cause import Cause
@@ -50,22 +52,6 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-# Plain SQL, because every move runs it, and the ORM would build two statements again each time.
-_MOVE = """
-WITH moved AS (
-    UPDATE checkout_checkout SET status = %(status)s, updated_at = statement_timestamp(){facts}
-    WHERE id = ANY(%(ids)s::uuid[])
-)
-INSERT INTO checkout_change (id, checkout_id, origin, "to", actor, request_id, created_at)
-SELECT change_id, checkout_id, origin, %(status)s, %(actor)s, %(request_id)s, at
-FROM unnest(%(changes)s::uuid[], %(ids)s::uuid[], %(origins)s::text[], %(ats)s::timestamptz[])
-    AS change (change_id, checkout_id, origin, at)
-"""
-
-
-_WRITE = "UPDATE checkout_checkout SET {facts} WHERE id = %(id)s"
-
-
 def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of facts by column. A fact that is an Own is left out."""
     given = {name: value for name, value in facts.items() if not isinstance(value, Own)}
@@ -73,14 +59,10 @@ def _parameters(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {columns[name]: _plain(value) for name, value in given.items()}
 
 
-# Cast to json, which the driver parses. Django would parse jsonb, after an additional check of each row.
-_LINES = "(SELECT lines::json FROM checkout_bill WHERE checkout_id = checkout_checkout.id)"
-
-
 class CheckoutQuerySet(models.QuerySet["Checkout"]):
     def with_bill(self) -> CheckoutQuerySet:
         """Read the lines of `bill` in the same statement."""
-        return self.annotate(lines=models.Func(template=_LINES, output_field=models.Field()))
+        return self.annotate(lines=models.Func(template=statements.BILL_LINES, output_field=models.Field()))
 
     def late(self, status: Status) -> CheckoutQuerySet:
         """Return the checkouts of a status whose deadline has passed, oldest deadline first."""
@@ -110,9 +92,7 @@ class CheckoutQuerySet(models.QuerySet["Checkout"]):
         given = _parameters(facts)
         owned = {name: value.column for name, value in facts.items() if isinstance(value, Own)}
         columns = owned | {column: f"%({column})s" for column in given}
-        sets = "".join(f", {column} = {value}" for column, value in columns.items())
-        with connection.cursor() as cursor:
-            cursor.execute(_MOVE.replace("{facts}", sets), parameters | given)
+        queries.execute(statements.move_checkouts(columns), parameters | given)
         for checkout in checkouts:
             for name, value in facts.items():
                 setattr(checkout, name, checkout.own(value))
@@ -279,17 +259,15 @@ class Checkout(models.Model):
         Must be called with the row locked. The time is the database's, as in `move`, so that a list of
         changes misses none.
         """
-        self._write(facts, "updated_at = statement_timestamp()")
+        self._write(facts, is_shown=True)
 
     def note(self, **facts: Any) -> None:
         """Write facts that no read shows. Must be called with the row locked."""
-        self._write(facts)
+        self._write(facts, is_shown=False)
 
-    def _write(self, facts: Mapping[str, Any], *more: str) -> None:
+    def _write(self, facts: Mapping[str, Any], *, is_shown: bool) -> None:
         given = _parameters(facts)
-        sets = ", ".join([*more, *(f"{column} = %({column})s" for column in given)])
-        with connection.cursor() as cursor:
-            cursor.execute(_WRITE.replace("{facts}", sets), given | {"id": self.pk})
+        queries.execute(statements.update_checkout(given, is_shown=is_shown), given | {"id": self.pk})
         for name, value in facts.items():
             setattr(self, name, value)
 

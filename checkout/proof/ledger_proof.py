@@ -8,14 +8,17 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
-from checkout.proof import references
-from checkout.proof.invariants import INVARIANTS, Invariant
+from checkout.models import Checkout
+from checkout.proof import references, statements
+from checkout.proof.statements import Invariant
 from config.lib import batches, clock
+from config.lib.database import queries
 from payments.closed_days import sums
 from payments.discrepancies import kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
+from payments.models import Posting
 from webhooks import retention
 
 
@@ -41,51 +44,6 @@ class Range(NamedTuple):
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
 SIZE = 5000  # maximum of checkouts in a range
 _CHUNK = 2000
-# The proof can take longer than a request's 15 s. It reads few rows of large tables, each by an index.
-# PostgreSQL does not know how many of these rows are next to each other. Without these settings it would read
-# whole tables with parallel workers, which costs more.
-_SETTINGS = """
-SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_workers_per_gather', '0', true),
-    set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-    set_config('random_page_cost', '1.1', true)
-"""
-
-_ALL = """
-SELECT DISTINCT broken.checkout_uuid, c.merchant_id FROM ({invariant}) AS broken (checkout_uuid)
-LEFT JOIN checkout_checkout c ON c.id = broken.checkout_uuid
-"""
-_THESE = _ALL + "WHERE broken.checkout_uuid = ANY(%(these)s)"
-_WITHIN = _ALL + "WHERE broken.checkout_uuid BETWEEN %(first)s AND %(last)s"
-# The end of a range: after so many checkouts, or after so many rows that might belong to no checkout.
-_END = """
-SELECT least(
-    (SELECT id FROM checkout_checkout WHERE id >= %(first)s ORDER BY id OFFSET %(size)s LIMIT 1),
-    (SELECT checkout_uuid FROM payments_posting WHERE checkout_uuid >= %(first)s
-     ORDER BY checkout_uuid OFFSET 8 * %(size)s LIMIT 1),
-    (SELECT checkout_uuid FROM payments_payment WHERE checkout_uuid >= %(first)s
-     ORDER BY checkout_uuid OFFSET 4 * %(size)s LIMIT 1)
-)
-"""
-_BETWEEN = """
-SELECT count(*) FROM (SELECT 1 FROM checkout_checkout WHERE id BETWEEN %(first)s AND %(last)s LIMIT %(limit)s) found
-"""
-_COUNT = """
-SELECT (SELECT count(*) FROM checkout_checkout WHERE id BETWEEN %(first)s AND %(last)s),
-       (SELECT count(*) FROM payments_posting WHERE checkout_uuid BETWEEN %(first)s AND %(last)s)
-"""
-# Ids are UUIDv7. Rows made since that moment are at the end of the primary key.
-_CHANGED = """
-SELECT c.id FROM payments_merchant m JOIN checkout_checkout c ON c.merchant_id = m.id
-WHERE c.updated_at >= %(since)s
-UNION
-SELECT checkout_uuid FROM payments_posting WHERE id >= %(made)s AND created_at >= %(since)s
-UNION
-SELECT p.checkout_uuid FROM payments_payment p JOIN (
-    SELECT payment_id FROM payments_operation WHERE id >= %(made)s AND created_at >= %(since)s
-    UNION
-    SELECT payment_id FROM payments_operation WHERE ended_at >= %(since)s
-) o ON o.payment_id = p.id
-"""
 
 
 def breaches(since: datetime | None = None) -> list[Breach]:
@@ -111,7 +69,7 @@ def ranges(first: UUID = FIRST) -> Iterator[Range]:
     The rows that exist when a range is reached decide how long it is.
     """
     while True:
-        ((last,),) = _rows(_END, {"first": first, "size": SIZE - 1})
+        last: UUID | None = queries.value(statements.FIND_END_OF_RANGE, {"first": first, "size": SIZE - 1})
         yield Range(first, last or LAST)
         if last is None or last == LAST:
             return
@@ -127,7 +85,7 @@ def breaches_within(span: Range) -> list[Breach]:
     """Return the breaches of a range's checkouts."""
     with transaction.atomic(savepoint=True):
         _prepare()
-        return _lost(*span) + _breaches(_WITHIN, first=span.first, last=span.last)
+        return _lost(*span) + _breaches(statements.BREACHES_OF_RANGE, **span._asdict())
 
 
 def _lost(first: UUID, last: UUID) -> list[Breach]:
@@ -158,7 +116,7 @@ def report(since: datetime) -> int:
 def report_of(checkout_uuid: UUID) -> list[Breach]:
     """Report each breach of one checkout as a discrepancy, and return the breaches."""
     with transaction.atomic(durable=True):
-        return reported(_breaches(_THESE, these=[checkout_uuid]))
+        return reported(_breaches(statements.BREACHES_OF_CHECKOUTS, these=[checkout_uuid]))
 
 
 def reported(found: list[Breach]) -> list[Breach]:
@@ -170,23 +128,21 @@ def reported(found: list[Breach]) -> list[Breach]:
 
 def size_within(span: Range) -> tuple[int, int]:
     """Return the number of checkouts and the number of postings in a range."""
-    ((checkouts, postings),) = _rows(_COUNT, {"first": span.first, "last": span.last})
+    checkouts, postings = queries.row(statements.COUNT_CHECKOUTS_AND_POSTINGS, span._asdict())
     return checkouts, postings
 
 
 def size(since: datetime) -> tuple[int, int]:
     """Return how many checkouts have changed since then, and how many postings they have in total."""
-    of_these = "SELECT count(*) FROM payments_posting WHERE checkout_uuid = ANY(%(these)s)"
     with transaction.atomic(durable=True):
         _prepare()
         changed = _changed(since)
         chunks = batches.chunks(changed, _CHUNK)
-        return len(changed), sum(_rows(of_these, {"these": these})[0][0] for these in chunks)
+        return len(changed), sum(Posting.objects.filter(checkout_uuid__in=these).count() for these in chunks)
 
 
 def _prepare() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_SETTINGS)
+    queries.execute(statements.SET_UP_PROOF)
 
 
 def _breaches_of(these: list[UUID]) -> list[Breach]:
@@ -195,32 +151,26 @@ def _breaches_of(these: list[UUID]) -> list[Breach]:
     Checkouts that changed lately are next to each other. A query of a range costs a third of a query of as
     many single ids.
     """
-    span = {"first": these[0], "last": these[-1]}
+    span = Range(these[0], these[-1])
     with transaction.atomic(durable=True):
         _prepare()
-        ((count,),) = _rows(_BETWEEN, span | {"limit": 2 * len(these)})
-        if count == 2 * len(these):
-            return _breaches(_THESE, these=these)
-        wanted = set(these)
-        return [breach for breach in _breaches(_WITHIN, **span) if breach.subject in wanted]
+        rows = Checkout.objects.filter(pk__range=span)
+        if rows[: 2 * len(these)].count() == 2 * len(these):
+            return _breaches(statements.BREACHES_OF_CHECKOUTS, these=these)
+        found, wanted = _breaches(statements.BREACHES_OF_RANGE, **span._asdict()), set(these)
+        return [breach for breach in found if breach.subject in wanted]
 
 
 def _breaches(query: str, **of: Any) -> list[Breach]:
     of["told_since"] = retention.kept_since()  # older events can be deleted already
-    return [breach for invariant in INVARIANTS for breach in _who_breaks(invariant, query, of)]
+    return [breach for invariant in statements.INVARIANTS for breach in _who_breaks(invariant, query, of)]
 
 
 def _who_breaks(invariant: Invariant, query: str, of: dict[str, Any]) -> list[Breach]:
-    found = _rows(query.format(invariant=invariant.sql), of)
+    found = queries.rows(query.format(invariant=invariant.sql), of)
     return [Breach(uuid, invariant.kind, merchant_uuid) for uuid, merchant_uuid in found]
 
 
 def _changed(since: datetime) -> list[UUID]:
-    return [uuid for (uuid,) in _rows(_CHANGED, {"since": since, "made": clock.first_id(since)})]
-
-
-def _rows(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+    parameters = {"since": since, "made": clock.first_id(since)}
+    return [uuid for (uuid,) in queries.rows(statements.FIND_CHANGED_CHECKOUTS, parameters)]

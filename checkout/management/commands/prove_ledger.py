@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from checkout.models import ProofRun
-from checkout.proof import invariants, ledger_proof, proof_runs, references
+from checkout.proof import ledger_proof, proof_runs, statements
 from checkout.proof.ledger_proof import Breach
 from config.lib import clock
 from payments.discrepancies import kinds
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self.stderr.write("Stopped. Start it again, and it goes on from here.")
             sys.exit(130)
-        proved = [invariant.kind for invariant in (*invariants.INVARIANTS, *references.REFERENCES)]
+        proved = [invariant.kind for invariant in (*statements.INVARIANTS, *statements.REFERENCES)]
         for kind in proved if hours is not None else [*proved, kinds.LEDGER_SUMS]:
             self.stdout.write(f"0 cases: {kind.sentence}")
         self.stdout.write(told)

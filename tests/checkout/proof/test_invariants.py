@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from checkout import captures, refunds
 from checkout.models import Checkout
-from checkout.proof import invariants, ledger_proof, references
+from checkout.proof import ledger_proof, statements
 from payments.discrepancies import kinds
 from payments.models import Discrepancy, Merchant
 from tests import factories, outside
@@ -89,7 +89,7 @@ class TestBreaches:
 
     def test_each_invariant_is_broken_above_and_has_a_name_that_fits(self) -> None:
         broken = set.union(*(case.kinds for case in TAMPERINGS))
-        assert {invariant.kind.name for invariant in invariants.INVARIANTS} == broken
+        assert {invariant.kind.name for invariant in statements.INVARIANTS} == broken
         assert max(map(len, broken)) <= 60
 
     def test_do_not_count_a_capture_that_was_in_doubt_over_its_deadline(self, captured: Checkout) -> None:
@@ -121,7 +121,7 @@ class TestTheCommand:
     def test_prints_what_it_proved(self, captured: Checkout) -> None:
         code, said, complained = prove()
         assert (code, complained) == (0, "")
-        proved = [row.kind for row in (*invariants.INVARIANTS, *references.REFERENCES)]
+        proved = [row.kind for row in (*statements.INVARIANTS, *statements.REFERENCES)]
         assert [line for line in said.splitlines() if line.startswith("0 cases: ")] == [
             f"0 cases: {kind.sentence}" for kind in (*proved, kinds.LEDGER_SUMS)
         ]

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from checkout import captures
 from checkout.models import Checkout
-from checkout.proof import invariants, ledger_proof, references
+from checkout.proof import ledger_proof, statements
 from config.lib.database import partitions
 from payments.models import Merchant
 from tests import factories, plans
@@ -189,13 +189,13 @@ class TestPlans:
         with CaptureQueriesContext(connection) as queries:
             assert ledger_proof.breaches(since=old_business) == []
         # the subject of test_references.py
-        beginnings = tuple(reference.sql[:60] for reference in references.REFERENCES)
+        beginnings = tuple(reference.sql[:60] for reference in statements.REFERENCES)
         asked = [
             query["sql"]
             for query in queries
             if "FROM" in query["sql"] and not query["sql"].startswith(beginnings)
         ]
-        assert len(asked) == 3 + len(invariants.INVARIANTS)
+        assert len(asked) == 3 + len(statements.INVARIANTS)
         read = {sql: {table for table in plans.scans(sql) if not is_small(table)} for sql in asked}
         found = [(sql[:300], tables) for sql, tables in read.items() if tables]
         assert found == [], found

@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from checkout.models import ApiCall, Checkout
-from checkout.proof import ledger_proof, references
+from checkout.proof import ledger_proof, references, statements
 from config.lib import clock
 from tests import plans
 from tests.checkout.proof.tampering import without_guards
@@ -104,6 +104,6 @@ def test_a_proof_of_what_is_new_reads_its_partitions_alone() -> None:
             list(references.lost(clock.first_id(clock.now() - timedelta(hours=1)), ledger_proof.LAST)) == []
         )
     asked = [query for query in queries if "JOIN" in query["sql"]]
-    assert len(asked) == len(references.REFERENCES)
+    assert len(asked) == len(statements.REFERENCES)
     for query in asked:
         assert plans.days(query["sql"]) <= plans.since(clock.now() - timedelta(hours=1))

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from checkout.api import call_log
+from checkout.api import call_log, statements
 from checkout.models import ApiCall, Checkout
 from config.lib import clock
 from payments.models import Merchant
@@ -96,7 +96,7 @@ class TestRefusals:
     def test_are_answered_even_if_no_row_can_be_written(
         self, api: Api, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(call_log, "INSERT", "SELECT 1/0 -- %(id)s")
+        monkeypatch.setattr(statements, "INSERT_API_CALL", "SELECT 1/0 -- %(id)s")
         monkeypatch.setattr(call_log.write, "__defaults__", ("SELECT 1/0 -- %(id)s",))
         with transaction.atomic():
             assert api.get("checkouts?limit=0").status_code == 422

@@ -1,4 +1,4 @@
-"""The invariants of every checkout's money: each kind of breach, with a query for its checkouts.
+"""The SQL of the proof: the invariants of every checkout's money, and references without foreign keys.
 
 Rules money.proof, money.nothing_held.
 """
@@ -14,6 +14,13 @@ class Invariant(NamedTuple):
 
     The kind says what is broken.
     """
+
+    kind: DiscrepancyKind
+    sql: str
+
+
+class Reference(NamedTuple):
+    """Kind of discrepancy that a breach is, and the query for the subjects and their merchants."""
 
     kind: DiscrepancyKind
     sql: str
@@ -281,3 +288,94 @@ INVARIANTS = (
         HAVING count(e.id) <> CASE WHEN c.status = 'voided' AND c.authorized_at IS NOT NULL THEN 1 ELSE 0 END""",
     ),
 )
+
+# References that no foreign key enforces (references.py).
+_OF_MERCHANTS = (
+    "webhooks_event",
+    "checkout_apicall",
+    "checkout_checkout",
+    "payments_payment",
+    "payments_posting",
+)
+_ROWS_WITHOUT_MERCHANT = """
+        SELECT t.id, NULL FROM {table} t LEFT JOIN payments_merchant m ON m.id = t.merchant_id
+        WHERE t.id BETWEEN %(first)s AND %(last)s AND m.id IS NULL"""
+REFERENCES = (
+    Reference(
+        kinds.LEDGER_MERCHANT_MISSING,
+        "\nUNION ALL".join(_ROWS_WITHOUT_MERCHANT.replace("{table}", table) for table in _OF_MERCHANTS),
+    ),
+    Reference(
+        kinds.LEDGER_EVENT_MISSING,
+        """
+        SELECT d.event_id, d.merchant_id FROM webhooks_delivery d
+        LEFT JOIN webhooks_event e ON e.id = d.event_id AND e.id BETWEEN %(earliest)s AND %(latest)s
+          AND (e.merchant_id, e.type) = (d.merchant_id, d.event_type)
+        WHERE d.id BETWEEN %(first)s AND %(last)s AND e.id IS NULL""",
+    ),
+    Reference(
+        kinds.LEDGER_SUBSCRIPTION_MISSING,
+        """
+        SELECT d.event_id, d.merchant_id FROM webhooks_delivery d
+        LEFT JOIN webhooks_subscription s ON s.id = d.subscription_id AND s.merchant_id = d.merchant_id
+        WHERE d.id BETWEEN %(first)s AND %(last)s AND s.id IS NULL""",
+    ),
+    Reference(
+        kinds.LEDGER_DELIVERED_TWICE,
+        """
+        SELECT waiting.event_id, waiting.merchant_id FROM webhooks_delivery_pending waiting
+        JOIN webhooks_delivery_ended ended USING (event_id, subscription_id)
+        WHERE waiting.id BETWEEN %(first)s AND %(last)s AND ended.id BETWEEN %(earliest)s AND %(latest)s""",
+    ),
+    Reference(
+        kinds.LEDGER_DELIVERY_MISSING,
+        """
+        SELECT a.delivery_id, a.merchant_id FROM webhooks_attempt a
+        LEFT JOIN webhooks_delivery d ON d.id = a.delivery_id AND d.id BETWEEN %(earliest)s AND %(latest)s
+          AND (d.merchant_id, d.event_type) = (a.merchant_id, a.event_type)
+        WHERE a.id BETWEEN %(first)s AND %(last)s AND d.id IS NULL""",
+    ),
+)
+
+# The proof can take longer than a request's 15 s. It reads few rows of large tables, each by an index.
+# PostgreSQL does not know how many of these rows are next to each other. Without these settings it would read
+# whole tables with parallel workers, which costs more.
+SET_UP_PROOF = """
+SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_workers_per_gather', '0', true),
+    set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+    set_config('random_page_cost', '1.1', true)
+"""
+
+_BREACHES = """
+SELECT DISTINCT broken.checkout_uuid, c.merchant_id FROM ({invariant}) AS broken (checkout_uuid)
+LEFT JOIN checkout_checkout c ON c.id = broken.checkout_uuid
+"""
+BREACHES_OF_CHECKOUTS = _BREACHES + "WHERE broken.checkout_uuid = ANY(%(these)s)"
+BREACHES_OF_RANGE = _BREACHES + "WHERE broken.checkout_uuid BETWEEN %(first)s AND %(last)s"
+# The end of a range: after so many checkouts, or after so many rows that might belong to no checkout.
+FIND_END_OF_RANGE = """
+SELECT least(
+    (SELECT id FROM checkout_checkout WHERE id >= %(first)s ORDER BY id OFFSET %(size)s LIMIT 1),
+    (SELECT checkout_uuid FROM payments_posting WHERE checkout_uuid >= %(first)s
+     ORDER BY checkout_uuid OFFSET 8 * %(size)s LIMIT 1),
+    (SELECT checkout_uuid FROM payments_payment WHERE checkout_uuid >= %(first)s
+     ORDER BY checkout_uuid OFFSET 4 * %(size)s LIMIT 1)
+)
+"""
+COUNT_CHECKOUTS_AND_POSTINGS = """
+SELECT (SELECT count(*) FROM checkout_checkout WHERE id BETWEEN %(first)s AND %(last)s),
+       (SELECT count(*) FROM payments_posting WHERE checkout_uuid BETWEEN %(first)s AND %(last)s)
+"""
+# Ids are UUIDv7. Rows made since that moment are at the end of the primary key.
+FIND_CHANGED_CHECKOUTS = """
+SELECT c.id FROM payments_merchant m JOIN checkout_checkout c ON c.merchant_id = m.id
+WHERE c.updated_at >= %(since)s
+UNION
+SELECT checkout_uuid FROM payments_posting WHERE id >= %(made)s AND created_at >= %(since)s
+UNION
+SELECT p.checkout_uuid FROM payments_payment p JOIN (
+    SELECT payment_id FROM payments_operation WHERE id >= %(made)s AND created_at >= %(since)s
+    UNION
+    SELECT payment_id FROM payments_operation WHERE ended_at >= %(since)s
+) o ON o.payment_id = p.id
+"""

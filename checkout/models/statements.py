@@ -1,0 +1,55 @@
+"""The SQL of orders: a new checkout, changes of checkouts, their bill, and messages to the lead."""
+
+from collections.abc import Iterable, Mapping
+
+# One statement, because the ORM would need one for each row.
+INSERT_CHECKOUT = """
+WITH made AS (
+    INSERT INTO checkout_checkout (id, merchant_id, merchant_order_id, status, amount, currency, metadata, return_url,
+        cancel_url, created_at, updated_at, expires_at, payable_until, void_reason, cancel_note, refunded_amount)
+    VALUES (%(id)s, %(merchant_id)s, %(merchant_order_id)s, 'created', %(amount)s, %(currency)s, %(metadata)s,
+        %(return_url)s, %(cancel_url)s, statement_timestamp(), statement_timestamp(), %(expires_at)s,
+        coalesce(%(expires_at)s::timestamptz, statement_timestamp() + %(lifetime)s), '', '', 0)
+    RETURNING id, created_at, payable_until
+),
+bill AS (
+    INSERT INTO checkout_bill (checkout_id, lines) SELECT id, %(lines)s::jsonb FROM made
+),
+history AS (
+    INSERT INTO checkout_change (id, checkout_id, origin, "to", actor, request_id, created_at)
+    SELECT %(change_id)s, id, '', 'created', %(actor)s, %(request_id)s, created_at FROM made
+)
+SELECT created_at, payable_until FROM made
+"""
+# Plain SQL, because every move runs it, and the ORM would build two statements again each time.
+_MOVE_CHECKOUTS = """
+WITH moved AS (
+    UPDATE checkout_checkout SET status = %(status)s, updated_at = statement_timestamp(){facts}
+    WHERE id = ANY(%(ids)s::uuid[])
+)
+INSERT INTO checkout_change (id, checkout_id, origin, "to", actor, request_id, created_at)
+SELECT change_id, checkout_id, origin, %(status)s, %(actor)s, %(request_id)s, at
+FROM unnest(%(changes)s::uuid[], %(ids)s::uuid[], %(origins)s::text[], %(ats)s::timestamptz[])
+    AS change (change_id, checkout_id, origin, at)
+"""
+# Cast to json, which the driver parses. Django would parse jsonb, after an additional check of each row.
+BILL_LINES = "(SELECT lines::json FROM checkout_bill WHERE checkout_id = checkout_checkout.id)"
+# A new id each time, because each repetition is another text.
+QUEUE_LEAD_NOTIFICATION = """
+INSERT INTO checkout_leadtold (id, checkout_id, kind, share_uuid, due_at) VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (checkout_id, kind, share_uuid)
+DO UPDATE SET id = excluded.id, due_at = excluded.due_at, ended_at = NULL
+"""
+
+
+def move_checkouts(values: Mapping[str, str]) -> str:
+    """Return the statement that moves checkouts. `values` are parameters or columns, by column."""
+    facts = "".join(f", {column} = {value}" for column, value in values.items())
+    return _MOVE_CHECKOUTS.replace("{facts}", facts)
+
+
+def update_checkout(columns: Iterable[str], *, is_shown: bool) -> str:
+    """Return the statement that sets columns of a checkout, and `updated_at` if a read shows the change."""
+    facts = ["updated_at = statement_timestamp()"] if is_shown else []
+    facts += [f"{column} = %({column})s" for column in columns]
+    return f"UPDATE checkout_checkout SET {', '.join(facts)} WHERE id = %(id)s"  # noqa: S608 - only our names
