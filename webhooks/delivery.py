@@ -18,7 +18,7 @@ from psycopg.types.datetime import TimestamptzLoader
 from psycopg.types.string import TextLoader
 
 from config.lib import failpoint
-from config.lib.database import partitions
+from config.lib.database import partitions, queries
 from payments import restore_guard
 from webhooks import health, retries, statements, subscriptions
 from webhooks.models import PERSONAL, URGENT, Delivery
@@ -152,7 +152,7 @@ def _with_bodies(cursor: Any, rows: Sequence[tuple[Any, ...]]) -> Iterator[Claim
     """Yield the claimed deliveries with the data of their events, which are the last fields of a Claimed."""
     if not rows:
         return
-    cursor.execute(statements.BODIES, {"events": [row[_EVENT_ID] for row in rows]})
+    cursor.execute(statements.READ_BODIES, {"events": [row[_EVENT_ID] for row in rows]})
     events = {event_id: rest for event_id, *rest in cursor.fetchall()}
     for row in rows:
         yield Claimed._make((*row, *events[row[_EVENT_ID]]))
@@ -176,7 +176,7 @@ def record(results: Sequence[Result]) -> None:
         if finished:
             rows = orjson.dumps([_row(one) for one in finished]).decode()
             attempts = [one.leased.lease_token for one in finished]
-            cursor.execute(statements.FINISH, {"rows": rows, "attempts": attempts})
+            cursor.execute(statements.FINISH_ATTEMPTS, {"rows": rows, "attempts": attempts})
         for row in finished:
             failpoint.reach("webhook_recorded", row.leased.delivery_id)
         # Last, so that a claim waits for an endpoint's row only as long as the commit takes.
@@ -210,6 +210,7 @@ def _cursor() -> Iterator[Any]:
 
     Django's timestamps cost as much as the rest of a row. Ids would become objects only to become text again.
     """
+    # Not by `queries`, because the loaders apply only to the cursor that they are registered on.
     with connection.cursor() as cursor:
         cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
         cursor.adapters.register_loader("uuid", TextLoader)
@@ -224,7 +225,7 @@ def in_words(error_message: str | None) -> str | None:
 def close_lost() -> int:
     """Close the attempts whose lease has run out, and count them as made; return how many there were."""
     with _cursor() as cursor:
-        cursor.execute(statements.LOST_LEASES, {"rows": SWEEP_ROWS})
+        cursor.execute(statements.FIND_LOST_LEASES, {"rows": SWEEP_ROWS})
         leases = cursor.fetchall()
     lost = [Result(delivery_id, token, None, WORKER_LOST, None) for delivery_id, token in leases]
     try:
@@ -244,9 +245,7 @@ def end_pointless() -> int:
     """
     if restore_guard.is_closed():
         return 0
-    with connection.cursor() as cursor:
-        cursor.execute(statements.END_POINTLESS, {"rows": SWEEP_ROWS})
-        return int(cursor.rowcount)
+    return queries.execute(statements.END_POINTLESS, {"rows": SWEEP_ROWS})
 
 
 def _finish(leased: _Leased, result: Result) -> _Finished:

@@ -8,10 +8,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import connection
 from django.db.models import Min, OuterRef, Subquery
 
 from config.lib import clock
+from config.lib.database import queries
 from webhooks import retries, statements
 from webhooks.models import Delivery, Endpoint, Subscription
 
@@ -74,12 +74,11 @@ def record_health(seen: Iterable[Seen]) -> None:
     if not by_endpoint:
         return
     rows = [_behaviour(attempts) for attempts in by_endpoint.values()]
-    with connection.cursor() as cursor:
-        cursor.execute(statements.NOTE_BEHAVIOUR, {"rows": orjson.dumps(rows).decode()})
+    queries.execute(statements.SAVE_ENDPOINT_HEALTH, {"rows": orjson.dumps(rows).decode()})
 
 
 def _behaviour(attempts: Sequence[Seen]) -> dict[str, Any]:
-    """Return one endpoint's row for statements.NOTE_BEHAVIOUR from its attempts."""
+    """Return one endpoint's row for statements.SAVE_ENDPOINT_HEALTH from its attempts."""
     in_order = sorted(attempts, key=attrgetter("ended_at"))
     success = max((attempt.ended_at for attempt in in_order if attempt.is_success), default=None)
     failures = [attempt for attempt in in_order if not attempt.is_success]
@@ -100,12 +99,11 @@ def read_health(subscription: Subscription) -> Health:
     """Return the endpoint's current health, at the same cost no matter how long the log is."""
     endpoint, now = Endpoint.objects.filter(subscription=subscription).first() or Endpoint(), clock.now()
     asked: dict[str, Any] = {"merchant": subscription.merchant_id, "subscription": subscription.pk}
-    with connection.cursor() as cursor:
-        first, last = clock.first_id(now - LOOKS_BACK - retries.ENDS_WITHIN), clock.first_id(now + LOOKS_BACK)
-        since = {"since": now - LOOKS_BACK, "first": first, "last": last, "failed": endpoint.last_failure_at}
-        counted = {"latest": LATEST, "not_its_own": list(NOT_ITS_OWN)}
-        cursor.execute(statements.PICTURE, asked | since | counted)
-        attempts, delivered, p50, p95, working_since = cursor.fetchone()
+    first, last = clock.first_id(now - LOOKS_BACK - retries.ENDS_WITHIN), clock.first_id(now + LOOKS_BACK)
+    since = {"since": now - LOOKS_BACK, "first": first, "last": last, "failed": endpoint.last_failure_at}
+    counted = {"latest": LATEST, "not_its_own": list(NOT_ITS_OWN)}
+    found = queries.row(statements.SUMMARIZE_ATTEMPTS, asked | since | counted)
+    attempts, delivered, p50, p95, working_since = found
     return Health(
         attempts=attempts,
         success_rate=delivered / attempts if attempts else None,

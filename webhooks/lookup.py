@@ -8,11 +8,11 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Q, QuerySet, Value
 from psycopg.sql import quote
 
-from config.lib.database import partitions
+from config.lib.database import partitions, queries
+from webhooks import statements
 from webhooks.models import Attempt, Delivery, Event, EventType
 
 
@@ -47,14 +47,8 @@ def statuses_of(event_uuids: Collection[UUID]) -> dict[UUID, str]:
     """Map each of these events that has a delivery to the status of the delivery."""
     if not event_uuids:
         return {}
-    with connection.cursor() as cursor:
-        cursor.execute(_STATUSES, [list(event_uuids), *partitions.beside(*event_uuids)])
-        return dict(cursor.fetchall())
-
-
-# Plain SQL: for each number of events, the ORM would build another statement, which costs more than the
-# reading.
-_STATUSES = "SELECT event_id, status FROM webhooks_delivery WHERE event_id = ANY(%s) AND id BETWEEN %s AND %s"
+    parameters = [list(event_uuids), *partitions.beside(*event_uuids)]
+    return dict(queries.rows(statements.READ_STATUSES, parameters))
 
 
 def attempts_of(event_uuids: Collection[UUID]) -> QuerySet[Attempt]:

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Max, QuerySet
 from django.db.models.functions import Now
 from uuid_utils.compat import uuid7
 
 from config.lib import clock, failpoint, wakeup
-from config.lib.database import partitions
+from config.lib.database import partitions, queries
 from config.lib.process import tracing
 from config.lib.web import request_id
 from payments.models import Merchant
@@ -130,17 +130,8 @@ def _deliver(event_type: EventType, events: Sequence[Event]) -> None:
 def _listening(events: Sequence[Event]) -> Sequence[_Listener]:
     """Return the subscriptions of these events' merchants."""
     is_personal = any(event.type in PERSONAL for event in events)
-    with connection.cursor() as cursor:
-        cursor.execute(_LISTENING + _LOCKED * is_personal, [[event.merchant_id for event in events]])
-        return [_Listener(*row) for row in cursor.fetchall()]
-
-
-# Plain SQL, because the ORM would build the statement again for each event.
-_LISTENING = """
-SELECT merchant_id, id, event_types, has_deliveries, is_approved FROM webhooks_subscription
-WHERE ended_at IS NULL AND merchant_id = ANY(%s)
-"""
-_LOCKED = "ORDER BY id FOR SHARE"  # a change of the address or its approval waits until this data is written
+    statement = statements.LOCK_SUBSCRIPTIONS if is_personal else statements.READ_SUBSCRIPTIONS
+    return [_Listener(*row) for row in queries.rows(statement, [[event.merchant_id for event in events]])]
 
 
 @contextmanager
@@ -204,9 +195,8 @@ def supersede_all(ended: Mapping[UUID, datetime]) -> None:
         "first": first,
         "last": last,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(statements.SUPERSEDE_EVENTS, parameters)
-        cursor.execute(statements.SUPERSEDE, parameters)
+    queries.execute(statements.SUPERSEDE_EVENTS, parameters)
+    queries.execute(statements.SUPERSEDE_DELIVERIES, parameters)
 
 
 def erase(events: Mapping[UUID, UUID]) -> None:
@@ -223,8 +213,7 @@ def erase(events: Mapping[UUID, UUID]) -> None:
         "first": first,
         "last": last,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(statements.SUPERSEDE, parameters)
+    queries.execute(statements.SUPERSEDE_DELIVERIES, parameters)
 
 
 def last_told(checkouts: Sequence[UUID]) -> dict[UUID, datetime]:

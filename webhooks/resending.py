@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from config.lib import clock, wakeup
+from config.lib.database import queries
 from payments.cause import Cause
 from payments.models import Merchant
 from webhooks import retries, statements, subscriptions
@@ -243,8 +244,7 @@ def _send_again(
         "now": now,
         "actor": cause.actor,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(statements.SEND_AGAIN, parameters)
+    queries.execute(statements.SEND_AGAIN, parameters)
     subscriptions.note_deliveries([] if subscription.has_deliveries else [subscription.pk])
     wakeup.after_commit(DELIVER_DUE)
     return len(delivery_uuids)

@@ -10,11 +10,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
 from config.lib import batches, clock
-from config.lib.database import partitions
+from config.lib.database import partitions, queries
 from webhooks import statements
 from webhooks.models import EVENTS, PARTITIONED, Delivery, Endpoint, EventType, SigningSecret, Subscription
 
@@ -26,7 +25,7 @@ ROWS = 500
 
 def delete_personal() -> int:
     """Delete the bodies of personal events that ended more than 7 days ago; return how many."""
-    return _in_batches(statements.DELETE_PERSONAL, {"before": clock.now() - PERSONAL_FOR})
+    return _in_batches(statements.DELETE_PERSONAL_BODIES, {"before": clock.now() - PERSONAL_FOR})
 
 
 def park_held() -> int:
@@ -99,9 +98,4 @@ def _delete_ended(rows: int) -> int:
 
 
 def _in_batches(statement: str, parameters: dict[str, Any]) -> int:
-    def step(rows: int) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, parameters | {"rows": rows})
-            return int(cursor.rowcount)
-
-    return batches.repeat(step, rows=ROWS)
+    return batches.repeat(lambda rows: queries.execute(statement, parameters | {"rows": rows}), rows=ROWS)

@@ -1,9 +1,9 @@
-"""The SQL of the delivery queue, for delivery.py, health.py, outbox.py, resending.py and retention.py.
+"""The SQL of this package: mostly statements of the delivery queue.
 
-Each statement names the partition of pending deliveries. For all other rows, the caller passes their ids or
-the range of their ids. PostgreSQL therefore plans only for the partitions that are needed. A delivery changes
-its partition by DELETE and INSERT. An UPDATE that moves a row to another partition makes every transaction
-fail that waits for the row's lock.
+Each statement of the queue names the partition of pending deliveries. For all other rows, the caller passes
+their ids or the range of their ids. PostgreSQL therefore plans only for the partitions that are needed. A
+delivery changes its partition by DELETE and INSERT. An UPDATE that moves a row to another partition makes
+every transaction fail that waits for the row's lock.
 """
 
 # A new UUIDv7 with the timestamp of the delivery's id, like clock.another_id.
@@ -19,6 +19,10 @@ SELECT {_REMAINS}, status, ended_at, '' FROM gone
 """  # noqa: S608 - made only of our own constants
 _GONE = ", ".join(f"d.{column}" for column in _REMAINS.split(", "))
 
+# The condition for a delivery with personal data. Most of them have no due time while their address is not
+# approved. If the address changes at this moment, a delivery still has one, so a claim checks the approval
+# again.
+_PERSONAL = "d.event_type = 'marketing.opted_in'"
 # How much each of the endpoints in {rows} can get now. `in_flight` is the number of its open attempts, and
 # `turns` is the number of starts that its pace still allows.
 _ROOM = """
@@ -44,7 +48,7 @@ endpoints AS (
 # `now` is a row that is read once, so that PostgreSQL can use the index for it. `waiting` steps from endpoint
 # to endpoint through the index. Of each endpoint, the statement reads only as many rows as the endpoint can
 # get, so a backlog adds no cost.
-LOCK_ENDPOINTS = """
+LOCK_ENDPOINTS = f"""
 WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 waiting AS (
     (SELECT subscription_id FROM webhooks_delivery_pending WHERE lease_token IS NULL
@@ -55,7 +59,7 @@ waiting AS (
             ORDER BY d.subscription_id LIMIT 1)
     FROM waiting WHERE subscription_id IS NOT NULL
 ),
-{room of waiting},
+{_ROOM.format(rows="waiting")},
 looked_at AS (
     SELECT endpoints.*, (
         SELECT d.next_attempt_at FROM webhooks_delivery_pending d
@@ -66,7 +70,7 @@ looked_at AS (
     ) AS urgent_since, (
         SELECT d.next_attempt_at FROM webhooks_delivery_pending d
         WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
-          AND NOT d.is_urgent AND d.next_attempt_at <= now AND (is_approved OR NOT {personal})
+          AND NOT d.is_urgent AND d.next_attempt_at <= now AND (is_approved OR NOT {_PERSONAL})
           AND least(general_cap - in_flight, turns, %(general_slots)s) > 0
         ORDER BY d.next_attempt_at LIMIT 1
     ) AS general_since
@@ -81,24 +85,22 @@ locked AS MATERIALIZED (
     LIMIT %(slots)s
 )
 SELECT array_agg(subscription_id), count(*) < least(%(slots)s, (SELECT count(*) FROM due_at)) FROM locked
-"""
-CLAIM = """
+"""  # noqa: S608 - made only of our own constants
+CLAIM = f"""
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 taken AS (SELECT subscription_id FROM unnest(%(endpoints)s::uuid[]) AS ids (subscription_id)),
-{room of taken},
+{_ROOM.format(rows="taken")},
 due AS (
     SELECT picked.*, in_flight, general_cap, urgent_cap FROM endpoints, clock, LATERAL (
-        (SELECT d.id, d.subscription_id, d.next_attempt_at, true AS urgent
-         FROM webhooks_delivery_pending d
+        (SELECT d.id, d.subscription_id, d.next_attempt_at, true AS urgent FROM webhooks_delivery_pending d
          WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
            AND d.is_urgent AND d.next_attempt_at <= now
            AND d.superseded_at IS NULL AND (d.valid_until IS NULL OR d.valid_until > now)
          ORDER BY d.next_attempt_at, d.id LIMIT greatest(0, urgent_cap - in_flight))
         UNION ALL
-        (SELECT d.id, d.subscription_id, d.next_attempt_at, false
-         FROM webhooks_delivery_pending d
+        (SELECT d.id, d.subscription_id, d.next_attempt_at, false FROM webhooks_delivery_pending d
          WHERE d.subscription_id = endpoints.subscription_id AND d.lease_token IS NULL
-           AND NOT d.is_urgent AND d.next_attempt_at <= now AND (is_approved OR NOT {personal})
+           AND NOT d.is_urgent AND d.next_attempt_at <= now AND (is_approved OR NOT {_PERSONAL})
          ORDER BY d.next_attempt_at, d.id LIMIT greatest(0, least(general_cap - in_flight, turns)))
     ) picked
 ),
@@ -119,12 +121,11 @@ chosen AS MATERIALIZED (
 ),
 unclaimed AS MATERIALIZED (
     SELECT d.id FROM webhooks_delivery_pending d JOIN chosen USING (id)
-    WHERE d.lease_token IS NULL
-    FOR NO KEY UPDATE OF d SKIP LOCKED
+    WHERE d.lease_token IS NULL FOR NO KEY UPDATE OF d SKIP LOCKED
 ),
 leased AS (
     UPDATE webhooks_delivery_pending d
-    SET lease_token = {attempt_id}, attempt_count = d.attempt_count + 1,
+    SET lease_token = {_ANOTHER_ID}, attempt_count = d.attempt_count + 1,
         resent_count = d.resent_count + (d.resent_by <> '')::int,
         lease_until = clock.now + make_interval(secs => %(lease_seconds)s)
     FROM unclaimed, clock WHERE d.id = unclaimed.id
@@ -141,32 +142,18 @@ paced AS (
 opened AS (
     INSERT INTO webhooks_attempt
         (id, merchant_id, delivery_id, number, event_type, actor, started_at, response_excerpt)
-    SELECT lease_token, merchant_id, id, attempt_count, event_type, resent_by, now, ''
-    FROM leased
+    SELECT lease_token, merchant_id, id, attempt_count, event_type, resent_by, now, '' FROM leased
 )
 SELECT leased.id, lease_token, attempt_count, now, event_id, event_type, s.url, is_urgent, ARRAY(
     SELECT secret FROM webhooks_signingsecret signing
     WHERE signing.subscription_id = s.id AND (expires_at IS NULL OR expires_at > now)
     ORDER BY expires_at DESC NULLS FIRST LIMIT %(signing)s), leased.merchant_id
-FROM leased
-JOIN webhooks_subscription s ON s.id = leased.subscription_id
-"""
-# The condition for a delivery with personal data. Most of them have no due time while their address is not
-# approved. If the address changes at this moment, a delivery still has one, so a claim checks the approval
-# again.
-_PERSONAL = "d.event_type = 'marketing.opted_in'"
-LOCK_ENDPOINTS = LOCK_ENDPOINTS.replace("{room of waiting}", _ROOM.replace("{rows}", "waiting")).replace(
-    "{personal}", _PERSONAL
-)
-CLAIM = (
-    CLAIM.replace("{room of taken}", _ROOM.replace("{rows}", "taken"))
-    .replace("{attempt_id}", _ANOTHER_ID)
-    .replace("{personal}", _PERSONAL)
-)
+FROM leased JOIN webhooks_subscription s ON s.id = leased.subscription_id
+"""  # noqa: S608 - made only of our own constants
 
 # The bodies of the claimed deliveries. The statement gets the ids of their events. With a join instead,
 # PostgreSQL would plan for every partition.
-BODIES = """
+READ_BODIES = """
 SELECT id, body, checkout_uuid, traceparent FROM webhooks_event WHERE id = ANY(%(events)s::uuid[])
 """
 
@@ -240,6 +227,14 @@ WITH missed AS MATERIALIZED (
 UPDATE webhooks_delivery_pending d SET next_attempt_at = clock_timestamp() FROM missed WHERE d.id = missed.id
 """
 
+# The subscriptions of merchants with new events. The ORM would build this statement again for each event.
+READ_SUBSCRIPTIONS = """
+SELECT merchant_id, id, event_types, has_deliveries, is_approved FROM webhooks_subscription
+WHERE ended_at IS NULL AND merchant_id = ANY(%s)
+"""
+# With this lock, a change of the address or its approval waits until the personal data is written.
+LOCK_SUBSCRIPTIONS = READ_SUBSCRIPTIONS + "ORDER BY id FOR SHARE"
+
 # Two statements, because the second one sees what another transaction wrote while it held the event's row.
 # The second statement locks the deliveries before it checks whether they are in flight. It therefore waits
 # for an attempt that begins or ends at this moment. It marks a delivery in flight, so that the process that
@@ -250,7 +245,7 @@ FROM unnest(%(checkouts)s::uuid[], %(moments)s::timestamptz[]) ended(checkout_uu
 WHERE e.checkout_uuid = ended.checkout_uuid AND e.type = %(type)s AND e.superseded_at IS NULL
   AND e.id BETWEEN %(first)s AND %(last)s
 """
-SUPERSEDE = f"""
+SUPERSEDE_DELIVERIES = f"""
 WITH over AS MATERIALIZED (
     SELECT e.id, e.superseded_at FROM webhooks_event e
     WHERE e.checkout_uuid = ANY(%(checkouts)s::uuid[]) AND e.type = %(type)s AND e.superseded_at IS NOT NULL
@@ -289,7 +284,7 @@ SELECT back.id, merchant_id, event_id, %(subscription)s, event_type, hold.id IS 
 FROM back LEFT JOIN unnest(%(urgent)s::uuid[], %(windows)s::timestamptz[]) hold (id, valid_until) ON hold.id = event_id
 """  # noqa: S608 - made only of our own constants
 
-LOST_LEASES = """
+FIND_LOST_LEASES = """
 SELECT id, lease_token FROM webhooks_delivery_pending
 WHERE lease_token IS NOT NULL AND lease_until < (SELECT clock_timestamp())
 ORDER BY lease_until LIMIT %(rows)s
@@ -300,8 +295,7 @@ SELECT d.id, d.lease_token, d.subscription_id, d.attempt_count - d.resent_count,
        d.resent_by <> '' AND EXISTS (
            SELECT 1 FROM webhooks_attempt taken
            WHERE taken.delivery_id = d.id AND taken.is_delivered AND taken.id BETWEEN %(first)s AND %(last)s),
-       d.returns_at,
-       a.started_at, clock_timestamp(), d.event_type, e.created_at, e.valid_until,
+       d.returns_at, a.started_at, clock_timestamp(), d.event_type, e.created_at, e.valid_until,
        coalesce(d.superseded_at, e.superseded_at) IS NOT NULL, s.ended_at IS NOT NULL, a.started_at < s.updated_at,
        s.is_approved
 FROM webhooks_delivery_pending d
@@ -314,7 +308,7 @@ ORDER BY d.id FOR NO KEY UPDATE OF d
 
 # The rows come as one JSON text. Encoding it costs the sender a tenth of what an array for each column would
 # cost.
-FINISH = f"""
+FINISH_ATTEMPTS = f"""
 WITH done AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(rows)s::json) AS row (
         delivery_id uuid, status text, next_attempt_at timestamptz, ended_at timestamptz, is_urgent bool,
@@ -341,7 +335,7 @@ gone AS (
 
 # Saves how each endpoint behaved in a batch. The rows are always in the same order, so that two workers never
 # deadlock.
-NOTE_BEHAVIOUR = """
+SAVE_ENDPOINT_HEALTH = """
 INSERT INTO webhooks_endpoint AS endpoint
     (subscription_id, last_success_at, last_failure_at, last_error, failing_since, hung_in_a_row)
 SELECT * FROM json_to_recordset(%(rows)s::json) AS seen (
@@ -363,10 +357,15 @@ ON CONFLICT (subscription_id) DO UPDATE SET
         ELSE endpoint.hung_in_a_row + EXCLUDED.hung_in_a_row END
 """
 
+# The ORM would build another statement for each number of events, which costs more than the reading.
+READ_STATUSES = """
+SELECT event_id, status FROM webhooks_delivery WHERE event_id = ANY(%s) AND id BETWEEN %s AND %s
+"""
+
 # Figures of an endpoint's latest attempts, without our own failures, which are not about the endpoint. A
 # merchant has one endpoint at a time. The statement therefore looks up the endpoint of an attempt only if the
 # merchant has had another endpoint within the time span.
-PICTURE = """
+SUMMARIZE_ATTEMPTS = """
 SELECT count(*), count(*) FILTER (WHERE is_delivered),
        percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),
        percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms),
@@ -387,7 +386,7 @@ FROM (
 ) latest
 """
 
-DELETE_PERSONAL = """
+DELETE_PERSONAL_BODIES = """
 WITH old AS MATERIALIZED (
     SELECT e.id FROM webhooks_event e
     WHERE e.type = 'marketing.opted_in' AND e.body_deleted_at IS NULL AND e.created_at < %(before)s

@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from config.lib import clock, wakeup
+from config.lib.database import queries
 from payments.models import Merchant
 from webhooks import signing as signatures
 from webhooks import statements
@@ -107,10 +108,9 @@ def _hold_or_release(subscription: Subscription) -> None:
     Otherwise make them due.
     """
     statement = statements.RELEASE_PERSONAL if subscription.is_approved else statements.HOLD_PERSONAL
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {"subscription": subscription.pk, "type": EventType.OPTED_IN.value})
-        if cursor.rowcount and subscription.is_approved:
-            wakeup.after_commit(DELIVER_DUE)
+    parameters = {"subscription": subscription.pk, "type": EventType.OPTED_IN.value}
+    if queries.execute(statement, parameters) and subscription.is_approved:
+        wakeup.after_commit(DELIVER_DUE)
 
 
 def facts(subscription: Subscription) -> dict[str, Any]:
@@ -137,8 +137,7 @@ def end(merchant: Merchant) -> None:
         now = clock.now()
         subscription.ended_at = now
         subscription.save(update_fields=["ended_at"])
-        with connection.cursor() as cursor:
-            cursor.execute(statements.PARK_WAITING, {"subscription": subscription.pk, "now": now})
+        queries.execute(statements.PARK_WAITING, {"subscription": subscription.pk, "now": now})
 
 
 def rotate(merchant: Merchant, *, revoke_previous: bool = False) -> Rotated:

@@ -58,7 +58,8 @@ TABLES = {
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 REQUESTS = ("HttpRequest", "Request")
 WEIGHT = 100  # a module with so many lines needs its own test file, tests/<folder>/test_<name>.py
-PLAIN = {"models", "urls"}  # files or folders; the tests of the modules that use them show what they hold
+# Files or folders; the tests of the modules that use them show what they hold.
+PLAIN = {"models", "statements", "urls"}
 # Tables, texts, facts for pages, and parts of one machine: the tests of another module show their rules.
 SHOWN_BY = {
     "checkout/api/responses.py": "config/openapi/test_schema.py",
