@@ -10,22 +10,15 @@ from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 
-from config.lib.database import lag, replica
+from config.lib.database import lag, queries, replica
+from portal import statements
 
 Read = TypeVar("Read")
 OPERATORS = UUID(int=0)
-# A position that the log has not reached is of another server, whose database was restored here.
-_HERE = "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"
-# If two run at once, the later one waits, and its position is further along.
-_NOTE = f"""
-INSERT INTO portal_lastwrite (whose, position) VALUES (%s, {_HERE})
-ON CONFLICT (whose) DO UPDATE SET position = {_HERE}
-"""  # noqa: S608 - made only of our own constants
-_READ = f"SELECT position FROM portal_lastwrite WHERE whose = %s AND position <= {_HERE}"  # noqa: S608 - ours
 
 
 def note_write(whose: UUID) -> None:
@@ -35,8 +28,7 @@ def note_write(whose: UUID) -> None:
 
 
 def _note(whose: UUID) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_NOTE, [whose])
+    queries.execute(statements.NOTE_LAST_WRITE, [whose])
 
 
 def read_after_writes(call: Callable[[], Read], whose: UUID) -> Read:
@@ -61,7 +53,5 @@ def position(whose: UUID) -> int:
     """Return the log's position after the last committed change; 0 without such a change or a replica."""
     if lag.ALIAS not in connections.settings:
         return 0
-    with connection.cursor() as cursor:
-        cursor.execute(_READ, [whose])
-        row = cursor.fetchone()
+    row = queries.row(statements.READ_LAST_WRITE, [whose])
     return int(row[0]) if row else 0

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from django.apps import apps
-from django.db import connection
+
+from config.lib.database import queries
+from portal import statements
 
 SMALLEST = 1000  # smaller estimates are soon wrong
-_ROWS = "SELECT relname, reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
 
 
 def estimated_rows(models: Sequence[str]) -> dict[str, int]:
@@ -15,9 +16,8 @@ def estimated_rows(models: Sequence[str]) -> dict[str, int]:
     Tables that were never analyzed are left out.
     """
     tables = {apps.get_model(model)._meta.db_table: model for model in models}
-    with connection.cursor() as cursor:
-        cursor.execute(_ROWS, [[f'"{table}"' for table in tables]])
-        return {tables[table]: int(rows) for table, rows in cursor.fetchall() if rows > 0}
+    found = queries.rows(statements.ESTIMATE_ROWS, [[f'"{table}"' for table in tables]])
+    return {tables[table]: int(rows) for table, rows in found if rows > 0}
 
 
 def in_words(rows: int) -> str:

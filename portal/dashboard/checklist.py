@@ -7,15 +7,15 @@ from itertools import pairwise
 from typing import cast
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Max, Min
 from oauth2_provider.models import AccessToken
 
 from checkout.models import Change, Checkout, Refund
 from checkout.states import PAID, Status
 from config.lib import clock
-from config.lib.database import partitions
+from config.lib.database import partitions, queries
 from payments.models import Merchant
+from portal import statements
 from portal.models import ApiClient
 from webhooks.models import Attempt, Delivery, EventType, SigningSecret
 
@@ -182,22 +182,12 @@ def _tested_at(merchant: Merchant) -> datetime | None:
     return Attempt.objects.filter(pk__in=answered).aggregate(at=Min("ended_at"))["at"] if answered else None
 
 
-# The type is in the statement's text, because a plan for any type would not use the index of the rare types.
-_DELIVERED = """
-SELECT id FROM (
-    SELECT id, is_delivered, number, actor FROM webhooks_attempt
-    WHERE merchant_id = %(merchant)s AND event_type = '{type}' ORDER BY started_at DESC, id DESC LIMIT {latest}
-) latest WHERE is_delivered {again} LIMIT {found}
-"""
-_AGAIN = "AND number > 1 AND actor <> ''"
-
-
 def _delivered(merchant: Merchant, event_type: EventType, *, again: bool = False) -> list[UUID]:
     """Return some of the type's latest attempts that were answered 2xx; with `again`, only resent ones."""
-    words = {"type": event_type.value, "again": _AGAIN if again else ""}
-    with connection.cursor() as cursor:
-        cursor.execute(_DELIVERED.format(latest=LATEST, found=SENT_AGAIN, **words), {"merchant": merchant.pk})
-        return [found for (found,) in cursor.fetchall()]
+    statement = statements.compose_answered_attempts(
+        event_type, latest=LATEST, found=SENT_AGAIN, is_resent=again
+    )
+    return [found for (found,) in queries.rows(statement, {"merchant": merchant.pk})]
 
 
 def _taken_twice_at(merchant: Merchant) -> datetime | None:

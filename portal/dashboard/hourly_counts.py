@@ -4,14 +4,17 @@ An hour has the rows that were written in it, by the time in their ids. It is fi
 counting it again gives the same result.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max
 
 from config.lib import clock
+from config.lib.database import queries
+from portal import statements
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 from portal.models import DeliveryHour, PaymentHour
 
@@ -19,32 +22,29 @@ HOUR = timedelta(hours=1)
 SETTLES = timedelta(minutes=5)  # how long after an hour's end its last row can be committed
 FARTHEST = timedelta(days=62)  # two of the longest ranges that are drawn
 
-# Each column has the name of its field. A column of a histogram holds slots, which Python counts.
-PAYMENTS = f"""
-SELECT c.merchant_id, c.currency,
-    count(*) FILTER (WHERE ch."to" = 'captured') AS captured_count,
-    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'captured'), 0) AS captured_amount,
-    count(*) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'merchant_cancel') AS cancelled_count,
-    count(*) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'auth_expired') AS lapsed_count,
-    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'voided' AND c.void_reason = 'auth_expired'), 0) AS lapsed_amount,
-    count(*) FILTER (WHERE ch."to" = 'refunded') AS refunded_count,
-    coalesce(sum(c.amount) FILTER (WHERE ch."to" = 'refunded'), 0) AS refunded_amount,
-    array_agg({HOLD_SECONDS.sql.format(value="extract(epoch FROM c.captured_at - c.authorized_at)")})
-        FILTER (WHERE ch."to" = 'captured') AS hold_times
-FROM checkout_change ch JOIN checkout_checkout c ON c.id = ch.checkout_id
-WHERE ch.id >= %(first)s AND ch.id < %(last)s
-  AND (ch.origin = 'authorized' AND ch."to" IN ('captured', 'voided') OR ch."to" = 'refunded')
-GROUP BY c.merchant_id, c.currency
-"""  # noqa: S608 - made only of our own constants
 
-DELIVERIES = f"""
-SELECT merchant_id, count(*) FILTER (WHERE is_delivered) AS delivered_count,
-    count(*) FILTER (WHERE NOT is_delivered) AS failed_count,
-    array_agg({ANSWER_MS.sql.format(value="duration_ms")}) FILTER (WHERE duration_ms IS NOT NULL) AS durations
-FROM webhooks_attempt
-WHERE started_at >= %(begins_at)s AND started_at < %(ends_at)s AND is_delivered IS NOT NULL
-GROUP BY merchant_id
-"""  # noqa: S608 - made only of our own constants
+class _Payments(NamedTuple):
+    """A row of COUNT_PAYMENTS: fields of a PaymentHour, except that the slots are not yet counted."""
+
+    merchant_id: UUID
+    currency: str
+    captured_count: int
+    captured_amount: int
+    cancelled_count: int
+    lapsed_count: int
+    lapsed_amount: int
+    refunded_count: int
+    refunded_amount: int
+    hold_times: Sequence[int] | None
+
+
+class _Deliveries(NamedTuple):
+    """A row of COUNT_DELIVERIES: fields of a DeliveryHour, except that the slots are not yet counted."""
+
+    merchant_id: UUID
+    delivered_count: int
+    failed_count: int
+    durations: Sequence[int] | None
 
 
 def catch_up(now: datetime) -> int:
@@ -82,22 +82,19 @@ def count(hour: datetime) -> None:
     }
     with transaction.atomic(durable=True):
         payments = [
-            PaymentHour(**row | {"hour": hour, "hold_times": HOLD_SECONDS.counted(row["hold_times"] or ())})
-            for row in _rows(PAYMENTS, span)
+            PaymentHour(
+                **row._asdict() | {"hour": hour, "hold_times": HOLD_SECONDS.counted(row.hold_times or ())}
+            )
+            for row in map(_Payments._make, queries.rows(statements.COUNT_PAYMENTS, span))
         ]
         _write(PaymentHour, payments, ["merchant", "hour", "currency"])
         deliveries = [
-            DeliveryHour(**row | {"hour": hour, "durations": ANSWER_MS.counted(row["durations"] or ())})
-            for row in _rows(DELIVERIES, span)
+            DeliveryHour(
+                **row._asdict() | {"hour": hour, "durations": ANSWER_MS.counted(row.durations or ())}
+            )
+            for row in map(_Deliveries._make, queries.rows(statements.COUNT_DELIVERIES, span))
         ]
         _write(DeliveryHour, deliveries, ["merchant", "hour"])
-
-
-def _rows(statement: str, span: dict[str, Any]) -> list[dict[str, Any]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, span)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _write(model: Any, rows: list[Any], key: list[str]) -> None:

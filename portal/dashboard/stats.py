@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from django.db import connection
-
 from config.lib import clock
+from config.lib.database import queries
 from payments.models import Merchant
-from portal.dashboard import histogram
+from portal import statements
 from portal.dashboard.histogram import ANSWER_MS, HOLD_SECONDS
 
 RANGES = {"24h": (24, timedelta(hours=1)), "7d": (7, timedelta(days=1)), "30d": (30, timedelta(days=1))}
@@ -88,8 +87,8 @@ def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     begins = _begins(clock.now().astimezone(ZoneInfo(merchant.time_zone)), count, step)
     begin, end = begins[0], begins[-1] + step
     of = {"merchant": merchant.pk, "since": begin - (end - begin), "begin": begin}
-    paid = [_Paid._make(row) for row in _rows(_PAID, of | {"begins": begins})]
-    sent = [_Sent._make(row) for row in _rows(_SENT, of | {"begins": begins})]
+    paid = [_Paid._make(row) for row in queries.rows(statements.SUM_PAYMENTS, of | {"begins": begins})]
+    sent = [_Sent._make(row) for row in queries.rows(statements.SUM_DELIVERIES, of | {"begins": begins})]
     by_use: Counter[str] = Counter()
     for row in paid:
         by_use[row.currency] += row.captured_count + row.lapsed_count
@@ -97,9 +96,9 @@ def read_stats(merchant: Merchant, span: str, currency: str = "") -> Picture:
     chosen = currency if currency in by_use else (currencies or ["GBP"])[0]
     mine = [row for row in paid if row.currency == chosen]
     before, now = _totals(mine, sent)
-    for is_now, *counts in _rows(_HOLD_TIMES, of | {"currency": chosen}):
+    for is_now, *counts in queries.rows(statements.SUM_HOLD_TIMES, of | {"currency": chosen}):
         (now if is_now else before).hold_times = [count or 0 for count in counts]
-    for slots in _rows(_DURATIONS, of):
+    for slots in queries.rows(statements.SUM_DURATIONS, of):
         now.durations = [count or 0 for count in slots]
     return Picture(span, chosen, currencies, begin, now, before, _slots(begins, mine, sent))
 
@@ -135,39 +134,6 @@ class _Sent(NamedTuple):
     slot: int
     delivered_count: int
     failed_count: int
-
-
-# Plain SQL, so that the database adds up the hours of two months. The ORM takes longer to write sixty sums
-# than the database takes for the query.
-_PAID = """
-SELECT width_bucket(hour, %(begins)s), currency, sum(captured_count), sum(captured_amount)::bigint,
-    sum(cancelled_count), sum(lapsed_count), sum(refunded_count), sum(refunded_amount)::bigint
-FROM portal_paymenthour WHERE merchant_id = %(merchant)s AND hour >= %(since)s GROUP BY 1, 2
-"""
-_SENT = """
-SELECT width_bucket(hour, %(begins)s), sum(delivered_count), sum(failed_count)
-FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(since)s GROUP BY 1
-"""
-
-
-def _sums(column: str) -> str:
-    return ", ".join(f"sum({column}[{slot}])" for slot in range(1, histogram.SLOTS + 1))
-
-
-_HOLD_TIMES = f"""
-SELECT hour >= %(begin)s, {_sums("hold_times")} FROM portal_paymenthour
-WHERE merchant_id = %(merchant)s AND hour >= %(since)s AND currency = %(currency)s GROUP BY 1
-"""  # noqa: S608 - made only of our own constants
-_DURATIONS = f"""
-SELECT {_sums("durations")} FROM portal_deliveryhour WHERE merchant_id = %(merchant)s AND hour >= %(begin)s
-"""  # noqa: S608 - made only of our own constants
-
-
-def _rows(statement: str, of: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, of)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
 
 
 def _totals(paid: Sequence[_Paid], sent: Sequence[_Sent]) -> tuple[Totals, Totals]:
