@@ -10,11 +10,13 @@ from itertools import chain
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from checkout.models import Customer, MerchantCustomer, PaymentRequest, Prefill
 from checkout.states import ShareStatus, Status
 from config.lib import batches, clock, crypto
+from config.lib.database import queries
+from hosted_page import statements
 from hosted_page.models import CardTry, KnownBrowser, OptIn, PayerSignIn, SignInCode, SmsMessage
 from hosted_page.opt_in import consent
 from hosted_page.privacy import data_subjects
@@ -148,9 +150,8 @@ def _empty_opt_ins(person: Person) -> None:
 
     The table is append-only for the service, so a function of the tables' owner empties them.
     """
-    with connection.cursor() as cursor:
-        known_as = [row.pk for row in person.known_as]
-        cursor.execute("SELECT erase_opt_ins(%s::uuid[], %s)", [known_as, crypto.encrypt("")])
+    known_as = [row.pk for row in person.known_as]
+    queries.execute(statements.ERASE_OPT_INS, [known_as, crypto.encrypt("")])
 
 
 def _marks(person: Person) -> list[str]:

@@ -9,13 +9,15 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Model, QuerySet
 
 from checkout import expiry, mate_shares, operation_recovery
 from checkout.models import ApiCall, Checkout, GroupLink, LeadTold, PaymentRequest, Refund
 from checkout.states import OperationInProgress, ShareStatus
 from checkout.syncing import notifications, sync
+from config.lib.database import queries
+from hosted_page import statements
 from hosted_page.models import CardTry, SignInCode, SmsMessage
 from payments import open_operations, operation_queue
 from payments.models import Dispute, Inquiry, Merchant, Operation, Payment
@@ -120,5 +122,4 @@ def _move_history(checkout: Checkout, seconds: int) -> None:
 
     These tables are append-only for the service, so a database function moves the times.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT advance_history(%s, %s)", [checkout.pk, seconds])
+    queries.execute(statements.ADVANCE_HISTORY, [checkout.pk, seconds])

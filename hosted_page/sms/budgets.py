@@ -9,13 +9,15 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Greatest
 from uuid_utils.compat import uuid7
 
 from checkout.models import Checkout, PaymentRequest
 from config.lib import batches, clock
+from config.lib.database import queries
+from hosted_page import statements
 from hosted_page.models import SmsDay, SmsMessage
 from payments.discrepancies import kinds, reporting
 
@@ -23,33 +25,6 @@ DAY = timedelta(days=1)
 WARNED_AT = 0.8  # the fraction of a budget at which the service warns the operators
 KEPT = timedelta(days=30)
 OF_MERCHANT, OF_ALL = "of a merchant", "of all"
-# Both rows stay locked until the end of the transaction. The merchant's row always comes first, so that two
-# transactions never wait for each other. Only the first message of a day inserts a row: INSERT with ON
-# CONFLICT would lock an existing row before it updates it, and PostgreSQL would log both.
-_SPEND = """
-WITH counted AS (
-    UPDATE hosted_page_smsday SET count = count + 1
-    WHERE day = %(day)s AND merchant_id = %(merchant)s AND count < %(budget)s RETURNING id
-), begun AS (
-    INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count)
-    SELECT %(id)s, %(day)s, %(merchant)s, 1 WHERE %(budget)s > 0 AND NOT EXISTS (SELECT FROM counted)
-    ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %(budget)s
-    RETURNING id
-), of_merchant AS (
-    SELECT FROM counted UNION ALL SELECT FROM begun
-), counted_of_all AS (
-    UPDATE hosted_page_smsday SET count = count + 1
-    WHERE day = %(day)s AND merchant_id IS NULL AND count < %(total)s AND EXISTS (SELECT FROM of_merchant)
-    RETURNING id
-), begun_of_all AS (
-    INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count)
-    SELECT %(id_of_all)s, %(day)s, NULL, 1 FROM of_merchant
-    WHERE %(total)s > 0 AND NOT EXISTS (SELECT FROM counted_of_all)
-    ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %(total)s
-    RETURNING id
-) SELECT EXISTS (SELECT FROM of_merchant),
-    EXISTS (SELECT FROM counted_of_all) OR EXISTS (SELECT FROM begun_of_all)
-"""
 
 
 def spend(merchant_uuid: UUID, now: datetime) -> str | None:
@@ -64,9 +39,7 @@ def spend(merchant_uuid: UUID, now: datetime) -> str | None:
         "merchant": merchant_uuid,
     }
     asked |= {"budget": settings.SMS_MERCHANT_BUDGET, "total": settings.SMS_TOTAL_BUDGET}
-    with connection.cursor() as cursor:
-        cursor.execute(_SPEND, asked)
-        of_merchant, of_all = cursor.fetchone()
+    of_merchant, of_all = queries.row(statements.SPEND_SMS_BUDGETS, asked)
     if not of_merchant:
         return OF_MERCHANT
     return None if of_all else OF_ALL

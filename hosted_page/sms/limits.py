@@ -7,17 +7,16 @@ sms.address, sign_in.limits.
 import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any, NamedTuple
 
 import structlog
 from django.conf import settings
-from django.db import connection
 from django.utils.translation import gettext as _
 
 from config.lib import quota
+from config.lib.database import queries
 from config.lib.quota import Limit
-from hosted_page import waiting_times
+from hosted_page import statements, waiting_times
 from hosted_page.models import SmsMessage
 from hosted_page.sms import budgets, countries, stopped_numbers
 
@@ -88,42 +87,12 @@ def read_limits(row: SmsMessage) -> Found:
         **{f"{name}_within": limit.within for name, limit in limits.items()},
         **{f"{name}_before": max(0, limit.maximum - 1) for name, limit in limits.items()},
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_deciding(keys), counted)
-        now, *deciding = cursor.fetchone()
+    now, *deciding = queries.row(statements.compose_sms_limits(keys), counted)
     free_at = [
         now + limit.within if limit.maximum == 0 else at and at + limit.within
         for at, limit in zip(deciding, limits.values(), strict=True)
     ]
     return Found(now, *free_at)
-
-
-# Plain SQL, so that one statement reads all limits. For a limit of n messages, the nth newest message
-# decides: if there are fewer, no row decides, and the next message is possible now.
-_DECIDES = """(
-    SELECT created_at FROM hosted_page_smsmessage
-    WHERE {counted} AND created_at > now - %({name}_within)s
-    ORDER BY created_at DESC OFFSET %({name}_before)s LIMIT 1
-)"""
-_COUNTED = {
-    "code": "phone_digest IN ({phone_digest}) AND kind IN ('code', 'return')",
-    "hour": "phone_digest IN ({phone_digest})",
-    "day": "phone_digest IN ({phone_digest})",
-    "address": "address_digest IN ({address_digest}) AND is_counted",
-    "site": "site_digest IN ({site_digest}) AND NOT site_digest = '' AND is_counted",
-    "range": "range_digest IN ({range_digest}) AND is_counted",
-}
-
-
-@cache
-def _deciding(keys: int) -> str:
-    """Return the statement for this number of digests of each value, one per key."""
-    names = ("phone_digest", "address_digest", "site_digest", "range_digest")
-    digests = {name: quota.placeholders(name, keys) for name in names}
-    deciding = (_DECIDES.format(name=name, counted=of.format(**digests)) for name, of in _COUNTED.items())
-    return f"""
-WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {", ".join(deciding)} FROM clock
-"""  # noqa: S608 - of our own constants only
 
 
 def check_number(row: SmsMessage, found: Found) -> None:

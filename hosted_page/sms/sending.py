@@ -11,12 +11,14 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import close_old_connections
 
 from config.lib import clock, failpoint
 from config.lib.bulkhead import Bulkhead
+from config.lib.database import queries
 from config.lib.deadline import Deadline
 from config.lib.leases import Queue
+from hosted_page import statements
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.sms import invitations, lead_notifications, limits, outbox, senders, stopped_numbers
 from hosted_page.sms.senders import NotSent, NotTaken, Refused
@@ -135,23 +137,12 @@ def end(
 
     `may_be_out` says that the message might have been sent although `is_sent` is false.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_END, {"id": message.pk, "is_sent": is_sent, "is_taken": is_taken, "refusal": refusal})
-        is_ended = bool(cursor.rowcount)
+    parameters = {"id": message.pk, "is_sent": is_sent, "is_taken": is_taken, "refusal": refusal}
+    is_ended = bool(queries.execute(statements.END_SMS_MESSAGE, parameters))
     if is_ended and is_sent:
         invitations.went_out(message)
     elif is_ended:
         invitations.take_back(message, may_be_out=may_be_out)
-
-
-_END = """
-UPDATE hosted_page_smsmessage
-SET due_at = NULL, phone = NULL, body = NULL, ended_at = statement_timestamp(),
-    sent_at = CASE WHEN %(is_sent)s THEN statement_timestamp() END,
-    claimed_at = CASE WHEN %(is_taken)s THEN claimed_at END,
-    refusal = coalesce(nullif(%(refusal)s, ''), refusal)
-WHERE id = %(id)s AND ended_at IS NULL
-"""
 
 
 def _is_wanted(message: SmsMessage) -> bool:

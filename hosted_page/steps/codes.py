@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Left, Now
 from django.utils.translation import gettext as _
@@ -16,8 +16,9 @@ from checkout import expiry, mate_shares
 from checkout.models import Checkout, Customer, PaymentRequest
 from config.lib import crypto, quota
 from config.lib.crypto import DIGEST_LETTERS, FindableTextField
+from config.lib.database import queries
 from config.lib.prepared import Prepared
-from hosted_page import payer
+from hosted_page import payer, statements
 from hosted_page.models import PayerSignIn, SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
 from hosted_page.sms import limits, outbox, safe_names, senders
@@ -98,16 +99,9 @@ def _locked(target: PaymentTarget) -> tuple[PaymentTarget, datetime]:
 
 
 def _end_earlier(target: PaymentTarget, browser: str, now: datetime) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_END, {"now": now, "subject": target.subject, "browser": crypto.digest(browser)})
-        if ended := [row[0] for row in cursor.fetchall()]:
-            outbox.withdraw(ended, now)
-
-
-_END = """
-UPDATE hosted_page_signincode SET expires_at = %(now)s
-WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(now)s RETURNING id
-"""
+    parameters = {"now": now, "subject": target.subject, "browser": crypto.digest(browser)}
+    if ended := [row[0] for row in queries.rows(statements.END_SIGN_IN_CODES, parameters)]:
+        outbox.withdraw(ended, now)
 
 
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
@@ -194,9 +188,8 @@ def verify(code: SignInCode, entered: str) -> Entered:
     """
     is_right = crypto.is_keyed_digest(code.code_digest, _PURPOSE, _of_subject(code.subject, entered))
     with transaction.atomic(durable=True):
-        with connection.cursor() as cursor:
-            cursor.execute(_TRY, {"id": code.pk, "is_right": is_right, "maximum": MAX_TRIES})
-            counted = cursor.fetchone()
+        parameters = {"id": code.pk, "is_right": is_right, "maximum": MAX_TRIES}
+        counted = queries.row(statements.COUNT_SIGN_IN_TRY, parameters)
         if counted is None:
             raise CodeEnded
         if is_right:
@@ -206,16 +199,6 @@ def verify(code: SignInCode, entered: str) -> Entered:
     if left <= 0:
         raise CodeEnded
     raise WrongCode(left)
-
-
-# Parallel requests wait for the row, and PostgreSQL then checks the condition again. Every try is therefore
-# counted.
-_TRY = """
-UPDATE hosted_page_signincode
-SET tries = tries + 1, used_at = CASE WHEN %(is_right)s THEN clock_timestamp() END
-WHERE id = %(id)s AND used_at IS NULL AND tries < %(maximum)s AND expires_at > clock_timestamp()
-RETURNING tries
-"""
 
 
 def person_of(phone: str) -> Customer:

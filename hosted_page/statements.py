@@ -1,0 +1,157 @@
+"""The SQL of this package: limits on cards and texts, sign-in codes, and functions of append-only tables.
+
+A limit allows n rows within a time, and the nth newest row decides. If there are fewer rows, no row decides,
+and the result is null.
+"""
+
+from functools import cache
+
+from config.lib import quota
+
+
+def _with_digests(template: str, names: tuple[str, ...], keys: int) -> str:
+    """Fill in the placeholders of `{… digests}` for this number of digests of each value, one per key."""
+    for name in names:
+        template = template.replace(f"{{{name} digests}}", quota.placeholders(name, keys))
+    return template
+
+
+# The limits on declined cards, in one statement: the ORM's three statements, twice for each card, cost as
+# much as the rest of the page. A card is good if its payment is held or has gone further, or if its decline
+# has a reason that is no refusal.
+_GOOD = """EXISTS (
+    SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
+    AND (p.status NOT IN ('authorizing', 'declined') OR p.decline_reason = ANY(%(no_refusal)s)){more})"""
+# For tries that are found only by their site (a block of IPv6 addresses), only cards that paid stop counting.
+# A neighbour's declined card must still count, because `declines.was_tried_by` finds a card's owner only by a
+# try that counts.
+_PAID = """EXISTS (
+    SELECT FROM payments_payment p WHERE p.subject = t.subject AND p.card_token = t.card_token
+    AND p.status NOT IN ('authorizing', 'declined'))"""
+_CARD_LIMITS = """
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now){more}
+SELECT now, (
+    SELECT created_at FROM payments_payment
+    WHERE subject = %(subject)s AND status = 'declined' AND decline_reason <> ALL(%(no_refusal)s)
+        AND created_at > now - %(order_within)s
+    ORDER BY created_at DESC OFFSET %(order_before)s LIMIT 1
+), (
+    SELECT created_at FROM hosted_page_cardtry t
+    WHERE is_counted AND phone_digest IN ({phone digests}) AND created_at > now - %(phone_within)s AND NOT {good}
+    ORDER BY created_at DESC OFFSET %(phone_before)s LIMIT 1
+), (
+    SELECT created_at FROM hosted_page_cardtry t
+    WHERE is_counted AND address_digest IN ({address digests}) AND created_at > now - %(address_within)s AND NOT {good}
+    ORDER BY created_at DESC OFFSET %(address_before)s LIMIT 1
+), (
+    SELECT created_at FROM hosted_page_cardtry t
+    WHERE is_counted AND site_digest IN ({site digests}) AND NOT site_digest = '' AND created_at > now - %(site_within)s
+        AND NOT {good}
+    ORDER BY created_at DESC OFFSET %(site_before)s LIMIT 1
+) FROM clock
+""".replace("{good}", _GOOD.replace("{more}", ""))
+# The statement does not see its own writes: it reads the limits as they were before, and leaves out good
+# cards by its own condition. A card that was only given up is not ended here, because it can still be
+# declined. A row that another transaction has locked is left to the next try.
+_COUNT_CARD = f""", ended AS (
+    UPDATE hosted_page_cardtry SET is_counted = false WHERE id IN (
+        SELECT id FROM hosted_page_cardtry t
+        WHERE is_counted AND (phone_digest IN ({{phone digests}}) OR address_digest IN ({{address digests}})
+            OR (site_digest IN ({{site digests}}) AND NOT site_digest = '' AND {_PAID})) AND {_GOOD}
+        FOR NO KEY UPDATE SKIP LOCKED)
+), made AS (
+    INSERT INTO hosted_page_cardtry
+        (id, subject, card_token, phone_digest, address_digest, site_digest, is_counted, created_at)
+    SELECT %(id)s, %(subject)s, %(token)s, %(phone_0)s, %(address_0)s, %(site_0)s, true, now FROM clock
+)""".replace("{more}", " AND p.status <> 'authorizing'")  # noqa: S608 - made only of our own constants
+
+
+@cache
+def compose_card_limits(keys: int, *, counts_card: bool) -> str:
+    """Return the statement that reads the limits on declined cards, for this number of digests of each value.
+
+    If `counts_card` is true, it also inserts a try and stops counting good cards.
+    """
+    template = _CARD_LIMITS.replace("{more}", _COUNT_CARD if counts_card else "")
+    return _with_digests(template, ("phone", "address", "site"), keys)
+
+
+# All limits on texts, in one statement.
+_SMS_LIMIT = """(
+    SELECT created_at FROM hosted_page_smsmessage
+    WHERE {counted} AND created_at > now - %({name}_within)s
+    ORDER BY created_at DESC OFFSET %({name}_before)s LIMIT 1
+)"""
+_SMS_COUNTED = {
+    "code": "phone_digest IN ({phone_digest digests}) AND kind IN ('code', 'return')",
+    "hour": "phone_digest IN ({phone_digest digests})",
+    "day": "phone_digest IN ({phone_digest digests})",
+    "address": "address_digest IN ({address_digest digests}) AND is_counted",
+    "site": "site_digest IN ({site_digest digests}) AND NOT site_digest = '' AND is_counted",
+    "range": "range_digest IN ({range_digest digests}) AND is_counted",
+}
+
+
+@cache
+def compose_sms_limits(keys: int) -> str:
+    """Return the statement that reads the limits on texts, for this number of digests of each value."""
+    limits = ", ".join(_SMS_LIMIT.format(name=name, counted=of) for name, of in _SMS_COUNTED.items())
+    template = f"""
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now) SELECT now, {limits} FROM clock
+"""  # noqa: S608 - made only of our own constants
+    return _with_digests(template, ("phone_digest", "address_digest", "site_digest", "range_digest"), keys)
+
+
+# Both rows stay locked until the end of the transaction. The merchant's row always comes first, so that two
+# transactions never wait for each other. Only the first message of a day inserts a row: INSERT with ON
+# CONFLICT would lock an existing row before it updates it, and PostgreSQL would log both.
+SPEND_SMS_BUDGETS = """
+WITH counted AS (
+    UPDATE hosted_page_smsday SET count = count + 1
+    WHERE day = %(day)s AND merchant_id = %(merchant)s AND count < %(budget)s RETURNING id
+), begun AS (
+    INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count)
+    SELECT %(id)s, %(day)s, %(merchant)s, 1 WHERE %(budget)s > 0 AND NOT EXISTS (SELECT FROM counted)
+    ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %(budget)s
+    RETURNING id
+), of_merchant AS (
+    SELECT FROM counted UNION ALL SELECT FROM begun
+), counted_of_all AS (
+    UPDATE hosted_page_smsday SET count = count + 1
+    WHERE day = %(day)s AND merchant_id IS NULL AND count < %(total)s AND EXISTS (SELECT FROM of_merchant)
+    RETURNING id
+), begun_of_all AS (
+    INSERT INTO hosted_page_smsday AS d (id, day, merchant_id, count)
+    SELECT %(id_of_all)s, %(day)s, NULL, 1 FROM of_merchant
+    WHERE %(total)s > 0 AND NOT EXISTS (SELECT FROM counted_of_all)
+    ON CONFLICT (day, merchant_id) DO UPDATE SET count = d.count + 1 WHERE d.count < %(total)s
+    RETURNING id
+) SELECT EXISTS (SELECT FROM of_merchant),
+    EXISTS (SELECT FROM counted_of_all) OR EXISTS (SELECT FROM begun_of_all)
+"""
+
+END_SMS_MESSAGE = """
+UPDATE hosted_page_smsmessage
+SET due_at = NULL, phone = NULL, body = NULL, ended_at = statement_timestamp(),
+    sent_at = CASE WHEN %(is_sent)s THEN statement_timestamp() END,
+    claimed_at = CASE WHEN %(is_taken)s THEN claimed_at END,
+    refusal = coalesce(nullif(%(refusal)s, ''), refusal)
+WHERE id = %(id)s AND ended_at IS NULL
+"""
+
+END_SIGN_IN_CODES = """
+UPDATE hosted_page_signincode SET expires_at = %(now)s
+WHERE subject = %(subject)s AND browser_digest = %(browser)s AND expires_at > %(now)s RETURNING id
+"""
+# Parallel requests wait for the row, and PostgreSQL then checks the condition again. Every try is therefore
+# counted.
+COUNT_SIGN_IN_TRY = """
+UPDATE hosted_page_signincode
+SET tries = tries + 1, used_at = CASE WHEN %(is_right)s THEN clock_timestamp() END
+WHERE id = %(id)s AND used_at IS NULL AND tries < %(maximum)s AND expires_at > clock_timestamp()
+RETURNING tries
+"""
+
+# Functions of the tables' owner. For the service, these tables are append-only.
+ADVANCE_HISTORY = "SELECT advance_history(%s, %s)"
+ERASE_OPT_INS = "SELECT erase_opt_ins(%s::uuid[], %s)"
