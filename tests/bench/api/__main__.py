@@ -24,8 +24,6 @@ SECTIONS = (
     "requests",
     "pages",
     "order",
-    "capacity",
-    "limit",
     "lag",
     "logins",
     "sale",

@@ -131,28 +131,12 @@ class Orders:
 
 def run(folder: Path, scale: float) -> None:
     """Print each step's costs per order, its most expensive statements, and the sums with their budgets."""
-    found = _measure(folder, "order", max(10, round(BUYERS * scale)))
-    _print(found.costs)
-    report.line("")
-    report.table(("written to, by order", "WAL bytes", "records"), found.relations)
-
-
-def measured(folder: Path, database: str, scale: float) -> Sequence[Cost]:
-    """Return each step's costs per order, in a new database of that name."""
-    return _measure(folder, database, max(10, round(BUYERS * scale))).costs
-
-
-class _Found(NamedTuple):
-    costs: Sequence[Cost]
-    relations: Sequence[Sequence[str]]  # the table's or index's name, and per order: WAL bytes and records
-
-
-def _measure(folder: Path, database: str, count: int) -> _Found:
-    app.log_to(folder / f"{database}.log")
-    app.use(database)
+    app.log_to(folder / "order.log")
+    app.use("order")
+    count = max(10, round(BUYERS * scale))
     backend = Backend.of_new_merchant("Acme")
     factories.subscribe(backend.merchant, url="http://127.0.0.1:9/hooks")
-    with psycopg.connect(os.environ["DATABASE_URL"], dbname=database, autocommit=True) as own:
+    with psycopg.connect(os.environ["DATABASE_URL"], dbname="order", autocommit=True) as own:
         for name in ("pg_stat_statements", "pg_walinspect"):
             own.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
         for step in Orders(backend, area=WARM_UP).steps():
@@ -171,7 +155,9 @@ def _measure(folder: Path, database: str, count: int) -> _Found:
         own.execute("SELECT pg_reload_conf()")
     orders = count * len(ROUNDS)
     rows = [(name, f"{wal / orders:,.0f}", f"{records / orders:.1f}") for name, wal, records in relations]
-    return _Found([_of_rounds(of_step) for of_step in zip(*rounds, strict=True)], rows)
+    _print([_of_rounds(of_step) for of_step in zip(*rounds, strict=True)])
+    report.line("")
+    report.table(("written to, by order", "WAL bytes", "records"), rows)
 
 
 def _of_rounds(costs: Sequence[Cost]) -> Cost:

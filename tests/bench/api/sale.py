@@ -25,7 +25,6 @@ from tests.bench.sale.stage import Stage
 BUYERS, WITHIN = 600, 60.0
 WARM, LAST = 12, 5000  # buyers of the warm-up, who are not counted, and the number of the first of them
 RATES, RATE_SECONDS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20), 20.0  # buyers a second; the seconds of each rate
-EARLIER = Path(".local") / "sale-rates.txt"
 Figure = tuple[str, float, float]  # its name, its value, its budget
 PAGE_P95, HEARD_P95, CAPTURE_P99 = 0.3, 0.15, 0.3  # seconds; pages and captures without the bank's own time
 ANSWERED_WITHIN = 8.0  # seconds within which a capture is answered, in every state of the bank
@@ -51,7 +50,7 @@ def run(folder: Path, scale: float) -> None:
         report.line("the ledger is proven")
         asked = count / within
         rates = [rate for rate in RATES if rate > asked] if _are_kept(figures) else RATES
-        _compare(_first_to_fail(running, place, rates, first=count))
+        report.line(_first_to_fail(running, place, rates, first=count))
 
 
 def judge(what: str, figures: Sequence[Figure]) -> None:
@@ -71,17 +70,6 @@ def _first_to_fail(running: Stage, place: Path, rates: Iterable[float], first: i
             return f"first fails at {rate:g} buyers a second: {missed}"
         report.line(f"{rate:g} buyers a second: kept")
     return f"kept at {RATES[-1]:g} buyers a second, the highest rate that is tried"
-
-
-def _compare(found: str) -> None:
-    """Print the result below those of earlier runs on this machine, and keep it for the next run."""
-    EARLIER.parent.mkdir(exist_ok=True)
-    with EARLIER.open("a+") as file:
-        file.seek(0)
-        for line in file.readlines()[-5:]:
-            report.line(f"earlier, {line.strip()}")
-        file.write(f"{time.strftime('%Y-%m-%d %H:%M')}: {found}\n")
-    report.line(found)
 
 
 def measured(running: Stage, place: Path, count: int, within: float, first: int) -> Sequence[Figure]:

@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 from django.db import connection
@@ -11,12 +11,6 @@ from django.db import connection
 from payments import provider
 
 SAVEPOINTS = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
-
-
-class Statement(NamedTuple):
-    sql: str
-    parameters: Any
-    in_transaction: bool
 
 
 class ProviderShare:
@@ -48,13 +42,13 @@ class ProviderShare:
 
 
 @contextlib.contextmanager
-def recorded(share: ProviderShare | None = None) -> Iterator[list[Statement]]:
+def recorded(share: ProviderShare | None = None) -> Iterator[list[str]]:
     """Yield a list of all statements without the provider's. It never has BEGIN and COMMIT."""
-    sent: list[Statement] = []
+    sent: list[str] = []
 
     def note(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
         if not (share and share.is_asked) and not sql.startswith(SAVEPOINTS):
-            sent.append(Statement(sql, parameters, connection.in_atomic_block))
+            sent.append(sql)
         return execute(sql, parameters, many, context)
 
     with connection.execute_wrapper(note):

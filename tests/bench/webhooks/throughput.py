@@ -1,8 +1,7 @@
 """How fast a backlog drains and what a delivery costs, compared with a bare loop that sends the same bytes.
 
-The bare loop sends them as fast as it can, which is the case of the bound. It also sends them at the pace
-that the worker had, because a core that is never idle does the same work in two thirds of the time. There are
-so many endpoints that their pace (40 a second each, after a burst) does not limit the worker.
+The bare loop sends them as fast as it can. There are so many endpoints that their pace (40 a second each,
+after a burst) does not limit the worker.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +33,6 @@ def measure(stage: Stage) -> Iterator[Figure]:
     merchants = backlog.subscribe(stage.addresses(range(ENDPOINTS)))
     count = stage.scaled(DELIVERIES, minimum=20 * ENDPOINTS)
     ours: list[Cost] = []
-    paced: list[Cost] = []
     bare: list[Cost] = []
     with stage.worker() as worker, stage.clerk("reference", "reference") as reference:
         for turn in range(1, ROUNDS + 1):
@@ -44,19 +42,10 @@ def measure(stage: Stage) -> Iterator[Figure]:
             ours.append(_drain(stage, worker, merchants, count))
             kept = stage.receiver.ask("kept")
             figures.progress(f"reference: the same requests from a bare loop, round {turn} of {ROUNDS}")
-            burst_seconds = IN_FLIGHT * ours[-1].wall
-            for costs, seconds in ((paced, burst_seconds), (bare, 0.0)):
-                stage.receiver.ask("reset")
-                told = reference.ask(
-                    "send",
-                    ports=stage.ports,
-                    kept=kept,
-                    count=count,
-                    in_flight=IN_FLIGHT,
-                    burst_seconds=seconds,
-                )
-                costs.append(Cost(told["cpu"], told["wall"]))
-    yield from _figures(ours, paced, bare)
+            stage.receiver.ask("reset")
+            told = reference.ask("send", ports=stage.ports, kept=kept, count=count, in_flight=IN_FLIGHT)
+            bare.append(Cost(told["cpu"], told["wall"]))
+    yield from _figures(ours, bare)
 
 
 def _drain(stage: Stage, worker: Worker, merchants: Sequence[Merchant], count: int) -> Cost:
@@ -76,9 +65,8 @@ def _drain(stage: Stage, worker: Worker, merchants: Sequence[Merchant], count: i
     return Cost(cpu.between(start, end) / sent, (end - start) / 1e9 / sent)
 
 
-def _figures(ours: Sequence[Cost], paced: Sequence[Cost], bare: Sequence[Cost]) -> Iterator[Figure]:
+def _figures(ours: Sequence[Cost], bare: Sequence[Cost]) -> Iterator[Figure]:
     cpu, wall = _medians(ours)
-    paced_cpu, _ = _medians(paced)
     bare_cpu, bare_wall = _medians(bare)
     ratios = [mine.cpu / other.cpu for mine, other in zip(ours, bare, strict=True)]
     yield figures.at_least("backlog: deliveries per second of the worker's CPU", 1 / cpu, 1000, "/s")
@@ -93,9 +81,6 @@ def _figures(ours: Sequence[Cost], paced: Sequence[Cost], bare: Sequence[Cost]) 
         ratio=figures.median(ratios),
     )
     yield Figure("backlog: the ratios of each round", " ".join(f"{ratio:.2f}" for ratio in ratios))
-    yield figures.against(
-        "backlog: CPU of a delivery, the bare loop at the same pace", cpu * 1e6, paced_cpu * 1e6, "µs"
-    )
 
 
 def _medians(costs: Sequence[Cost]) -> Cost:
