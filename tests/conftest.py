@@ -30,6 +30,7 @@ from tests import emptying, factories, mates, sessions
 from tests.factories import CAUSE, CustomerFactory, MerchantFactory, make_late
 from tests.outages import KINDS, InDoubt, break_down
 from tests.outside import RETURNS, settle
+from tests.portal import people
 
 # These tests start the whole service and measure time. One process runs the tests that share a service.
 # Another process runs the tests that have their own world. The gallery and half of the thirty seeds take
@@ -169,6 +170,13 @@ def acme(db: None) -> Merchant:
 @pytest.fixture
 def rival(db: None) -> Merchant:
     return MerchantFactory.create(name="Rival")
+
+
+@pytest.fixture
+def operator(client: Client) -> Client:
+    """Return the browser of a superuser who has just proven their identity."""
+    people.operate(client)
+    return client
 
 
 class Api:
@@ -333,6 +341,15 @@ def in_doubt(unpaid: Checkout, pay: Callable[..., Checkout]) -> InDoubt:
         return Operation.objects.select_related("payment").get(kind=kind)
 
     return brought
+
+
+@pytest.fixture
+def unclear(held: Checkout) -> Operation:
+    """Return a capture whose outcome is unknown."""
+    break_down("capture", "down")
+    with pytest.raises(captures.OutcomeUnknown):
+        captures.capture(held.merchant, held.pk, cause=CAUSE)
+    return Operation.objects.get(kind="capture")
 
 
 @pytest.fixture

@@ -42,8 +42,7 @@ class Plain(signing.JSONSerializer):
 
 class TestSession:
     @pytest.fixture
-    def lea(self, acme: Merchant, settings: Settings) -> User:
-        settings.PASSWORD_HASHERS = people.FAST
+    def lea(self, acme: Merchant) -> User:
         return people.join(acme)
 
     def test_has_no_login_code_to_read(self, client: Client, lea: User) -> None:
@@ -82,7 +81,6 @@ class TestSecretKey:
     def test_that_was_replaced_is_still_taken_as_a_fallback(
         self, client: Client, acme: Merchant, unpaid: Checkout, settings: Settings
     ) -> None:
-        settings.PASSWORD_HASHERS = people.FAST
         settings.LOOKUP_KEY = old = settings.SECRET_KEY
         people.join(acme)
         other = Client()

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
-from django.contrib.auth import get_user_model
 from django.test import Client
 
 from checkout import captures, tasks
@@ -18,7 +17,6 @@ from payments.models import Merchant, Operation, Switch
 from payments.providers.sandbox import fault_injection
 from tests import factories
 from tests.conftest import Api
-from tests.portal import people
 from tests.refusals import nothing_moves, refused
 
 pytestmark = pytest.mark.django_db
@@ -155,13 +153,6 @@ class TestWhenItIsEffective:
 
 
 class TestTheAdmin:
-    @pytest.fixture
-    def operator(self) -> Client:
-        person = get_user_model().objects.create_superuser(email="operator@example.com", password="x" * 20)
-        client = Client()
-        people.operate(client, person)
-        return client
-
     def test_keeps_who_changed_a_switch_and_what(self, operator: Client, api: Api, acme: Merchant) -> None:
         path = "/admin/payments/switch"
         form = {"merchant": str(acme.pk), "reason": "Fraud", "is_stopped": "on"}

@@ -20,7 +20,6 @@ from portal.models import Membership, Role, User
 
 EMAIL = "lea@acme.example"
 PASSWORD = "a bill on the table"
-FAST = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 HOME = "10.0.0.1"
 ELSEWHERE = "10.0.0.2"
 

@@ -4,6 +4,7 @@ import math
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.test import Client
 from django.utils import timezone
 
@@ -51,6 +52,16 @@ def browser(membership: Membership, *, is_fresh: bool = True) -> Client:
     session = client.session
     session["merchant"] = str(membership.merchant_id)
     session.save()
+    return client
+
+
+def client_of(role: Role) -> Any:
+    """Return a fixture: a browser in which a person with this role for Acme is signed in."""
+
+    @pytest.fixture
+    def client(acme: Merchant) -> Client:
+        return browser(person(acme, role))
+
     return client
 
 

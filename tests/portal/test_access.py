@@ -174,11 +174,6 @@ class TestAddress:
 
 
 @pytest.fixture
-def owner(acme: Merchant) -> Membership:
-    return stage.person(acme, Role.OWNER)
-
-
-@pytest.fixture
 def client(owner: Membership) -> Client:
     return stage.browser(owner)
 

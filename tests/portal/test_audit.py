@@ -94,9 +94,7 @@ class TestChange:
             assert ("Key “Key”" in page) == is_there, query
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.ADMIN))
+client = stage.client_of(Role.ADMIN)
 
 
 class TestAuditLog:

@@ -15,9 +15,7 @@ from tests.portal.people import get_token, secret_in
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.ADMIN))
+client = stage.client_of(Role.ADMIN)
 
 
 class TestKey:

@@ -23,16 +23,10 @@ RIGHTS = (
 
 @pytest.fixture
 def delegate(client: Client) -> Client:
-    """Return the browser of an operator who has every right about people but is no superuser."""
+    """Return the browser of an operator who has every right about people but is no operator."""
     user = User.objects.create_user("delegate@service.example", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=RIGHTS))
     people.operate(client, user)
-    return client
-
-
-@pytest.fixture
-def superuser(client: Client) -> Client:
-    people.operate(client)
     return client
 
 
@@ -84,37 +78,37 @@ class TestDelegate:
 @pytest.mark.rule("operator.recorded")
 class TestChange:
     def test_of_a_role_is_in_both_logs_and_mailed_to_the_owners(
-        self, superuser: Client, acme: Merchant, owner: Membership
+        self, operator: Client, acme: Merchant, owner: Membership
     ) -> None:
         new = User.objects.create_user("mo@acme.example")
         form = {"user": str(new.pk), "merchant": str(acme.pk), "role": "admin"}
-        assert superuser.post("/admin/portal/membership/add/", form).status_code == 302
+        assert operator.post("/admin/portal/membership/add/", form).status_code == 302
         assert entries(acme) == [("role_changed", "Our support")]
         assert LogEntry.objects.filter(content_type__model="membership").count() == 1
         assert mailed() == [(["lea@acme.example"], "Acme Tickets: changed somebody's role")]
 
     def test_to_a_lower_role_lists_the_persons_keys(
-        self, superuser: Client, acme: Merchant, owner: Membership
+        self, operator: Client, acme: Merchant, owner: Membership
     ) -> None:
         admin = stage.person(acme, Role.ADMIN)
         key = keys.create(admin, "Till", ["checkouts:read"]).client
-        superuser.post(f"/admin/portal/membership/{admin.pk}/change/", {"role": "viewer"})
+        operator.post(f"/admin/portal/membership/{admin.pk}/change/", {"role": "viewer"})
         assert Membership.objects.get(pk=admin.pk).role == "viewer"
         assert any(key.client_id in mail.body for mail in people.mails())
 
     def test_that_removes_a_person_is_recorded(
-        self, superuser: Client, acme: Merchant, owner: Membership
+        self, operator: Client, acme: Merchant, owner: Membership
     ) -> None:
         viewer = stage.person(acme, Role.VIEWER)
-        superuser.post(f"/admin/portal/membership/{viewer.pk}/delete/", {"post": "yes"})
+        operator.post(f"/admin/portal/membership/{viewer.pk}/delete/", {"post": "yes"})
         assert entries(acme) == [("person_removed", "Our support")]
         assert not Membership.objects.filter(pk=viewer.pk).exists()
 
     def test_of_an_email_informs_the_owners_and_the_previous_address(
-        self, superuser: Client, acme: Merchant, owner: Membership
+        self, operator: Client, acme: Merchant, owner: Membership
     ) -> None:
         person = stage.person(acme, Role.DEVELOPER, "dev@acme.example").user
-        assert change_user(superuser, person, email="new@acme.example").status_code == 302
+        assert change_user(operator, person, email="new@acme.example").status_code == 302
         entry = AuditEntry.objects.get()
         assert entry.action == "email_changed"
         assert entry.facts == {"before": "dev@acme.example", "email": "new@acme.example"}
@@ -125,14 +119,14 @@ class TestChange:
         assert LogEntry.objects.filter(object_id=str(person.pk)).exists()
 
     def test_that_closes_an_account_is_recorded(
-        self, superuser: Client, acme: Merchant, owner: Membership
+        self, operator: Client, acme: Merchant, owner: Membership
     ) -> None:
         person = stage.person(acme, Role.ADMIN).user
         key = keys.create(person.memberships.get(), "Till", ["checkouts:read"]).client
-        change_user(superuser, person, is_active=None)
+        change_user(operator, person, is_active=None)
         assert entries(acme) == [("account_closed", "Our support")]
         assert any(key.client_id in mail.body for mail in people.mails())
-        change_user(superuser, person)
+        change_user(operator, person)
         assert entries(acme)[1] == ("account_opened", "Our support")
 
     def test_that_deletes_a_second_factor_informs_its_person(
@@ -146,19 +140,19 @@ class TestChange:
         assert (["dev@acme.example"], "A second factor was removed") in mailed()
 
     def test_of_a_merchants_settings_is_recorded_and_mailed(
-        self, superuser: Client, acme: Merchant, owner: Membership
+        self, operator: Client, acme: Merchant, owner: Membership
     ) -> None:
         form = stage.FORM | {"provider_account": "acct_2", "shop_url": "https://other.example"}
-        assert superuser.post(f"/admin/payments/merchant/{acme.pk}/change/", form).status_code == 302
+        assert operator.post(f"/admin/payments/merchant/{acme.pk}/change/", form).status_code == 302
         assert {"shop_url", "provider_account"} <= set(AuditEntry.objects.get().facts["fields"])
         ((to, subject),) = mailed()
         assert to == ["lea@acme.example"] and "the shop’s address" in subject
 
     def test_does_not_tell_a_merchant_which_operator_acted(
-        self, superuser: Client, acme: Merchant, owner: Membership
+        self, operator: Client, acme: Merchant, owner: Membership
     ) -> None:
         viewer = stage.person(acme, Role.VIEWER)
-        superuser.post(f"/admin/portal/membership/{viewer.pk}/delete/", {"post": "yes"})
+        operator.post(f"/admin/portal/membership/{viewer.pk}/delete/", {"post": "yes"})
         page = stage.browser(owner).get("/portal/audit").content.decode()
         assert "Our support" in page and "operator@example.com" not in page
         assert AuditEntry.objects.get().address is None

@@ -14,11 +14,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def owner(acme: Merchant) -> Membership:
-    return stage.person(acme, Role.OWNER)
-
-
-@pytest.fixture
 def client(owner: Membership) -> Client:
     return stage.browser(owner)
 

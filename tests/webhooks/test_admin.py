@@ -27,9 +27,7 @@ def admin(client: Client, operator: User) -> Client:
     return client
 
 
-@pytest.fixture
-def acme() -> Subscription:
-    return subscribe()
+acme = pytest.fixture(subscribe)
 
 
 def parked(acme: Subscription, event_type: EventType = EventType.VOIDED) -> Delivery:

@@ -14,9 +14,7 @@ from webhooks.models import Attempt, Delivery, Endpoint, Subscription
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def acme() -> Subscription:
-    return subscribe()
+acme = pytest.fixture(subscribe)
 
 
 def answer(subscription: Subscription, *answers: tuple[int | None, int]) -> None:

@@ -62,9 +62,7 @@ def statements(asked: str) -> Iterator[str]:
             yield part
 
 
-@pytest.fixture
-def shop() -> Subscription:
-    return subscribe()
+shop = pytest.fixture(subscribe)
 
 
 def test_of_an_attempt_from_emit_to_record(shop: Subscription) -> None:

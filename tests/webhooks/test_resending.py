@@ -21,9 +21,7 @@ pytestmark = pytest.mark.django_db
 DORA = Cause("user:dora")
 
 
-@pytest.fixture
-def acme() -> Subscription:
-    return subscribe()
+acme = pytest.fixture(subscribe)
 
 
 def parked(subscription: Subscription, event_type: EventType = EventType.VOIDED) -> Delivery:

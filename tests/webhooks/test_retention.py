@@ -30,9 +30,7 @@ pytestmark = pytest.mark.django_db
 EMAIL = "lea@example.com"
 
 
-@pytest.fixture
-def acme() -> Subscription:
-    return subscribe()
+acme = pytest.fixture(subscribe)
 
 
 def opt_in(subscription: Subscription) -> Delivery:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from checkout import captures
 from checkout.models import Checkout
 from checkout.remedies import immediate_look_up
 from checkout.remedies.status_check import NotAllowed
@@ -10,19 +9,9 @@ from config.lib import clock
 from payments import operation_queue, restore_guard
 from payments.models import Operation
 from payments.providers.sandbox import fault_injection
-from tests.factories import CAUSE
 from tests.refusals import nothing_moves
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def unclear(held: Checkout) -> Operation:
-    """Return a capture whose outcome is unknown."""
-    fault_injection.set_fault(verb="capture", mode="down", times=1)
-    with pytest.raises(captures.OutcomeUnknown):
-        captures.capture(held.merchant, held.pk, cause=CAUSE)
-    return Operation.objects.get(kind="capture")
 
 
 class TestLookingItUpNow:

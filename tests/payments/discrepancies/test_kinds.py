@@ -18,7 +18,6 @@ from payments.discrepancies import definitions, kinds, reporting
 from payments.discrepancies.definitions import DiscrepancyKind
 from payments.models import Discrepancy, Operation
 from tests.house.house import APPS, ROOT
-from tests.portal import people
 
 pytestmark = pytest.mark.rule("money.discrepancy_kinds")
 TABLE = ROOT / "payments/discrepancies/kinds.py"
@@ -102,11 +101,6 @@ class TestReporting:
 
 @pytest.mark.django_db
 class TestThePages:
-    @pytest.fixture
-    def operator(self, client: Client) -> Client:
-        people.operate(client)
-        return client
-
     @pytest.fixture
     def rows(self, captured: Checkout) -> list[Discrepancy]:
         """Return a discrepancy of each kind, and one of a kind that only an earlier release reported."""

@@ -7,17 +7,9 @@ from django.test import Client
 from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Merchant
-from tests.portal import people
 
 pytestmark = pytest.mark.django_db
 LIST = "/admin/payments/discrepancy/"
-
-
-@pytest.fixture
-def operator() -> Client:
-    client = Client()
-    people.operate(client)
-    return client
 
 
 @pytest.mark.rule("money.discrepancy")

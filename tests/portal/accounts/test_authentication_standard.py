@@ -13,7 +13,6 @@ from django.conf import settings as service
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
-from pytest_django.fixtures import Settings
 
 from payments.models import Merchant
 from portal import team
@@ -35,16 +34,6 @@ FORMS = [
     "/accounts/2fa/codes/",
     "/accounts/reauthenticate/",
 ]
-
-
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 def names_in(path: Path) -> set[str]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pytest_django.fixtures import Settings
 
 from payments.models import Merchant
 from portal import team
@@ -17,20 +16,10 @@ PORTAL = "http://localhost:8000"
 NEW = "another bill on the table"
 
 
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
-
-
 @pytest.fixture(params=["localhost:8000", "127.0.0.1:8000"])
 def browser(request: pytest.FixtureRequest) -> Client:
     """Return a browser at one of the two names."""
     return Client(headers={"Host": request.param})
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 def link_of_mail() -> str:

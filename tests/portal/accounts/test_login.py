@@ -22,16 +22,6 @@ pytestmark = pytest.mark.django_db
 NEW = "another bill on the table"
 
 
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
-
-
 class TestPassword:
     def test_leads_to_the_portal_and_into_the_audit_log(self, client: Client, lea: User) -> None:
         answer = people.log_in(client)

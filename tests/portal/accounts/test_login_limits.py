@@ -10,7 +10,6 @@ from django.db.models import F
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from payments.models import Merchant
 from portal import tasks
 from portal.accounts import login_limits
 from portal.models import AuditEntry, LoginAttempt, User
@@ -20,16 +19,6 @@ from tests.portal.people import ELSEWHERE, EMAIL, HOME, PASSWORD
 
 MANY = 100
 AT_ONCE = 20
-
-
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 def pass_time(span: timedelta) -> None:

@@ -7,7 +7,6 @@ import pytest
 from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
-from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from payments.discrepancies import kinds, reporting
@@ -22,11 +21,6 @@ MERCHANTS = "/admin/payments/merchant/"
 PASSWORD_PAGE = "/accounts/reauthenticate/"
 CODE_PAGE = "/accounts/2fa/reauthenticate/"
 LONG_AGO = 301
-
-
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
 
 
 @pytest.fixture

@@ -9,9 +9,7 @@ from django.test import Client
 from fido2 import cbor
 from fido2.utils import websafe_encode
 from fido2.webauthn import AttestationObject, AuthenticatorData
-from pytest_django.fixtures import Settings
 
-from payments.models import Merchant
 from portal.accounts import passkey_forms
 from portal.models import User
 from tests.portal import people
@@ -35,16 +33,6 @@ NOT_JSON = [
     "{}" * 9_000,
 ]
 ODD: list[Any] = ["", "x", "é", "\x00", None, 1, [], {}, True, "AAAA", "A" * 4_000, NESTED]
-
-
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 def odd_ones(good: dict[str, Any]) -> list[dict[str, Any]]:

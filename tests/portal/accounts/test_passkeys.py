@@ -8,7 +8,6 @@ import pytest
 from allauth.mfa.models import Authenticator
 from django.test import Client
 from fido2.webauthn import AuthenticatorData
-from pytest_django.fixtures import Settings
 
 from payments.models import Merchant, Switch
 from portal.accounts import login_limits, passkey_forms
@@ -22,16 +21,6 @@ ASKED = "/accounts/2fa/authenticate/"
 CODES = "/accounts/2fa/codes/"
 REFUSED = "This passkey did not work."
 NOT_VERIFIED = AuthenticatorData.FLAG.UP
-
-
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 @pytest.fixture

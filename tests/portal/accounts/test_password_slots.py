@@ -36,11 +36,6 @@ def _service_hasher(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
-
-
-@pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return a function that takes every slot."""
 

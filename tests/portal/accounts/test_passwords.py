@@ -9,7 +9,6 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.utils import timezone
-from pytest_django.fixtures import Settings
 
 from payments.models import Merchant
 from portal.accounts import passwords
@@ -19,16 +18,6 @@ from tests.portal.people import EMAIL, PASSWORD
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.passwords")]
 GOOD = [f"{word} violin above the kettle" for word in ("orange", "silver", "crimson", "yellow", "purple")]
-
-
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = [*people.FAST, *settings.PASSWORD_HASHERS]
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 def refusals(password: str, user: User | None = None) -> set[str]:

@@ -38,16 +38,6 @@ OPEN = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
-
-
 def prove_long_ago(client: Client) -> None:
     """Make the last proof of identity six minutes old."""
     session = client.session

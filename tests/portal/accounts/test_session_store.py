@@ -8,7 +8,6 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from payments.models import Merchant
 from portal.accounts import session_store
 from portal.accounts.session_store import SessionStore
 from portal.models import User
@@ -16,11 +15,6 @@ from tests.portal import people
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.session_digests")]
 NAME = settings.SESSION_COOKIE_NAME
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 def log_in_by_password(client: Client) -> str:

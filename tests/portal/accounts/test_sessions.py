@@ -12,7 +12,6 @@ from django.contrib.sessions.models import Session
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
-from pytest_django.fixtures import Settings
 
 from checkout.models import Checkout
 from payments.models import Merchant
@@ -24,16 +23,6 @@ from tests.portal import people
 pytestmark = pytest.mark.django_db
 TEMPLATES = service.BASE_DIR / "templates"
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-
-
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = people.FAST
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 def pass_time(span: timedelta) -> None:

@@ -8,7 +8,6 @@ from allauth.usersessions.models import UserSession
 from django.conf import settings as service
 from django.test import Client
 from django.utils import timezone
-from pytest_django.fixtures import Settings
 
 from payments.models import Merchant
 from portal import tasks
@@ -19,16 +18,6 @@ from tests.portal.people import EMAIL, PASSWORD
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("portal.unused_accounts")]
 NEW = "another bill on the table"
-
-
-@pytest.fixture(autouse=True)
-def _fast(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = [*people.FAST, *settings.PASSWORD_HASHERS]
-
-
-@pytest.fixture
-def lea(acme: Merchant) -> User:
-    return people.join(acme)
 
 
 @pytest.fixture

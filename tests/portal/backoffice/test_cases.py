@@ -18,12 +18,6 @@ from tests.portal import people
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
 
-@pytest.fixture
-def operator(client: Client) -> Client:
-    people.operate(client)
-    return client
-
-
 class TestTheFirstPage:
     def test_leads_with_what_needs_a_person(self, operator: Client, captured: Checkout) -> None:
         capture = Operation.objects.get(kind="capture")

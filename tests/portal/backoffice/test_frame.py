@@ -17,12 +17,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 HERE = 'aria-current="page"'
 
 
-@pytest.fixture
-def operator(client: Client) -> Client:
-    people.operate(client)
-    return client
-
-
 def marked(page: str) -> list[str]:
     """Return the addresses that the menu marks as the operator's current place."""
     return [line.split('href="')[1].split('"')[0] for line in page.splitlines() if HERE in line]

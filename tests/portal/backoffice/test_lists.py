@@ -24,12 +24,6 @@ ORDERS, DISCREPANCIES, MERCHANTS = (
 )
 
 
-@pytest.fixture
-def operator(client: Client) -> Client:
-    people.operate(client)
-    return client
-
-
 def shown(client: Client, address: str) -> str:
     answer = client.get(address)
     assert answer.status_code == 200

@@ -10,35 +10,17 @@ from django.contrib.auth.models import Permission
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from checkout import captures
 from checkout.models import Checkout
 from config.lib import clock
 from payments.discrepancies import kinds, reporting
 from payments.models import Discrepancy, Operation
-from payments.providers.sandbox import fault_injection
 from portal.models import User
-from tests.factories import CAUSE
 from tests.portal import people
 from tests.refusals import nothing_moves
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 PAGE = "/admin/operations/"
 PART = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def operator(client: Client) -> Client:
-    people.operate(client)
-    return client
-
-
-@pytest.fixture
-def unclear(held: Checkout) -> Operation:
-    """Return a capture whose outcome is unknown."""
-    fault_injection.set_fault(verb="capture", mode="down", times=1)
-    with pytest.raises(captures.OutcomeUnknown):
-        captures.capture(held.merchant, held.pk, cause=CAUSE)
-    return Operation.objects.get(kind="capture")
 
 
 @pytest.fixture

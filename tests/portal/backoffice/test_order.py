@@ -23,12 +23,6 @@ from tests.portal import people
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.page")]
 
 
-@pytest.fixture
-def operator(client: Client) -> Client:
-    people.operate(client)
-    return client
-
-
 def page_of(client: Client, order: Checkout) -> str:
     answer = client.get(f"/admin/checkout/checkout/{order.pk}/change/")
     assert answer.status_code == 200

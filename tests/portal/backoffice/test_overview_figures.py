@@ -13,7 +13,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from checkout import captures
 from checkout.models import Checkout
 from config import schedule
 from config.lib import clock
@@ -21,12 +20,11 @@ from hosted_page.models import SmsMessage
 from payments import restore_guard
 from payments.discrepancies import kinds, reporting
 from payments.models import Merchant, Operation
-from payments.providers.sandbox import fault_injection
 from portal.backoffice import ages, overview_figures, pumps, queues
 from portal.mail import outbox
 from portal.models import User
 from tests import factories
-from tests.factories import CAUSE, make_late
+from tests.factories import make_late
 from tests.portal import people
 from tests.refusals import nothing_moves
 from tests.webhooks.story import emit, subscribe
@@ -36,21 +34,6 @@ pytestmark = pytest.mark.django_db
 PAGE = "/admin/operations/"
 RUN = "/admin/operations/run"
 LONG_AGO = timedelta(hours=30)
-
-
-@pytest.fixture
-def operator(client: Client) -> Client:
-    people.operate(client)
-    return client
-
-
-@pytest.fixture
-def in_doubt(held: Checkout) -> Operation:
-    """Return a capture whose outcome is unknown."""
-    fault_injection.set_fault(verb="capture", mode="down", times=1)
-    with pytest.raises(captures.OutcomeUnknown):
-        captures.capture(held.merchant, held.pk, cause=CAUSE)
-    return Operation.objects.get(kind="capture")
 
 
 def queue(title: str) -> queues.Queue:
@@ -75,28 +58,28 @@ class TestPage:
         assert "is-late" not in page
 
     @pytest.mark.rule("operator.page")
-    def test_shows_what_is_in_doubt_the_oldest_first(self, operator: Client, in_doubt: Operation) -> None:
-        age(Operation.objects.filter(pk=in_doubt.pk), created_at=timedelta(minutes=3))
+    def test_shows_what_is_in_doubt_the_oldest_first(self, operator: Client, unclear: Operation) -> None:
+        age(Operation.objects.filter(pk=unclear.pk), created_at=timedelta(minutes=3))
         (row,) = overview_figures.read_board().unresolved
         assert (row.operation, row.amount, row.age, row.verdict) == (
-            in_doubt,
+            unclear,
             "£90.00",
             "3 minutes",
             "late",
         )
         page = operator.get(PAGE).content.decode()
-        assert f"/admin/payments/operation/{in_doubt.pk}/change/" in page
-        assert f"/admin/checkout/checkout/{in_doubt.payment.checkout_uuid}/change/" in page
+        assert f"/admin/payments/operation/{unclear.pk}/change/" in page
+        assert f"/admin/checkout/checkout/{unclear.payment.checkout_uuid}/change/" in page
 
     @pytest.mark.rule("operator.page")
-    def test_says_of_a_try_whose_time_has_come_that_it_is_due(self, in_doubt: Operation) -> None:
+    def test_says_of_a_try_whose_time_has_come_that_it_is_due(self, unclear: Operation) -> None:
         soon = clock.now() + timedelta(minutes=1)
-        Operation.objects.filter(pk=in_doubt.pk).update(next_attempt_at=soon)
+        Operation.objects.filter(pk=unclear.pk).update(next_attempt_at=soon)
         assert (
             f"The next try is at\N{NO-BREAK SPACE}{soon:%H:%M:%S}."
             in overview_figures.read_board().unresolved[0].said
         )
-        age(Operation.objects.filter(pk=in_doubt.pk), next_attempt_at=timedelta(seconds=1))
+        age(Operation.objects.filter(pk=unclear.pk), next_attempt_at=timedelta(seconds=1))
         assert "The next try is due." in overview_figures.read_board().unresolved[0].said
 
     @pytest.mark.rule("operator.page")
@@ -126,7 +109,7 @@ class TestPage:
 
     @pytest.mark.parametrize("is_superuser", [True, False])
     def test_asks_at_most_twenty_statements(
-        self, client: Client, in_doubt: Operation, is_superuser: bool
+        self, client: Client, unclear: Operation, is_superuser: bool
     ) -> None:
         person = User.objects.create_user("x@example.com", is_staff=True, is_superuser=is_superuser)
         person.user_permissions.set(Permission.objects.filter(codename__endswith="_operation"))
@@ -156,15 +139,15 @@ class TestQueues:
         assert len(queues.read_queues(clock.now())) == len(queues.TABLE) - 1
 
     @pytest.mark.rule("operator.page")
-    def test_tell_of_operations_that_nobody_finishes(self, in_doubt: Operation) -> None:
+    def test_tell_of_operations_that_nobody_finishes(self, unclear: Operation) -> None:
         assert queue("Operations to finish").since is None
-        age(Operation.objects.filter(pk=in_doubt.pk), next_attempt_at=timedelta(seconds=90))
+        age(Operation.objects.filter(pk=unclear.pk), next_attempt_at=timedelta(seconds=90))
         found = queue("Operations to finish")
         assert (found.verdict, found.age) == ("late", "1 minute")
 
-    def test_leave_out_what_waits_for_another_operation(self, in_doubt: Operation) -> None:
+    def test_leave_out_what_waits_for_another_operation(self, unclear: Operation) -> None:
         Operation.objects.create(
-            payment=in_doubt.payment,
+            payment=unclear.payment,
             kind="void",
             state="planned",
             amount=1,
@@ -182,7 +165,7 @@ class TestQueues:
         assert queue("Holds to release").since and queue("Unpaid checkouts to end").since
         assert queue("Holds to release").verdict == "fine"
 
-    def test_leave_out_a_hold_that_waits_for_the_bank(self, in_doubt: Operation) -> None:
+    def test_leave_out_a_hold_that_waits_for_the_bank(self, unclear: Operation) -> None:
         make_late(Checkout.objects.get())
         assert queue("Holds to release").since is None
 

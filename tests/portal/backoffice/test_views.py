@@ -16,12 +16,6 @@ from tests.portal import people
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("operator.search")]
 
 
-@pytest.fixture
-def operator(client: Client) -> Client:
-    people.operate(client)
-    return client
-
-
 class TestThePage:
     def test_leads_to_the_one_order(self, operator: Client, captured: Checkout) -> None:
         answer = operator.get("/admin/find", {"q": captured.merchant_order_id})

@@ -26,9 +26,7 @@ from webhooks.models import Attempt, EventType
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.ADMIN))
+client = stage.client_of(Role.ADMIN)
 
 
 def filters(sql: str) -> str:

@@ -19,9 +19,7 @@ from tests.portal import stage
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+client = stage.client_of(Role.OWNER)
 
 
 @pytest.mark.rule("portal.first_day")

@@ -24,9 +24,7 @@ from tests.portal import stage
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.VIEWER))
+client = stage.client_of(Role.VIEWER)
 
 
 def shown(moment: datetime) -> str:

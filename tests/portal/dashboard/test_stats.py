@@ -16,9 +16,7 @@ from tests.portal import stage
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.VIEWER))
+client = stage.client_of(Role.VIEWER)
 
 
 class TestStats:

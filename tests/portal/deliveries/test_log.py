@@ -20,9 +20,7 @@ from webhooks.models import Delivery, EventType, SigningSecret
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+client = stage.client_of(Role.OWNER)
 
 
 class TestLog:

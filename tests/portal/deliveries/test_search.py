@@ -17,9 +17,7 @@ from webhooks.models import Attempt, Delivery, Event
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+client = stage.client_of(Role.OWNER)
 
 
 class TestList:

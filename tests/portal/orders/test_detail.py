@@ -15,9 +15,7 @@ from webhooks.models import Delivery
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.SUPPORT))
+client = stage.client_of(Role.SUPPORT)
 
 
 def page_of(checkout: Checkout) -> str:

@@ -29,12 +29,6 @@ def titles(checkout: Checkout) -> list[str]:
     ]
 
 
-@pytest.fixture
-def told(acme: Merchant) -> Merchant:
-    factories.subscribe(acme, url=stage.URL, event_types=["*"])
-    return acme
-
-
 class TestTimeline:
     @pytest.mark.rule("portal.timeline")
     def test_tells_states_calls_attempts_bank_and_ledger(self, api: Api, told: Merchant) -> None:

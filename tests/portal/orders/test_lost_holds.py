@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from checkout import cancellations, expiry
+from checkout import cancellations
 from checkout.models import Checkout
 from config.lib import clock
 from config.lib.database import partitions
@@ -14,29 +14,14 @@ from tests import factories
 from tests.conftest import Api
 from tests.factories import CAUSE
 from tests.portal import stage
-from webhooks.models import EVENTS, Attempt
+from tests.portal.orders.conftest import lapse
+from webhooks.models import EVENTS
 
 pytestmark = pytest.mark.django_db
 
 
 def why(checkout: Checkout) -> str:
     return timeline.timeline_page(order.read_order(checkout.merchant, checkout.pk)).why_voided
-
-
-@pytest.fixture
-def told(acme: Merchant) -> Merchant:
-    factories.subscribe(acme, url=stage.URL, event_types=["*"])
-    return acme
-
-
-def lapse(checkout: Checkout) -> None:
-    """Let two minutes pass: move what has happened back, and let the hold lapse."""
-    earlier = timedelta(seconds=150)
-    rows = Checkout.objects.filter(pk=checkout.pk)
-    rows.update(capture_before=clock.now(), authorized_at=clock.now() - timedelta(seconds=120))
-    for attempt in Attempt.objects.all():
-        Attempt.objects.filter(pk=attempt.pk).update(started_at=attempt.started_at - earlier)
-    expiry.expire_one_if_due(checkout.pk)
 
 
 @pytest.mark.rule("portal.timeline")

@@ -18,9 +18,7 @@ from tests.portal import stage
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.SUPPORT))
+client = stage.client_of(Role.SUPPORT)
 
 
 def found(merchant: Merchant, **typed: str) -> set[str]:

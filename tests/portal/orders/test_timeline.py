@@ -7,15 +7,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from checkout import expiry
 from checkout.models import ApiCall, Checkout
-from config.lib import clock
 from payments.models import Merchant
 from portal.models import Role
 from portal.orders import lost_holds, order, timeline
 from tests import factories
 from tests.portal import stage
-from webhooks.models import Attempt
+from tests.portal.orders.conftest import lapse
 
 pytestmark = pytest.mark.django_db
 REFUSED = """
@@ -25,22 +23,6 @@ SELECT uuidv7(moment - clock_timestamp()), %(merchant)s, gen_random_uuid(), %(ch
     409, 'not_capturable', moment
 FROM generate_series(1, %(count)s) n, LATERAL (SELECT %(first)s::timestamptz + n * interval '1 millisecond') at (moment)
 """
-
-
-@pytest.fixture
-def told(acme: Merchant) -> Merchant:
-    factories.subscribe(acme, url=stage.URL, event_types=["*"])
-    return acme
-
-
-def lapse(checkout: Checkout) -> None:
-    """Let two minutes pass: move what has happened back, and let the hold lapse."""
-    earlier = timedelta(seconds=150)
-    rows = Checkout.objects.filter(pk=checkout.pk)
-    rows.update(capture_before=clock.now(), authorized_at=clock.now() - timedelta(seconds=120))
-    for attempt in Attempt.objects.all():
-        Attempt.objects.filter(pk=attempt.pk).update(started_at=attempt.started_at - earlier)
-    expiry.expire_one_if_due(checkout.pk)
 
 
 def refuse(checkout: Checkout, count: int, *, path: str = "capture") -> None:

@@ -18,9 +18,7 @@ pytestmark = pytest.mark.django_db
 BALANCE = '<p class="balance"><span class="amount">£90.00</span>'
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.ADMIN))
+client = stage.client_of(Role.ADMIN)
 
 
 def lines(answer: Any) -> list[list[str]]:

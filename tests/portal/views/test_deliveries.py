@@ -22,9 +22,7 @@ from webhooks.models import Delivery, Event, EventType
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+client = stage.client_of(Role.OWNER)
 
 
 class TestPersonalData:

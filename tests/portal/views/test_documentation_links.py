@@ -17,9 +17,7 @@ PROMISED = {
 }
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+client = stage.client_of(Role.OWNER)
 
 
 @pytest.mark.parametrize("address", PROMISED)

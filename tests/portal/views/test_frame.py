@@ -5,7 +5,6 @@ import re
 import pytest
 from django.test import Client
 
-from payments.models import Merchant
 from portal.models import Role
 from tests.portal import stage
 
@@ -14,9 +13,7 @@ HERE = "http://testserver"
 ORDER = "/portal/checkouts/01a1ff87-30a0-763f-ad37-2dcca246cbf9"
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+client = stage.client_of(Role.OWNER)
 
 
 def menu(client: Client, referrer: str = "") -> tuple[str, set[str]]:

@@ -14,9 +14,7 @@ from tests.portal.views.test_balance import charged, lines
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("provider.balance")]
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.ADMIN))
+client = stage.client_of(Role.ADMIN)
 
 
 class TestPayouts:

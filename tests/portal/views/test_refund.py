@@ -9,20 +9,15 @@ from checkout import refunds, tasks
 from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.proof import ledger_proof
 from payments.inquiring import inquiries
-from payments.models import Inquiry, Merchant, Operation
+from payments.models import Inquiry, Operation
 from payments.providers.sandbox import client as bank_client
-from portal.models import AuditEntry, Membership, Role
+from portal.models import AuditEntry, Membership
 from tests import mates
 from tests.factories import CAUSE
 from tests.outside import decide, dispute
 from tests.portal import stage
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def owner(acme: Merchant) -> Membership:
-    return stage.person(acme, Role.OWNER)
 
 
 @pytest.fixture

@@ -26,9 +26,7 @@ FROM checkout_refund, generate_series(1, 5000) n
 """
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.SUPPORT))
+client = stage.client_of(Role.SUPPORT)
 
 
 @pytest.fixture

@@ -29,9 +29,7 @@ FROM (SELECT * FROM checkout_apicall LIMIT 1) one, generate_series(1, 5000) n
 """
 
 
-@pytest.fixture
-def browser(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.DEVELOPER))
+browser = stage.client_of(Role.DEVELOPER)
 
 
 def log(browser: Client, query: str = "") -> str:

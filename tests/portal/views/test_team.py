@@ -20,11 +20,6 @@ PASSWORD = "a-long-enough-passphrase"
 
 
 @pytest.fixture
-def owner(acme: Merchant) -> Membership:
-    return stage.person(acme, Role.OWNER)
-
-
-@pytest.fixture
 def client(owner: Membership) -> Client:
     return stage.browser(owner)
 

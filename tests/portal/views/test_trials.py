@@ -25,9 +25,7 @@ def _calm_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "CALM", verdicts.CALM * 0)
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.DEVELOPER))
+client = stage.client_of(Role.DEVELOPER)
 
 
 def page(client: Client) -> str:

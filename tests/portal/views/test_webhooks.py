@@ -23,9 +23,7 @@ pytestmark = pytest.mark.django_db
 SAVED = {"url": stage.URL, "event_types": ["checkout.authorized", "checkout.voided", "marketing.opted_in"]}
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+client = stage.client_of(Role.OWNER)
 
 
 class TestEndpoint:

@@ -64,9 +64,7 @@ def served(client: Client) -> dict[str, Any]:
     return by
 
 
-@pytest.fixture
-def lea(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+lea = stage.client_of(Role.OWNER)
 
 
 class TestLag:

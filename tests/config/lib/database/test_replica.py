@@ -48,9 +48,7 @@ def within(seconds: float) -> Iterator[None]:
     assert time.monotonic() - begin < seconds
 
 
-@pytest.fixture
-def lea(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.OWNER))
+lea = stage.client_of(Role.OWNER)
 
 
 @pytest.mark.rule("replica.pages")

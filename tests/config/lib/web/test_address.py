@@ -104,10 +104,6 @@ class TestEverywhere:
     Two spellings of one address are one.
     """
 
-    @pytest.fixture(autouse=True)
-    def _fast_passwords(self, settings: Settings) -> None:
-        settings.PASSWORD_HASHERS = [*people.FAST, *settings.PASSWORD_HASHERS]
-
     @pytest.mark.parametrize(("header", "seen"), SEEN)
     def test_at_the_login(self, acme: Merchant, header: str, seen: str) -> None:
         people.join(acme)

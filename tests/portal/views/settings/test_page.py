@@ -25,9 +25,7 @@ from tests.portal.stage import save
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.ADMIN))
+client = stage.client_of(Role.ADMIN)
 
 
 class TestSettings:

@@ -17,9 +17,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.rule("brand.preview")]
 PINK = {"name": "Acme Shows", "brand_colour": "#A61C59"}
 
 
-@pytest.fixture
-def client(acme: Merchant) -> Client:
-    return stage.browser(stage.person(acme, Role.ADMIN))
+client = stage.client_of(Role.ADMIN)
 
 
 def framed(page: str) -> str:
