@@ -10,12 +10,14 @@ from tests.bench.sale.holding import Holding
 from tests.journeys import polling
 
 HOLDS, ENDING, LATE = 60, 3.0, 5.0  # LATE: seconds; other tests run at the same time
-COUNT, WITHIN = 20, 8.0
+COUNT, WITHIN = 40, 16.0
 
 
 @pytest.mark.long
 @pytest.mark.journey
-@pytest.mark.rule("lapse.void", "lapse.together", "lapse.release", "money.proof")
+@pytest.mark.rule(
+    "lapse.void", "lapse.together", "lapse.release", "money.proof", "pay.held", "money.one_capture"
+)
 def test_all_are_voided_and_released_while_buyers_buy(tmp_path: Path) -> None:
     with stage.ready(tmp_path) as running:
         holding = Holding(running, HOLDS)

@@ -1,6 +1,6 @@
 """A receiver of webhooks: TLS and HTTP/1.1 with keep-alive. It leaves most of the cores to the measured code.
 
-`python -m tests.bench.webhooks.receiver <key and certificate>` answers lines of JSON. Each endpoint has its
+`python -m tests.bench.webhooks.receiver <certificate> <key>` answers lines of JSON. Each endpoint has its
 own port, as each merchant has its own host.
 """
 
@@ -106,9 +106,9 @@ class Connection(asyncio.Protocol):
 class Receiver:
     """All endpoints of this process, and the verbs that it answers."""
 
-    def __init__(self, pair: str) -> None:
+    def __init__(self, certificate: str, key: str) -> None:
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._tls.load_cert_chain(pair)
+        self._tls.load_cert_chain(certificate, key)
         self._log = Log()
         self._endpoints: list[Endpoint] = []
 
@@ -153,9 +153,9 @@ class Receiver:
         return self._endpoints[endpoint].max_in_flight
 
 
-async def main(pair: str) -> None:
+async def main(certificate: str, key: str) -> None:
     """Serve, and answer on standard output until standard input ends."""
-    receiver = Receiver(pair)
+    receiver = Receiver(certificate, key)
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     while line := await lines.readline():
@@ -170,4 +170,4 @@ def _answer(status: int) -> bytes:
 
 if __name__ == "__main__":
     gc.disable()  # a pause here would count as a delay of the measured code
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(main(*sys.argv[1:]))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from config.deploy import make_env
 from config.local import engines, environment, run
-from tests.bench.webhooks import certificates
 from tests.bench.webhooks.processes import ROOT, Clerk, Worker
 
 INHERITED = ("PATH", "HOME", "TMPDIR", "LANG")  # and no variable of another run
@@ -66,9 +66,10 @@ class Stage:
 @contextlib.contextmanager
 def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
     """Set up all parts in the folder, with a migrated, empty database, and this process's environment."""
-    files = certificates.issue(folder)
+    make_env.write(folder, "localhost")
+    certificate, key = (str(folder / ".tls" / name) for name in ("public.pem", "private.pem"))
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    given = kept | {"SSL_CERT_FILE": str(files.authority), "LIMIT_READS": UNLIMITED}
+    given = kept | {"SSL_CERT_FILE": certificate, "LIMIT_READS": UNLIMITED}
     variables = environment.of_run(given, folder)
     with engines.running(folder, durable=True) as own, contextlib.ExitStack() as stack:
         variables |= {"DATABASE_URL": own.database_url, "REDIS_URL": own.redis_url}
@@ -76,7 +77,7 @@ def ready(folder: Path, *, endpoints: int, scale: float) -> Iterator[Stage]:
         subprocess.run(plan.seed, env=variables, cwd=ROOT, check=True)
         # No pool here, because closing the connection must leave the database, so that it can be copied.
         os.environ.update(variables | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_POOL": "0"})
-        receiver = Clerk("receiver", variables, folder / "receiver.log", str(files.pair))
+        receiver = Clerk("receiver", variables, folder / "receiver.log", certificate, key)
         stack.callback(receiver.end)
         ports = receiver.ask("open", count=endpoints)
         emitter = Clerk("emitter", variables, folder / "emitter.log")
