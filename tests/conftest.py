@@ -147,7 +147,7 @@ def _no_limits(settings: Settings) -> None:
     settings.LIMITS = dict.fromkeys(settings.LIMITS, "1000000/second")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def _open_as_far_as_anybody_asks() -> None:
     """Set the database to open in the cache, so that no test counts the query of the database's mark.
 

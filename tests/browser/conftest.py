@@ -15,6 +15,7 @@ from playwright.sync_api import (
 
 from tests.browser import chromium
 from tests.browser.desk import Desk
+from tests.browser.gallery import Stage
 from tests.browser.office import Office
 from tests.browser.order import Order
 from tests.journeys import receiver
@@ -110,3 +111,14 @@ def accessible() -> Callable[[Page], None]:
         assert found.violations_count == 0, found.generate_report()
 
     return check
+
+
+@pytest.fixture
+def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
+    return Stage(service, open_page)
+
+
+@pytest.fixture
+def owner(desk: Desk, open_page: Callable[..., Page]) -> Callable[..., Page]:
+    """Return a function that opens a browser in which the owner has just logged in."""
+    return lambda **options: desk.sign_in(open_page(**options))

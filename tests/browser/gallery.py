@@ -212,14 +212,6 @@ def _silent(stage: Stage, state: str) -> Page:
     return page
 
 
-def _checking(stage: Stage) -> Page:
-    return _silent(stage, "checking")
-
-
-def _bank_silent(stage: Stage) -> Page:
-    return _silent(stage, "silent")
-
-
 def _releasing(stage: Stage) -> Page:
     order = stage.order()
     page = at(stage.after_card(order, "4000000000008013"), "held")
@@ -319,10 +311,6 @@ def _mate_card(stage: Stage) -> Page:
     return page
 
 
-def _mate_paid(stage: Stage) -> Page:
-    return at(stage.mate_pays(stage.asked()), "share_paid")
-
-
 def _mate_said_no(stage: Stage) -> Page:
     page = stage.asked()
     page.click(".leave button")
@@ -336,10 +324,6 @@ def _link_ended(stage: Stage) -> Page:
     stage.merchant.advance(order.checkout_uuid, 5 * 86_400)
     page.reload()
     return at(page, "link_ended")
-
-
-def _card_with_mates(stage: Stage) -> Page:
-    return stage.at_the_card(mates=3)
 
 
 def offers(stage: Stage) -> Page:
@@ -359,13 +343,13 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "08 split, own amounts": _split_own,
     "09 split, too much": _split_over,
     "10 card": Stage.at_the_card,
-    "10 card, with mates": _card_with_mates,
+    "10 card, with mates": lambda stage: stage.at_the_card(mates=3),
     "11 card, mistyped": _card_error,
     "12 card, declined": _declined,
     "13 the bank asks": _challenge,
     "14 confirm with your bank": _confirm,
-    "15 checking with your bank": _checking,
-    "16 the bank is silent": _bank_silent,
+    "15 checking with your bank": lambda stage: _silent(stage, "checking"),
+    "16 the bank is silent": lambda stage: _silent(stage, "silent"),
     "17 held": Stage.held,
     "18 confirmed": Stage.confirmed,
     "19 confirmed, the bill": _links,
@@ -383,7 +367,7 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "29 no such order": _not_found,
     "30 mate is asked": Stage.asked,
     "31 mate's card": _mate_card,
-    "32 mate has paid": _mate_paid,
+    "32 mate has paid": lambda stage: at(stage.mate_pays(stage.asked()), "share_paid"),
     "33 mate said no": _mate_said_no,
     "34 link has ended": _link_ended,
     "35 offers, by a link in a mail": offers,

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,16 +14,6 @@ WITH_AND_WITHOUT = [
     pytest.param(True, id="with script"),
     pytest.param(False, id="without script", marks=pytest.mark.long),
 ]
-
-
-@pytest.fixture
-def owner(desk: Desk, open_page: Callable[..., Page]) -> Callable[..., Page]:
-    """Return a function that opens a browser in which the owner has just logged in."""
-
-    def opener(**options: Any) -> Page:
-        return desk.sign_in(open_page(**options))
-
-    return opener
 
 
 class TestRefund:

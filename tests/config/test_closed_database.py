@@ -1,7 +1,5 @@
 """The effects of a restored database on merchants, payers and workers until it is repaired."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -29,12 +27,6 @@ DO_NOT_PAY = (
     "The fault is ours. Don’t pay again: open the same link in a minute. It always shows what is true."
 )
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.closed")]
-
-
-@pytest.fixture(autouse=True)
-def _open_again_after_it() -> Iterator[None]:
-    yield
-    restore_guard._is_open._value, restore_guard._is_open._read_at = True, float("inf")
 
 
 def close() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from checkout import captures
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from hosted_page.models import SmsMessage
 from hosted_page.sms import senders
 from tests.factories import CAUSE
@@ -33,9 +33,20 @@ def finn(order: Checkout) -> Mate:
 
 
 @pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch, order: Checkout) -> Network:
-    """Return a double of the SMS network, and delete the texts with which all have signed in."""
+def amy(order: Checkout) -> PaymentRequest:
+    return order.payment_requests.get(position=3)
+
+
+@pytest.fixture
+def carrier(monkeypatch: pytest.MonkeyPatch) -> Network:
+    """Return a double of the SMS network."""
     made = Network()
     monkeypatch.setattr(senders, "current_sender", lambda: made)
-    SmsMessage.objects.all().delete()
     return made
+
+
+@pytest.fixture
+def network(carrier: Network, order: Checkout) -> Network:
+    """Return a double of the SMS network, and delete the texts with which all have signed in."""
+    SmsMessage.objects.all().delete()
+    return carrier

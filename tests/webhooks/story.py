@@ -89,3 +89,11 @@ def register(merchant: Merchant, *event_types: str, url: str = OLD_URL) -> subsc
 def happen(merchant: Merchant, event_type: EventType = EventType.VOIDED) -> Event:
     """Emit an event of this moment."""
     return outbox.emit(merchant, event_type, {"checkout_uuid": str(CHECKOUT)}, at=clock.now())
+
+
+def claimed_events() -> set[UUID]:
+    return {UUID(claimed.event_id) for claimed in delivery.claim(slots=20, general_slots=20)}
+
+
+def let_it_be_due() -> None:
+    Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())

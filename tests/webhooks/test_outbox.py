@@ -17,7 +17,18 @@ from payments.models import Merchant
 from tests import factories
 from tests.factories import CAUSE, make_late
 from tests.waiting import wait_for, waiting_for_locks
-from tests.webhooks.story import ALL, CHECKOUT, NEW_URL, OLD_URL, claim_one, happen, record, register
+from tests.webhooks.story import (
+    ALL,
+    CHECKOUT,
+    NEW_URL,
+    OLD_URL,
+    claim_one,
+    claimed_events,
+    happen,
+    let_it_be_due,
+    record,
+    register,
+)
 from webhooks import delivery, outbox
 from webhooks.models import Attempt, Delivery, Event, EventType
 
@@ -32,14 +43,6 @@ GOES = {
     ("checkout.voided", "checkout.authorized"): [EventType.AUTHORIZED, EventType.VOIDED, EventType.TEST],
     ("*", "checkout.voided"): ALL,
 }
-
-
-def claimed_events() -> set[UUID]:
-    return {UUID(claimed.event_id) for claimed in delivery.claim(slots=20, general_slots=20)}
-
-
-def let_it_be_due() -> None:
-    Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
 
 
 class TestEnvelope:

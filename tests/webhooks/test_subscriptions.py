@@ -1,7 +1,6 @@
 """Effects of a change or the end of a subscription on waiting deliveries, and the secrets that sign."""
 
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -12,20 +11,22 @@ from payments.models import Merchant
 from tests import factories
 from tests.conftest import Api
 from tests.refusals import refused
-from tests.webhooks.story import ALL, NEW_URL, OLD_URL, claim_one, happen, record, register
+from tests.webhooks.story import (
+    ALL,
+    NEW_URL,
+    OLD_URL,
+    claim_one,
+    claimed_events,
+    happen,
+    let_it_be_due,
+    record,
+    register,
+)
 from webhooks import delivery, headers, outbox, signing, subscriptions
 from webhooks.models import Attempt, Delivery, Endpoint, Event, EventType, SigningSecret, unseal
 
 pytestmark = pytest.mark.django_db
 GRACE = timedelta(hours=2)
-
-
-def claimed_events() -> set[UUID]:
-    return {UUID(claimed.event_id) for claimed in delivery.claim(slots=20, general_slots=20)}
-
-
-def let_it_be_due() -> None:
-    Delivery.objects.filter(status="pending").update(next_attempt_at=clock.now())
 
 
 class TestNewUrl:

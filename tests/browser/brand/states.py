@@ -27,18 +27,6 @@ def brand(stage: Stage, words: str, colour: str, brand: str = "#A61C59") -> Stag
     return stage
 
 
-def _white(stage: Stage) -> Page:
-    return brand(stage, "ACME", "white").come(stage.order())
-
-
-def _black(stage: Stage) -> Page:
-    return brand(stage, "A", "black", "#1F4596").confirmed()
-
-
-def _bill(stage: Stage) -> Page:
-    return brand(stage, "NIGHT FERRIES", "#A61C59").confirmed(mates=2)
-
-
 def _said_no(stage: Stage) -> Page:
     page = brand(stage, "A", "white", "#F5D90A").asked()
     page.click(".leave button")
@@ -52,9 +40,9 @@ def _offers(stage: Stage) -> Page:
 
 
 STATES: dict[str, Callable[[Stage], Page]] = {
-    "36 phone, a white logo": _white,
-    "36 confirmed, a black logo": _black,
-    "36 the bill, a wide logo": _bill,
+    "36 phone, a white logo": lambda stage: brand(stage, "ACME", "white").come(stage.order()),
+    "36 confirmed, a black logo": lambda stage: brand(stage, "A", "black", "#1F4596").confirmed(),
+    "36 the bill, a wide logo": lambda stage: brand(stage, "NIGHT FERRIES", "#A61C59").confirmed(mates=2),
     "36 mate said no, a way to the shop": _said_no,
     "36 offers, ticked, a way to the shop": _offers,
 }

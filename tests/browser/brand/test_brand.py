@@ -13,16 +13,10 @@ from tests.browser.test_buying import Visit
 from tests.browser.test_light import MAX_BYTES, SHIFTS, Wire
 from tests.hosted_page.logo import files
 from tests.journeys.merchant import Merchant
-from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 PLACE = "(({x, width}) => [x, width])(document.querySelector('.band-amount').getBoundingClientRect())"
 SETTINGS = "/portal/settings"
-
-
-@pytest.fixture
-def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
-    return Stage(service, open_page)
 
 
 def picture(content: bytes, name: str = "logo.png") -> FilePayload:

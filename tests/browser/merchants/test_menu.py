@@ -1,7 +1,6 @@
 """The portal's menu on a phone and as a page: it opens and closes under the same finger."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,16 +9,6 @@ from tests.browser.desk import Desk
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
 FILTERED = "/portal/checkouts?q=A-1&state=captured"
-
-
-@pytest.fixture
-def owner(desk: Desk, open_page: Callable[..., Page]) -> Callable[..., Page]:
-    """Return a function that opens a browser in which the owner has just logged in."""
-
-    def opener(**options: Any) -> Page:
-        return desk.sign_in(open_page(**options))
-
-    return opener
 
 
 @pytest.mark.parametrize("script", [True, False])

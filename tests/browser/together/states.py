@@ -33,24 +33,12 @@ def _just_taken(stage: Stage) -> Page:
     return page
 
 
-def _own_share(stage: Stage) -> Page:
-    return laid(stage).take("Finn")
-
-
 def _some_have_come(stage: Stage, names: tuple[str, ...] | None = None) -> Table:
     """Return a table at which Finn has paid and Priya has taken a share."""
     table = laid(stage, names) if names else laid(stage)
     table.pay("Finn").context.close()
     table.take("Priya").context.close()
     return table
-
-
-def _come(stage: Stage) -> Page:
-    return _some_have_come(stage).come()
-
-
-def _all_gone(stage: Stage) -> Page:
-    return _some_have_come(stage, TWO).come()
 
 
 def _all_paid_at_the_link(stage: Stage) -> Page:
@@ -80,10 +68,6 @@ def _question(stage: Stage, face: str) -> Page:
     page.click(f"[data-show={face}]")
     expect(page.locator(f".face-{face}")).to_be_visible()
     return page
-
-
-def _ask_again(stage: Stage) -> Page:
-    return _question(stage, "again")
 
 
 def _keep(stage: Stage) -> Page:
@@ -146,10 +130,6 @@ def _paused_share(stage: Stage) -> Page:
     return until(table.come(table.own_link(2)), "#status[data-state=paused]")
 
 
-def _paused_group(stage: Stage) -> Page:
-    return until(_disputed(stage).come(), ".group-free", count=0)
-
-
 def _given_back(table: Table, place: int = 1) -> Page:
     """Return the lead's page after the bank of the payer at this place has returned the money for good."""
     table.order.be_disputed(place)
@@ -204,13 +184,13 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "37 group link, shares free": _free,
     "37 group link, asks for a name": _asks_for_a_name,
     "37 group link, just taken": _just_taken,
-    "37 group link, some have come": _come,
-    "37 group link, all gone": _all_gone,
+    "37 group link, some have come": lambda stage: _some_have_come(stage).come(),
+    "37 group link, all gone": lambda stage: _some_have_come(stage, TWO).come(),
     "37 group link, all paid": _all_paid_at_the_link,
-    "38 group link, a share taken": _own_share,
+    "38 group link, a share taken": lambda stage: laid(stage).take("Finn"),
     "39 QR, held up": _held_up,
     "40 the bill, a mate said no": _said_no,
-    "40 the bill, ask again": _ask_again,
+    "40 the bill, ask again": lambda stage: _question(stage, "again"),
     "40 the bill, keep it": _keep,
     "41 the bill, each kind of row": _each_kind_of_row,
     "41 the bill, all paid": _all_paid,
@@ -218,7 +198,7 @@ STATES: dict[str, Callable[[Stage], Page]] = {
     "42 refunded, a mate": _refund_of_mate,
     "47 no longer asked": _no_longer_asked,
     "49 disputed, a share": _paused_share,
-    "49 disputed, group link": _paused_group,
+    "49 disputed, group link": lambda stage: until(_disputed(stage).come(), ".group-free", count=0),
     "49 given back by the bank, the bill": _given_back_bill,
     "49 given back by the bank, to a mate": _given_back_to_a_mate,
     "49 given back by the bank, a share": _given_back_share,

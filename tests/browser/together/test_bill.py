@@ -26,11 +26,6 @@ CHANGED_TOGETHER = """() => [
 ]"""
 
 
-@pytest.fixture
-def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
-    return Stage(service, open_page)
-
-
 def link_of(lea: Page, name: str) -> str:
     return lea.locator(f".group-line:has-text('{name}') [data-url]").get_attribute("data-url") or ""
 

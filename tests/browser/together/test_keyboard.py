@@ -1,7 +1,5 @@
 """Only by keyboard: a mate takes and pays a share, and the lead asks again and keeps a share."""
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -9,14 +7,8 @@ from tests.browser.gallery import FINNS, Stage, numbers
 from tests.browser.test_buying import heading
 from tests.browser.test_everybody import go_to
 from tests.browser.together.test_bill import bill_of, link_of, say_no
-from tests.journeys.service import Service
 
 pytestmark = [pytest.mark.journey, pytest.mark.long]
-
-
-@pytest.fixture
-def stage(service: Service, open_page: Callable[..., Page]) -> Stage:
-    return Stage(service, open_page)
 
 
 def press(page: Page, selector: str) -> None:

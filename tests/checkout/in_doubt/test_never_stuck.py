@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from checkout import cancellations, captures, refunds
+from checkout import cancellations, refunds
 from checkout.models import Checkout, PaymentRequest
 from checkout.proof import ledger_proof
 from config.lib import clock
@@ -71,12 +71,6 @@ class TestAHold:
 
 
 class TestAShare:
-    @pytest.fixture
-    def share(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-        (share,) = mates.split(unpaid, 2000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        return share
-
     def test_whose_hold_cannot_be_released_is_free_for_another_card_and_for_a_refund(
         self, unpaid: Checkout, share: PaymentRequest
     ) -> None:

@@ -127,12 +127,6 @@ class TestAnOrder:
 
 
 class TestAShare:
-    @pytest.fixture
-    def share(self, unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
-        (share,) = mates.split(unpaid, 2000)
-        captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-        return share
-
     def test_that_was_taken_meanwhile_is_not_charged_to_a_second_card(
         self, share: PaymentRequest, meanwhile: Meanwhile
     ) -> None:

@@ -200,14 +200,6 @@ class TestWhatAnOperatorDoes:
         assert share.status == "reimbursed"
 
 
-@pytest.fixture
-def links(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
-    """Two mates are asked for £30 and £20 of £90, and the order is captured."""
-    asked = mates.split(unpaid, 3000, 2000)
-    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-    return asked
-
-
 class TestWhatIsOwedToTheLead:
     @pytest.fixture(autouse=True)
     def _delay(self, settings: Settings) -> None:

@@ -1,6 +1,5 @@
 """Disputes: recorded when the bank's books confirm them, and no money is refunded twice."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +9,7 @@ from django.db.models import F
 from django.utils.html import strip_tags
 from pytest_django.fixtures import Settings
 
-from checkout import captures, mate_shares, refunds, tasks
+from checkout import mate_shares, refunds, tasks
 from checkout.models import Checkout, PaymentRequest, Refund
 from config.lib import clock
 from payments.models import Discrepancy, Dispute, Movement, Operation
@@ -79,14 +78,6 @@ def test_another_time_to_answer_by_is_a_change_of_the_order(captured: Checkout, 
     after = heard()
     assert after["disputes"][0]["respond_by"] == clock.iso(later)
     assert after["updated_at"] > before["updated_at"]
-
-
-@pytest.fixture
-def links(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
-    """Two mates are asked for £30 and £20 of £90, and the order is captured."""
-    asked = mates.split(unpaid, 3000, 2000)
-    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
-    return asked
 
 
 class TestAMatesLink:

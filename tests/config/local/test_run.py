@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.config.local import living
+from tests.journeys.service import free_ports
 
 ROOT = Path(__file__).resolve().parents[3]
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -25,13 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("run")
 
 
-@pytest.fixture
-def ports() -> tuple[int, int]:
-    """Return two ports that were free a moment ago."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
+ports = pytest.fixture(free_ports)
 
 
 @contextmanager
@@ -81,7 +76,7 @@ class TestRun:
     @pytest.mark.rule("environment.run")
     @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
     def test_announces_itself_and_ends_whole(
-        self, folder: Path, ports: tuple[int, int], how: signal.Signals
+        self, folder: Path, ports: tuple[str, str], how: signal.Signals
     ) -> None:
         with started(folder, PORT=ports[0], SHOP_PORT=ports[1]) as process:
             assert is_ready(folder)
@@ -103,7 +98,7 @@ class TestRun:
         assert not sandbox.exists()
         assert not (folder / "environment.json").exists()
 
-    def test_names_the_service_that_ended_and_fails(self, folder: Path, ports: tuple[int, int]) -> None:
+    def test_names_the_service_that_ended_and_fails(self, folder: Path, ports: tuple[str, str]) -> None:
         with started(folder, "mortal", PORT=ports[0], SHOP_PORT=ports[1]) as process:
             output, _ = process.communicate(timeout=15)
         assert output.endswith("make run: mortal ended by itself with exit code 3.\n")
@@ -112,7 +107,7 @@ class TestRun:
 
     @pytest.mark.rule("environment.run")
     def test_a_killed_run_leaves_no_process_and_the_next_one_starts(
-        self, folder: Path, ports: tuple[int, int]
+        self, folder: Path, ports: tuple[str, str]
     ) -> None:
         with started(folder, PORT=ports[0], SHOP_PORT=ports[1]) as process:
             assert is_ready(folder)
@@ -125,7 +120,7 @@ class TestRun:
 
     @pytest.mark.long
     def test_ends_within_ten_seconds_though_a_service_will_not(
-        self, folder: Path, ports: tuple[int, int]
+        self, folder: Path, ports: tuple[str, str]
     ) -> None:
         with started(folder, "stubborn", PORT=ports[0], SHOP_PORT=ports[1]) as process:
             assert is_ready(folder)

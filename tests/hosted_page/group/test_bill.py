@@ -37,11 +37,6 @@ def text(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", "", page).split())
 
 
-@pytest.fixture
-def amy(order: Checkout) -> PaymentRequest:
-    return order.payment_requests.get(position=3)
-
-
 @pytest.mark.rule("share.ends")
 class TestALateShare:
     def test_ends_before_the_lead_reads_of_it(self, lead: Payer, finn: Mate) -> None:

@@ -24,11 +24,6 @@ from tests.outside import refund_outside
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def amy(order: Checkout) -> PaymentRequest:
-    return order.payment_requests.get(position=3)
-
-
 def too_busy(*_args: str, **_more: str) -> None:
     raise NotTaken("too_many_requests")
 

@@ -15,11 +15,6 @@ from tests.hosted_page.group.test_bill import seen
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def amy(order: Checkout) -> PaymentRequest:
-    return order.payment_requests.get(position=3)
-
-
 class TestTheLead:
     @pytest.mark.rule("share.bends")
     def test_renames_asks_again_and_keeps(self, lead: Payer, finn: Mate) -> None:

@@ -10,7 +10,7 @@ from checkout.group import share_changes, share_claims
 from checkout.models import Checkout, PaymentRequest
 from hosted_page.models import SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import invitations, limits, outbox, senders, sending, stopped_numbers
+from hosted_page.sms import invitations, limits, outbox, sending, stopped_numbers
 from hosted_page.sms.outbox import Asked
 from hosted_page.sms.senders import InDoubt, Refused
 from hosted_page.steps import codes
@@ -39,13 +39,6 @@ class Network:
         if self.error is not None:
             raise self.error
         self.sent[key] = (phone, text)
-
-
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> Network:
-    made = Network()
-    monkeypatch.setattr(senders, "current_sender", lambda: made)
-    return made
 
 
 @pytest.fixture
@@ -95,12 +88,12 @@ def a_day_later() -> None:
 class TestAnInvitation:
     @pytest.mark.rule("sms.invitation")
     def test_names_who_asks_for_what_and_the_link(
-        self, lea: Payer, finns: PaymentRequest, network: Network, settings: Settings
+        self, lea: Payer, finns: PaymentRequest, carrier: Network, settings: Settings
     ) -> None:
-        network.sent.clear()
+        carrier.sent.clear()
         assert ask(lea, finns).status_code == 303
         send_all()
-        [(phone, text)] = network.sent.values()
+        [(phone, text)] = carrier.sent.values()
         assert phone == "+447700900456"
         link = f"{settings.CHECKOUT_PAGE_URL}/share/{finns.token}"
         stop = stopped_numbers.link(outbox.digest(phone))
@@ -122,33 +115,33 @@ class TestAnInvitation:
         assert not SmsMessage.objects.filter(kind="invitation").exists()
 
     def test_is_not_sent_for_a_share_that_nobody_can_pay_any_more(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
-        network.sent.clear()
+        carrier.sent.clear()
         mate_shares.cancel(finns.pk)
         send_all()
         ended = SmsMessage.objects.get(kind="invitation")
-        assert network.sent == {} and ended.sent_at is None and ended.ended_at is not None
+        assert carrier.sent == {} and ended.sent_at is None and ended.ended_at is not None
 
     def test_is_not_sent_with_a_link_that_has_been_replaced(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
-        network.sent.clear()
+        carrier.sent.clear()
         mate_shares.cancel(finns.pk)
         share_changes.ask_again(finns.pk)
         send_all()
-        assert network.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
+        assert carrier.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
 
     def test_is_not_sent_while_the_order_is_given_back(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
-        network.sent.clear()
+        carrier.sent.clear()
         refunds.accept(lea.checkout.merchant, lea.checkout.pk, ref="R-1", cause=CAUSE)
         send_all()
-        assert network.sent == {}
+        assert carrier.sent == {}
 
     @pytest.mark.parametrize("who", ["a stranger", "a mate"])
     def test_is_the_leads_alone_to_send(self, lea: Payer, finns: PaymentRequest, who: str) -> None:
@@ -193,12 +186,12 @@ class TestAnInvitation:
 class TestAMerchantsName:
     NAME = "Your bank 0800 123: log in at evil.co/x or lose your money"
 
-    def test_writes_no_text(self, lea: Payer, finns: PaymentRequest, network: Network) -> None:
+    def test_writes_no_text(self, lea: Payer, finns: PaymentRequest, carrier: Network) -> None:
         Merchant.objects.update(name=self.NAME)
         ask(lea, finns)
         Payer(factories.checkout(lea.checkout.merchant)).post("/phone", phone="07700 900999")
         send_all()
-        told = [text for _, text in network.sent.values()]
+        told = [text for _, text in carrier.sent.values()]
         assert len(told) == 2
         assert all("Your bank log in at evilcox or" in text for text in told)
         assert not any("evil.co" in text or "0800" in text or "lose" in text for text in told)
@@ -207,7 +200,7 @@ class TestAMerchantsName:
 @pytest.mark.rule("sms.invitation")
 class TestAReminder:
     def test_goes_to_the_same_number_a_day_later(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
         ask(lea, finns, "")
@@ -220,44 +213,44 @@ class TestAReminder:
             "reminder",
         ]
         send_all()
-        assert [phone for phone, _ in network.sent.values()].count("+447700900456") == 2
+        assert [phone for phone, _ in carrier.sent.values()].count("+447700900456") == 2
 
 
 @pytest.mark.rule("group.own_link")
 class TestAnInvitationThatFails:
     def test_is_not_sent_again_and_may_be_asked_for_again(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
-        network.error = Refused("bad_number")
+        carrier.error = Refused("bad_number")
         send_all()
         assert "0456" not in words(lea.get()) and "Text it to a number" in words(lea.get())
         assert is_free(finns)
-        network.error = None
+        carrier.error = None
         send_all()
-        assert FINN_SENT not in [phone for phone, _ in network.sent.values()]
+        assert FINN_SENT not in [phone for phone, _ in carrier.sent.values()]
         assert ask(lea, finns).status_code == 303
         send_all()
-        assert [phone for phone, _ in network.sent.values()].count(FINN_SENT) == 1
+        assert [phone for phone, _ in carrier.sent.values()].count(FINN_SENT) == 1
         assert "no text was sent to" in words(lea.get())
 
     def test_in_doubt_keeps_its_number_since_that_may_have_the_link(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         for error in (ConnectionResetError(), InDoubt("no_answer")):
             ask(lea, finns)
-            network.error = error
+            carrier.error = error
             send_all()
             assert not is_free(finns)
             page = words(lea.get())
             assert "text the link to" in page and "•••• 0456" in page, "it may be asked for again"
-        network.error = None
+        carrier.error = None
         assert ask(lea, finns, "").status_code == 303
         send_all()
-        assert [phone for phone, _ in network.sent.values()].count(FINN_SENT) == 1
+        assert [phone for phone, _ in carrier.sent.values()].count(FINN_SENT) == 1
 
     def test_whose_sender_died_after_taking_it_is_in_doubt(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         for is_taken in (True, False):
             ask(lea, finns)
@@ -269,29 +262,29 @@ class TestAnInvitationThatFails:
             PaymentRequest.objects.update(phone="", next_reminder_at=None)
 
     def test_to_another_number_leaves_the_link_with_the_earlier_one(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
         send_all()
         a_day_later()
         ask(lea, finns, "07700 900789")
         assert "•••• 0789" in words(lea.get()), "it is on its way there"
-        network.error = Refused("bad_number")
+        carrier.error = Refused("bad_number")
         send_all()
         assert not is_free(finns) and "•••• 0456" in words(lea.get())
-        network.error = None
+        carrier.error = None
         ask(lea, finns, "07700 900789")
         send_all()
         assert not is_free(finns) and "•••• 0789" in words(lea.get())
 
     def test_as_a_reminder_leaves_what_was_sent_before(
-        self, lea: Payer, finns: PaymentRequest, network: Network
+        self, lea: Payer, finns: PaymentRequest, carrier: Network
     ) -> None:
         ask(lea, finns)
         send_all()
         a_day_later()
         ask(lea, finns, "")
-        network.is_down = True
+        carrier.is_down = True
         send_all()
         page = words(lea.get())
         assert "text the link to" in page and "•••• 0456" in page

@@ -36,13 +36,6 @@ pytestmark = pytest.mark.django_db
 LEA = "+447700900123"
 
 
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> Network:
-    made = Network()
-    monkeypatch.setattr(senders, "current_sender", lambda: made)
-    return made
-
-
 def emptied() -> list[bool]:
     return [text.phone is None and text.body is None and text.ended_at is not None for text in rows()]
 
@@ -60,24 +53,24 @@ def failing(error: Exception) -> Callable[..., None]:
 
 class TestACode:
     @pytest.mark.rule("sms.outbox")
-    def test_is_sent_by_no_request(self, unpaid: Checkout, network: Network) -> None:
+    def test_is_sent_by_no_request(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
-        assert network.sent == {}
+        assert carrier.sent == {}
         send_all()
-        [(phone, text)] = network.sent.values()
+        [(phone, text)] = carrier.sent.values()
         assert phone == LEA and "is your code for Acme Tickets" in text
 
     @pytest.mark.rule("sms.code_words")
-    def test_is_tied_to_the_pages_host_by_its_last_line(self, unpaid: Checkout, network: Network) -> None:
+    def test_is_tied_to_the_pages_host_by_its_last_line(self, unpaid: Checkout, carrier: Network) -> None:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
         send_all()
-        [(_, text)] = network.sent.values()
+        [(_, text)] = carrier.sent.values()
         host = urlsplit(settings.CHECKOUT_PAGE_URL).hostname
         assert text.splitlines()[-2:] == ["", f"@{host} #{text[:6]}"]
 
     @pytest.mark.rule("sms.sealed")
-    def test_waits_encrypted_and_is_emptied_once_sent(self, unpaid: Checkout, network: Network) -> None:
+    def test_waits_encrypted_and_is_emptied_once_sent(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         with connection.cursor() as cursor:
             cursor.execute("SELECT t::text FROM hosted_page_smsmessage t")
@@ -89,21 +82,21 @@ class TestACode:
 
     @pytest.mark.rule("sms.once")
     @pytest.mark.parametrize("fault", ["the carrier refuses", "the sender dies"])
-    def test_is_never_sent_twice(self, unpaid: Checkout, network: Network, fault: str) -> None:
+    def test_is_never_sent_twice(self, unpaid: Checkout, carrier: Network, fault: str) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         if fault == "the sender dies":
             assert sending.claim() is not None
         else:
-            network.is_down = True
+            carrier.is_down = True
             send_all()
-            network.is_down = False
+            carrier.is_down = False
         send_all()
-        assert network.sent == {}
+        assert carrier.sent == {}
         SmsMessage.objects.update(ends_at=timezone.now())
         sending.end_late()
         assert emptied() == [True] and rows()[0].sent_at is None
 
-    def test_that_ends_first_is_sent_first(self, unpaid: Checkout, acme: Merchant, network: Network) -> None:
+    def test_that_ends_first_is_sent_first(self, unpaid: Checkout, acme: Merchant, carrier: Network) -> None:
         """The text that ends first is sent first. Reminders, which have days, do not delay a code."""
         for checkout, phone in ((unpaid, PHONE), (factories.checkout(acme), "07700 900456")):
             Payer(checkout).post("/phone", phone=phone)
@@ -113,7 +106,7 @@ class TestACode:
         assert sending.claim() is None
 
     @pytest.mark.rule("sms.once")
-    def test_that_has_ended_stays_as_it_ended(self, unpaid: Checkout, network: Network) -> None:
+    def test_that_has_ended_stays_as_it_ended(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         send_all()
         (sent,) = rows()
@@ -123,27 +116,27 @@ class TestACode:
     @pytest.mark.rule("sms.once")
     @pytest.mark.parametrize("ended", ["expires_at", "used_at"])
     def test_is_not_sent_once_it_is_good_for_nothing(
-        self, unpaid: Checkout, network: Network, ended: str
+        self, unpaid: Checkout, carrier: Network, ended: str
     ) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         SignInCode.objects.update(**{ended: timezone.now()})
         send_all()
-        assert network.sent == {} and emptied() == [True]
+        assert carrier.sent == {} and emptied() == [True]
 
     @pytest.mark.rule("sms.doubt")
     def test_that_was_surely_not_taken_is_sent_a_little_later(
-        self, unpaid: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
+        self, unpaid: Checkout, carrier: Network, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         with monkeypatch.context() as busy:
-            busy.setattr(network, "send", failing(NotTaken("too_many_requests")))
+            busy.setattr(carrier, "send", failing(NotTaken("too_many_requests")))
             send_all()
         (waiting,) = rows()
         assert (waiting.claimed_at, waiting.ended_at, waiting.phone) == (None, None, LEA)
         assert waiting.due_at is not None and waiting.due_at > timezone.now()
         SmsMessage.objects.update(due_at=timezone.now())
         send_all()
-        assert len(network.sent) == 1 and rows()[0].sent_at is not None
+        assert len(carrier.sent) == 1 and rows()[0].sent_at is not None
 
     @pytest.mark.rule("sms.doubt")
     @pytest.mark.parametrize(
@@ -152,45 +145,45 @@ class TestACode:
     def test_that_is_refused_or_in_doubt_has_ended(
         self,
         unpaid: Checkout,
-        network: Network,
+        carrier: Network,
         monkeypatch: pytest.MonkeyPatch,
         error: Exception,
         refusal: str,
     ) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         with monkeypatch.context() as failed:
-            failed.setattr(network, "send", failing(error))
+            failed.setattr(carrier, "send", failing(error))
             send_all()
         send_all()
-        assert network.sent == {} and emptied() == [True]
+        assert carrier.sent == {} and emptied() == [True]
         assert (rows()[0].sent_at, rows()[0].refusal) == (None, refusal)
 
     @pytest.mark.rule("sms.once")
-    def test_is_not_sent_after_its_end(self, unpaid: Checkout, network: Network) -> None:
+    def test_is_not_sent_after_its_end(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         SmsMessage.objects.update(ends_at=timezone.now())
         send_all()
         sending.end_late()
-        assert network.sent == {} and emptied() == [True]
+        assert carrier.sent == {} and emptied() == [True]
 
     @pytest.mark.rule("sms.once")
-    def test_is_not_sent_when_the_next_one_is_there(self, unpaid: Checkout, network: Network) -> None:
+    def test_is_not_sent_when_the_next_one_is_there(self, unpaid: Checkout, carrier: Network) -> None:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
         SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         lea.post("/resend")
         send_all()
         newest = SignInCode.objects.latest("created_at")
-        assert list(network.sent) == [str(newest.pk)] and emptied() == [True, True]
+        assert list(carrier.sent) == [str(newest.pk)] and emptied() == [True, True]
 
-    def test_is_not_sent_when_it_was_used_or_has_ended(self, unpaid: Checkout, network: Network) -> None:
+    def test_is_not_sent_when_it_was_used_or_has_ended(self, unpaid: Checkout, carrier: Network) -> None:
         Payer(unpaid).post("/phone", phone=PHONE)
         SignInCode.objects.update(used_at=timezone.now())
         send_all()
-        assert network.sent == {} and emptied() == [True]
+        assert carrier.sent == {} and emptied() == [True]
 
     def test_of_an_order_that_ended_meanwhile_is_not_written(
-        self, unpaid: Checkout, network: Network, monkeypatch: pytest.MonkeyPatch
+        self, unpaid: Checkout, carrier: Network, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lea = Payer(unpaid)
         stale = PaymentTarget(unpaid)
@@ -210,7 +203,7 @@ class TestAStop:
     @pytest.mark.rule("sms.once")
     @pytest.mark.parametrize("of_all", [True, False])
     def test_ends_codes_asked_for_and_waiting(
-        self, unpaid: Checkout, network: Network, acme: Merchant, of_all: bool
+        self, unpaid: Checkout, carrier: Network, acme: Merchant, of_all: bool
     ) -> None:
         lea = Payer(unpaid)
         lea.post("/phone", phone=PHONE)
@@ -219,14 +212,14 @@ class TestAStop:
         page = Payer(unpaid).post("/phone", phone="07700 900456")
         assert "takes no payments now" in words(page) and "sent no code" in words(page)
         send_all()
-        assert network.sent == {} and emptied() == [True] and SignInCode.objects.count() == 1
+        assert carrier.sent == {} and emptied() == [True] and SignInCode.objects.count() == 1
 
-    def test_of_another_merchant_ends_none(self, unpaid: Checkout, network: Network, rival: Merchant) -> None:
+    def test_of_another_merchant_ends_none(self, unpaid: Checkout, carrier: Network, rival: Merchant) -> None:
         Switch.objects.create(merchant=rival, reason="a thief")
         operator_stops.read_anew()
         Payer(unpaid).post("/phone", phone=PHONE)
         send_all()
-        assert len(network.sent) == 1
+        assert len(carrier.sent) == 1
 
 
 class TestAStrangersNumber:
@@ -240,18 +233,18 @@ class TestAStrangersNumber:
         SmsMessage.objects.update(created_at=timezone.now() - timedelta(days=1))
         return captured
 
-    def test_gets_nothing_and_loses_nothing(self, order: Checkout, network: Network, acme: Merchant) -> None:
+    def test_gets_nothing_and_loses_nothing(self, order: Checkout, carrier: Network, acme: Merchant) -> None:
         for _ in range(sign_in.CODES_PER_SUBJECT):
             assert Payer(order).post("/phone", phone="07700 900456").status_code == 303
             SignInCode.objects.update(created_at=timezone.now() - limits.GAP)
         send_all()
-        assert network.sent == {} and all(emptied())
+        assert carrier.sent == {} and all(emptied())
         assert Payer(factories.checkout(acme)).post("/phone", phone="07700 900456").status_code == 303
         send_all()
-        assert [phone for phone, _ in network.sent.values()] == ["+447700900456"]
+        assert [phone for phone, _ in carrier.sent.values()] == ["+447700900456"]
 
     @pytest.mark.rule("sign_in.payer_returns")
-    def test_is_answered_as_the_leads_is(self, order: Checkout, network: Network) -> None:
+    def test_is_answered_as_the_leads_is(self, order: Checkout, carrier: Network) -> None:
         def answers(phone: str) -> list[tuple[int, str]]:
             seen = []
             for _turn in range(sign_in.CODES_PER_SUBJECT + 1):
@@ -267,7 +260,7 @@ class TestAStrangersNumber:
 
         assert answers(PHONE) == answers("07700 900456")
         send_all()
-        assert {phone for phone, _ in network.sent.values()} == {LEA}
+        assert {phone for phone, _ in carrier.sent.values()} == {LEA}
 
     @pytest.mark.rule("sign_in.payer_returns")
     def test_waits_for_no_other_number(self, order: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +269,7 @@ class TestAStrangersNumber:
         Payer(order).post("/phone", phone=PHONE)
         assert locked.count(f"sms:{outbox.digest(LEA)}") == 1 and len(locked) == 2 and "sms:" not in locked
 
-    def test_is_written_by_as_many_statements(self, order: Checkout, network: Network) -> None:
+    def test_is_written_by_as_many_statements(self, order: Checkout, carrier: Network) -> None:
         def statements(phone: str) -> int:
             with CaptureQueriesContext(connection) as captured:
                 Payer(order).post("/phone", phone=phone)
@@ -285,7 +278,7 @@ class TestAStrangersNumber:
         assert statements("07700 900456") == statements(PHONE)
 
     def test_that_is_the_leads_is_sent_no_more_than_any_number(
-        self, order: Checkout, network: Network, acme: Merchant
+        self, order: Checkout, carrier: Network, acme: Merchant
     ) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
             Payer(factories.checkout(acme)).post("/phone", phone=PHONE)
@@ -293,35 +286,35 @@ class TestAStrangersNumber:
                 created_at=timezone.now() - limits.GAP
             )
         send_all()
-        network.sent.clear()
+        carrier.sent.clear()
         assert Payer(order).post("/phone", phone=PHONE).status_code == 303
         send_all()
-        assert network.sent == {}
+        assert carrier.sent == {}
 
     @pytest.mark.rule("sign_in.limits", "sign_in.payer_returns")
     def test_that_is_the_leads_gets_no_second_code_within_half_a_minute(
-        self, order: Checkout, network: Network, acme: Merchant
+        self, order: Checkout, carrier: Network, acme: Merchant
     ) -> None:
         for asked_for in (factories.checkout(acme), order):
             assert Payer(asked_for).post("/phone", phone=PHONE).status_code == 303
         send_all()
-        assert len(network.sent) == 1
+        assert len(carrier.sent) == 1
         SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         SignInCode.objects.update(created_at=timezone.now() - limits.GAP)
         assert Payer(order).post("/phone", phone=PHONE).status_code == 303
         send_all()
-        assert len(network.sent) == 2
+        assert len(carrier.sent) == 2
 
     @pytest.mark.rule("sms.address", "sign_in.payer_returns")
     def test_of_a_country_without_texts_is_refused_whoever_has_paid(
-        self, order: Checkout, network: Network, settings: Settings
+        self, order: Checkout, carrier: Network, settings: Settings
     ) -> None:
         settings.SMS_COUNTRIES = ["FR"]
         for phone in (PHONE, "07700 900456"):
             refused = Payer(order).post("/phone", phone=phone)
             assert refused.status_code == 422 and "We send no texts to this country." in words(refused)
         send_all()
-        assert network.sent == {} and not SmsMessage.objects.filter(kind=SmsMessage.Kind.RETURN).exists()
+        assert carrier.sent == {} and not SmsMessage.objects.filter(kind=SmsMessage.Kind.RETURN).exists()
 
 
 class Silent:

@@ -8,19 +8,12 @@ from django.test import Client
 
 from checkout.models import Checkout, PaymentRequest
 from hosted_page.models import SmsMessage, SmsStop
-from hosted_page.sms import outbox, senders, sending, stopped_numbers
+from hosted_page.sms import outbox, sending, stopped_numbers
 from tests.hosted_page.browsers import FINN, Payer, words
 from tests.hosted_page.sms.test_outbox import Network, a_day_later, send_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("sms.stop")]
 FINNS = "+447700900456"
-
-
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> Network:
-    made = Network()
-    monkeypatch.setattr(senders, "current_sender", lambda: made)
-    return made
 
 
 @pytest.fixture
@@ -34,9 +27,9 @@ def ask(lead: Payer, share: PaymentRequest, phone: str = FINN) -> str:
     )
 
 
-def way(network: Network) -> str:
+def way(carrier: Network) -> str:
     """Return the path of the stop link in the last text to Finn."""
-    *_, text = [text for phone, text in network.sent.values() if phone == FINNS]
+    *_, text = [text for phone, text in carrier.sent.values() if phone == FINNS]
     found = re.search(r"No more texts: (\S+)$", text)
     assert found
     return urlsplit(found[1]).path
@@ -44,35 +37,35 @@ def way(network: Network) -> str:
 
 class TestAnInvitation:
     def test_and_each_reminder_carry_a_short_way_to_stop(
-        self, lead: Payer, share: PaymentRequest, network: Network
+        self, lead: Payer, share: PaymentRequest, carrier: Network
     ) -> None:
         ask(lead, share)
         send_all()
-        first = way(network)
+        first = way(carrier)
         assert first.startswith("/pay/stop/") and len(first) <= 50
         a_day_later()
         ask(lead, share, "")
         send_all()
-        assert len([1 for phone, _ in network.sent.values() if phone == FINNS]) == 2 and way(network) == first
+        assert len([1 for phone, _ in carrier.sent.values() if phone == FINNS]) == 2 and way(carrier) == first
 
-    def test_goes_no_more_to_who_stopped(self, lead: Payer, share: PaymentRequest, network: Network) -> None:
+    def test_goes_no_more_to_who_stopped(self, lead: Payer, share: PaymentRequest, carrier: Network) -> None:
         ask(lead, share)
         send_all()
-        client, path = Client(), way(network)
+        client, path = Client(), way(carrier)
         assert "Stop these texts?" in words(client.get(path)) and not SmsStop.objects.exists()
         for _ in range(2):
             assert client.post(path)["Location"] == path
         assert "These texts have stopped" in words(client.get(path))
-        network.sent.clear()
+        carrier.sent.clear()
         a_day_later()
         assert "This number wants no texts from us. Send the link yourself." in ask(lead, share, "")
         other = share.checkout.payment_requests.get(position=3)
         assert "This number wants no texts from us." in ask(lead, other)
         send_all()
-        assert network.sent == {}
+        assert carrier.sent == {}
 
     def test_goes_again_to_who_takes_it_back(
-        self, lead: Payer, share: PaymentRequest, network: Network
+        self, lead: Payer, share: PaymentRequest, carrier: Network
     ) -> None:
         client, path = Client(), urlsplit(stopped_numbers.link(outbox.digest(FINNS))).path
         client.post(path)
@@ -82,25 +75,25 @@ class TestAnInvitation:
         assert "Stop these texts?" in words(client.get(path))
         ask(lead, share)
         send_all()
-        assert FINNS in [phone for phone, _ in network.sent.values()]
+        assert FINNS in [phone for phone, _ in carrier.sent.values()]
 
     def test_that_waits_is_not_sent_any_more(
-        self, lead: Payer, share: PaymentRequest, network: Network
+        self, lead: Payer, share: PaymentRequest, carrier: Network
     ) -> None:
         ask(lead, share)
-        network.sent.clear()
+        carrier.sent.clear()
         Client().post(urlsplit(stopped_numbers.link(outbox.digest(FINNS))).path)
         send_all()
-        assert network.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
+        assert carrier.sent == {} and SmsMessage.objects.get(kind="invitation").sent_at is None
 
-    def test_goes_on_to_others(self, lead: Payer, share: PaymentRequest, network: Network) -> None:
+    def test_goes_on_to_others(self, lead: Payer, share: PaymentRequest, carrier: Network) -> None:
         Client().post(urlsplit(stopped_numbers.link(outbox.digest("+447700900457"))).path)
         ask(lead, share)
         send_all()
-        assert FINNS in [phone for phone, _ in network.sent.values()]
+        assert FINNS in [phone for phone, _ in carrier.sent.values()]
 
 
-def test_codes_go_on(unpaid: Checkout, network: Network) -> None:
+def test_codes_go_on(unpaid: Checkout, carrier: Network) -> None:
     Client().post(urlsplit(stopped_numbers.link(outbox.digest(FINNS))).path)
     Payer(unpaid).post("/phone", phone=FINN)
     assert sending.claim() is not None

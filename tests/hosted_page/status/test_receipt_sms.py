@@ -15,7 +15,7 @@ from checkout import captures
 from checkout.models import Checkout
 from hosted_page.models import SignInCode, SmsMessage
 from hosted_page.payment_target import PaymentTarget
-from hosted_page.sms import budgets, limits, outbox, senders, stopped_numbers
+from hosted_page.sms import budgets, limits, outbox, stopped_numbers
 from payments import operator_stops
 from tests import mates
 from tests.factories import CAUSE
@@ -29,34 +29,27 @@ LEAS, FINNS = "+447700900123", "+447700900456"
 
 
 @pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> Network:
-    made = Network()
-    monkeypatch.setattr(senders, "current_sender", lambda: made)
-    return made
-
-
-@pytest.fixture
-def paid(lea: Payer, network: Network) -> Payer:
+def paid(lea: Payer, carrier: Network) -> Payer:
     """Return Lea's browser. She has paid the whole order, it is captured, and her code is an hour old."""
     lea.pay()
     captures.capture(lea.checkout.merchant, lea.checkout.pk, cause=CAUSE)
-    drop_codes(network)
+    drop_codes(carrier)
     return lea
 
 
-def drop_codes(network: Network) -> None:
+def drop_codes(carrier: Network) -> None:
     SmsMessage.objects.all().delete()
     SignInCode.objects.update(created_at=timezone.now() - timedelta(hours=1))
-    network.sent.clear()
+    carrier.sent.clear()
 
 
-def texts(network: Network, phone: str = LEAS) -> list[str]:
+def texts(carrier: Network, phone: str = LEAS) -> list[str]:
     send_all()
-    return [said for number, said in network.sent.values() if number == phone]
+    return [said for number, said in carrier.sent.values() if number == phone]
 
 
-def link(network: Network, phone: str = LEAS) -> str:
-    (said,) = texts(network, phone)
+def link(carrier: Network, phone: str = LEAS) -> str:
+    (said,) = texts(carrier, phone)
     parts = urlsplit(said.rpartition(": ")[2])
     return f"{parts.path}?{parts.query}"
 
@@ -75,61 +68,61 @@ def come_back(client: Client, address: str, phone: str) -> Any:
 
 
 class TestTheText:
-    def test_goes_to_the_number_that_paid_when_it_is_asked_for(self, paid: Payer, network: Network) -> None:
+    def test_goes_to_the_number_that_paid_when_it_is_asked_for(self, paid: Payer, carrier: Network) -> None:
         assert "Text it to •••• 0123" in text(words(paid.get()))
         answer = paid.post("/receipt")
         assert answer.status_code == 303 and answer["Location"] == f"/pay?id={paid.checkout.pk}#receipt"
-        assert network.sent == {}, "no request sends"
-        (said,) = texts(network)
+        assert carrier.sent == {}, "no request sends"
+        (said,) = texts(carrier)
         assert said.startswith("Your receipt from Acme Tickets, £90.00: http")
         assert said.endswith(f"/pay?id={paid.checkout.pk}&sign_in=1")
         assert list(budgets.unpaid(SmsMessage.objects.filter(kind="receipt"))), "it keeps its place"
 
     def test_goes_once_and_a_second_tap_reads_so(
-        self, paid: Payer, network: Network, settings: Settings
+        self, paid: Payer, carrier: Network, settings: Settings
     ) -> None:
         settings.SANDBOX = False
         for _ in range(2):
             assert paid.post("/receipt").status_code == 303
             assert "On its way to •••• 0123 by text. We text it once." in text(words(paid.get()))
-        assert len(texts(network)) == 1
+        assert len(texts(carrier)) == 1
         paid.post("/receipt")
         assert "Texted to •••• 0123. We text it once." in text(words(paid.get()))
-        assert len(texts(network)) == 1 and "Text it to" not in words(paid.get())
+        assert len(texts(carrier)) == 1 and "Text it to" not in words(paid.get())
         assert mail.outbox == [], "nobody has proven an address here"
 
-    def test_that_nobody_sent_may_be_asked_for_again(self, paid: Payer, network: Network) -> None:
-        network.is_down = True
+    def test_that_nobody_sent_may_be_asked_for_again(self, paid: Payer, carrier: Network) -> None:
+        carrier.is_down = True
         paid.post("/receipt")
         send_all()
         assert "Text it to •••• 0123" in text(words(paid.get()))
-        network.is_down = False
+        carrier.is_down = False
         paid.post("/receipt")
-        assert len(texts(network)) == 1
+        assert len(texts(carrier)) == 1
 
-    def test_is_the_payers_alone(self, paid: Payer, network: Network) -> None:
+    def test_is_the_payers_alone(self, paid: Payer, carrier: Network) -> None:
         stranger = Payer(paid.checkout)
         assert "Text it to" not in words(stranger.get())
         assert stranger.post("/receipt").status_code == 403
-        assert texts(network) == []
+        assert texts(carrier) == []
 
-    def test_is_none_of_what_is_not_paid(self, lea: Payer, network: Network) -> None:
+    def test_is_none_of_what_is_not_paid(self, lea: Payer, carrier: Network) -> None:
         lea.pay()
         assert "Text it to" not in words(lea.get())
-        network.sent.clear()
+        carrier.sent.clear()
         assert lea.post("/receipt").status_code == 303
         assert not SmsMessage.objects.filter(kind="receipt").exists()
 
     def test_of_a_share_goes_to_its_mate_with_its_own_link(
-        self, finn: Mate, order: Checkout, network: Network
+        self, finn: Mate, order: Checkout, carrier: Network
     ) -> None:
         finn.pay()
         mates.settled(finn.share)
-        drop_codes(network)
+        drop_codes(carrier)
         assert "Text it to •••• 0456" in text(words(finn.get()))
         assert finn.post("/receipt")["Location"] == f"{finn.path}#receipt"
-        assert link(network, FINNS) == f"{finn.path}?sign_in=1"
-        assert next(iter(network.sent.values()))[1].startswith("Your receipt from Acme Tickets, £20.00:")
+        assert link(carrier, FINNS) == f"{finn.path}?sign_in=1"
+        assert next(iter(carrier.sent.values()))[1].startswith("Your receipt from Acme Tickets, £20.00:")
         assert Mate(finn.share).post("/receipt").status_code == 403
 
     def test_of_a_split_order_is_offered_on_the_bill(self, lead: Payer, order: Checkout) -> None:
@@ -147,24 +140,24 @@ class TestTheText:
 
 
 class TestItIsRefused:
-    def asked(self, paid: Payer, network: Network) -> str:
+    def asked(self, paid: Payer, carrier: Network) -> str:
         answer = paid.post("/receipt")
-        assert answer.status_code == 422 and texts(network) == []
+        assert answer.status_code == 422 and texts(carrier) == []
         return text(words(answer))
 
     @pytest.mark.rule("sms.stop")
-    def test_to_a_number_that_stopped(self, paid: Payer, network: Network) -> None:
+    def test_to_a_number_that_stopped(self, paid: Payer, carrier: Network) -> None:
         Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
-        said = self.asked(paid, network)
+        said = self.asked(paid, carrier)
         assert "This number wants no texts from us but codes. Print the receipt." in said
 
     @pytest.mark.rule("sms.stop")
-    def test_to_a_number_that_stops_meanwhile(self, paid: Payer, network: Network) -> None:
+    def test_to_a_number_that_stops_meanwhile(self, paid: Payer, carrier: Network) -> None:
         paid.post("/receipt")
         Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
-        assert texts(network) == []
+        assert texts(carrier) == []
 
-    def test_to_a_number_that_had_its_texts(self, paid: Payer, network: Network) -> None:
+    def test_to_a_number_that_had_its_texts(self, paid: Payer, carrier: Network) -> None:
         for _ in range(limits.PER_NUMBER[0].maximum):
             put(LEAS, PaymentTarget(paid.checkout), kind=SmsMessage.Kind.RETURN)
             SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
@@ -173,34 +166,34 @@ class TestItIsRefused:
         assert "This number gets no more texts for now. Try again in an hour." in text(words(answer))
         assert not SmsMessage.objects.filter(kind="receipt").exists()
 
-    def test_for_a_stopped_shop(self, paid: Payer, network: Network) -> None:
+    def test_for_a_stopped_shop(self, paid: Payer, carrier: Network) -> None:
         operator_stops.suspend(paid.checkout.merchant, reason="A question.")
-        assert "No texts go out for this shop now." in self.asked(paid, network)
+        assert "No texts go out for this shop now." in self.asked(paid, carrier)
 
 
 @pytest.mark.rule("sign_in.payer_returns", "page.receipt")
 class TestTheLink:
-    def test_leads_the_number_that_paid_to_the_receipt(self, paid: Payer, network: Network) -> None:
+    def test_leads_the_number_that_paid_to_the_receipt(self, paid: Payer, carrier: Network) -> None:
         paid.post("/receipt")
-        address = link(network)
-        drop_codes(network)
+        address = link(carrier)
+        drop_codes(carrier)
         page = words(come_back(Client(), address, PHONE))
         assert receipt(page)[:3] == ["Receipt", "Paid to", "Acme Tickets"] and "Text it to" in text(page)
 
-    def test_leads_no_other_number_there(self, paid: Payer, network: Network) -> None:
+    def test_leads_no_other_number_there(self, paid: Payer, carrier: Network) -> None:
         address = f"/pay?id={paid.checkout.pk}&sign_in=1"
         client = Client()
         page = words(come_back(client, address, FINN))
-        assert receipt(page) == [] and texts(network, FINNS) == []
+        assert receipt(page) == [] and texts(carrier, FINNS) == []
         code_page = text(words(client.get(address)))
         assert "if that number paid this and has not had too many texts" in code_page
 
-    def test_leads_to_the_receipt_of_what_is_refunded(self, paid: Payer, network: Network) -> None:
+    def test_leads_to_the_receipt_of_what_is_refunded(self, paid: Payer, carrier: Network) -> None:
         mates.give_back(paid.checkout)
         mates.pump(paid.checkout.pk, rounds=3)
         paid.checkout.refresh_from_db()
         assert paid.checkout.status == "refunded"
-        drop_codes(network)
+        drop_codes(carrier)
         page = words(come_back(Client(), f"/pay?id={paid.checkout.pk}&sign_in=1", PHONE))
         assert "£90.00 goes back to your card" in text(page)
         assert receipt(page)[:3] == ["Receipt", "Paid to", "Acme Tickets"]
@@ -209,7 +202,7 @@ class TestTheLink:
 
     @pytest.mark.parametrize("is_refunded", [False, True])
     def test_of_a_share_leads_its_mate_there_and_nobody_else(
-        self, finn: Mate, order: Checkout, network: Network, is_refunded: bool
+        self, finn: Mate, order: Checkout, carrier: Network, is_refunded: bool
     ) -> None:
         finn.pay()
         mates.settled(finn.share)
@@ -217,7 +210,7 @@ class TestTheLink:
             mates.give_back(order)
             mates.pump(order.pk, rounds=5)
             assert finn.status() == "refunded"
-        drop_codes(network)
+        drop_codes(carrier)
         address = f"{finn.path}?sign_in=1"
         assert "Sign in to see your receipt" in words(Client().get(finn.path))
         assert receipt(words(come_back(Client(), address, PHONE))) == []

@@ -9,6 +9,7 @@ import pytest
 
 from config.openapi import downloads
 from tests.journeys.merchant import Merchant
+from tests.waiting import wait_for
 from tests.webhooks.foreign import programs
 from tests.webhooks.foreign.programs import Running
 
@@ -74,4 +75,4 @@ def test_a_receiver_captures_what_customers_pay(
     ):
         order = merchant.held(card)
         assert merchant.awaited(order, "captured", within=20)["status"] == "captured"
-        programs.wait_until(partial(is_in, running, order))
+        wait_for(partial(is_in, running, order), within=15)

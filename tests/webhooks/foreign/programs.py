@@ -11,14 +11,14 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from config.local import children
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
 TYPESCRIPT = Path(__file__).with_name("node_modules")
@@ -116,7 +116,7 @@ def start(
         )
         stack.callback(process.wait)
         stack.callback(process.kill)
-    wait_until(started.listens)
+    wait_for(started.listens, within=15)
     return started
 
 
@@ -173,10 +173,3 @@ def stopped_clock(now: int | None) -> dict[str, str]:
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",  # waits are not affected
         "FAKETIME_FORCE_MONOTONIC_FIX": "0",
     }
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 15
-    while not holds():
-        assert time.monotonic() < deadline, "too late"
-        time.sleep(0.01)

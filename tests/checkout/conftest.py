@@ -1,0 +1,24 @@
+from collections.abc import Callable
+
+import pytest
+
+from checkout import captures
+from checkout.models import Checkout, PaymentRequest
+from tests import mates
+from tests.factories import CAUSE
+
+
+@pytest.fixture
+def links(unpaid: Checkout, pay: Callable[..., Checkout]) -> list[PaymentRequest]:
+    """Two mates are asked for £30 and £20 of £90, and the order is captured."""
+    asked = mates.split(unpaid, 3000, 2000)
+    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    return asked
+
+
+@pytest.fixture
+def share(unpaid: Checkout, pay: Callable[..., Checkout]) -> PaymentRequest:
+    """Finn is asked for £20 of £90, and the order is captured."""
+    (share,) = mates.split(unpaid, 2000)
+    captures.capture(unpaid.merchant, pay(unpaid).pk, cause=CAUSE)
+    return share
