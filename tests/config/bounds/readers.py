@@ -65,6 +65,16 @@ class Reader(NamedTuple):
     texts: tuple[Filled, ...] = TEXTS
 
 
+def _suppress(refusal: type[Exception], act: Callable[[str], object]) -> Callable[[str], None]:
+    """Return the parser without the error with which it refuses a text."""
+
+    def read_or_refuse(text: str) -> None:
+        with contextlib.suppress(refusal):
+            act(text)
+
+    return read_or_refuse
+
+
 def _asked(*, method: str = "GET", is_secure: bool = False, **headers: str) -> Any:
     """Return a request with headers as a WSGI server passes them on: their bytes decoded as Latin-1."""
     names = {name.replace("_", "-"): value.encode().decode("latin-1") for name, value in headers.items()}
@@ -140,11 +150,6 @@ def _came_from(text: str) -> None:
         frame._came_from(_asked(host="127.0.0.1", referer=referrer))
 
 
-def _query(text: str) -> None:
-    with contextlib.suppress(TooManyFieldsSent):
-        QueryDict(text)
-
-
 def _parts(text: str) -> None:
     request: Any = RequestFactory().generic("POST", "/", text, "multipart/form-data; boundary=x")
     with contextlib.suppress(SuspiciousOperation, MultiPartParserError):
@@ -156,46 +161,6 @@ def _split(text: str) -> None:
     for choice in ("equal", "own"):
         typed.update({"split": choice, "people": text, "your_name": text, "name": text, "amount": text})
         SplitForm(typed, Checkout(amount=9000, currency="GBP")).is_valid()
-
-
-def _link(text: str) -> None:
-    with contextlib.suppress(Http404):
-        link._read(text)
-
-
-def _cursor(text: str) -> None:
-    with contextlib.suppress(cursor.InvalidCursor):
-        cursor.read_cursor(text, "log", *cursor._PLACE)
-
-
-def _target(text: str) -> None:
-    with contextlib.suppress(targets.TargetRefused):
-        targets.check_url(text, allow_loopback=False)
-
-
-def _phone(text: str) -> None:
-    with contextlib.suppress(InvalidPhone):
-        parse_phone(text, Merchant(country="GB"))
-
-
-def _email(text: str) -> None:
-    with contextlib.suppress(consent.InvalidEmail):
-        consent.parse_email(text)
-
-
-def _notice(text: str) -> None:
-    with contextlib.suppress(ForgedNotification):
-        notifications.read_message(text, text.encode())
-
-
-def _signature(text: str) -> None:
-    with contextlib.suppress(signing.VerificationError):
-        signing.verify(text, text.encode(), ["whsec_"], 0)
-
-
-def _envelope(text: str) -> None:
-    with contextlib.suppress(signing.VerificationError):
-        signing._parse_envelope(text.encode())
 
 
 def _answer(text: str) -> None:
@@ -211,29 +176,9 @@ def _said(text: str) -> None:
             read_field(text)
 
 
-def _stop(text: str) -> None:
-    with contextlib.suppress(Http404):
-        stopped_numbers._named(text)
-
-
-def _json(text: str) -> None:
-    with contextlib.suppress(strict_json.InvalidJson):
-        strict_json.parse(text.encode())
-
-
-def _credential(text: str) -> None:
-    with contextlib.suppress(ValidationError):
-        passkey_forms.CredentialField().clean(text)
-
-
 def _report(text: str) -> None:
     for report in ((text, text, text, text), (f"http://testserver/{text}", text, f"https://{text}", "")):
         reports._violation(report, "testserver")
-
-
-def _check(text: str) -> None:
-    with contextlib.suppress(Http404):
-        check_page._named(text)
 
 
 def _in_the_log(text: str) -> None:
@@ -243,12 +188,14 @@ def _in_the_log(text: str) -> None:
 
 
 READERS = {
-    "JSON": Reader(_json, BODY, DOCUMENTS),
+    "JSON": Reader(
+        _suppress(strict_json.InvalidJson, lambda text: strict_json.parse(text.encode())), BODY, DOCUMENTS
+    ),
     "cookies": Reader(lambda text: CookieMiddleware(_answered)(_asked(cookie=text)), texts=TEXTS + QUOTED),
     "a payer's cookie": Reader(
         lambda text: payer.customer_of(_asked(cookie=f"payer_{NOBODY.hex}={text}"), NOBODY)
     ),
-    "a way to stop": Reader(_stop),
+    "a way to stop": Reader(_suppress(Http404, stopped_numbers._named)),
     "a password": Reader(_password),
     "a split's cookie": Reader(
         lambda text: typed_split.typed_values(_asked(cookie=f"payer_typed={text}"), Checkout(lead=None))
@@ -268,10 +215,12 @@ READERS = {
     "If-Modified-Since, Range, Accept-Encoding": Reader(_static),
     "HX-Current-URL": Reader(_page_around, texts=ADDRESSES),
     "Referer": Reader(_came_from, texts=TEXTS + ADDRESSES),
-    "a query": Reader(_query, LINE),
-    "a form": Reader(_query, FORM),
+    "a query": Reader(_suppress(TooManyFieldsSent, QueryDict), LINE),
+    "a form": Reader(_suppress(TooManyFieldsSent, QueryDict), FORM),
     "a form of parts": Reader(_parts, FORM, PARTS),
-    "a credential": Reader(_credential, passkey_forms.LONGEST, DOCUMENTS),
+    "a credential": Reader(
+        _suppress(ValidationError, passkey_forms.CredentialField().clean), passkey_forms.LONGEST, DOCUMENTS
+    ),
     "an id": Reader(ApiUuid().to_python),
     "a typed id": Reader(search.parse_uuid),
     "a typed moment": Reader(deliveries._moment),
@@ -279,17 +228,29 @@ READERS = {
     "a name": Reader(clean_name),
     "a name in a text message": Reader(lambda text: safe_names.safe_name(clean_name(text))),
     "an amount": Reader(lambda text: money.parse(text, "GBP")),
-    "a phone": Reader(_phone),
-    "an e-mail": Reader(_email, 320),
-    "a long e-mail": Reader(_email),
-    "an opt-in link": Reader(_link),
-    "a cursor": Reader(_cursor),
+    "a phone": Reader(_suppress(InvalidPhone, lambda text: parse_phone(text, Merchant(country="GB")))),
+    "an e-mail": Reader(_suppress(consent.InvalidEmail, consent.parse_email), 320),
+    "a long e-mail": Reader(_suppress(consent.InvalidEmail, consent.parse_email)),
+    "an opt-in link": Reader(_suppress(Http404, link._read)),
+    "a cursor": Reader(
+        _suppress(cursor.InvalidCursor, lambda text: cursor.read_cursor(text, "log", *cursor._PLACE))
+    ),
     "a timeline's cursor": Reader(lambda text: timeline._before(Checkout(), text)),
     "an origin": Reader(origins.origin_of, ADDRESS, TEXTS + ADDRESSES),
-    "a webhook's address": Reader(_target, ADDRESS, TEXTS + ADDRESSES),
-    "the bank's signature": Reader(_notice),
-    "our signature": Reader(_signature),
-    "our envelope": Reader(_envelope),
+    "a webhook's address": Reader(
+        _suppress(targets.TargetRefused, lambda text: targets.check_url(text, allow_loopback=False)),
+        ADDRESS,
+        TEXTS + ADDRESSES,
+    ),
+    "the bank's signature": Reader(
+        _suppress(ForgedNotification, lambda text: notifications.read_message(text, text.encode()))
+    ),
+    "our signature": Reader(
+        _suppress(signing.VerificationError, lambda text: signing.verify(text, text.encode(), ["whsec_"], 0))
+    ),
+    "our envelope": Reader(
+        _suppress(signing.VerificationError, lambda text: signing._parse_envelope(text.encode()))
+    ),
     "a receiver's answer": Reader(_answer, ANSWER, ANSWERS),
     "a receiver's words": Reader(lambda text: transport._safe_text(text.encode()), connections.ANSWER_BYTES),
     "a provider's words": Reader(_said),
@@ -299,7 +260,7 @@ READERS = {
         lambda text: summary._when(factories.line(custom_data={"event_start": text}), UTC)
     ),
     "a browser's report": Reader(_report, texts=TEXTS + ADDRESSES),
-    "a check's address": Reader(_check, LINE),
+    "a check's address": Reader(_suppress(Http404, check_page._named), LINE),
     "a line of the log": Reader(redaction.blank),
 }
 # The reader that tests each module with a parser of untrusted input.
