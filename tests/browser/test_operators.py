@@ -15,7 +15,6 @@ TOPS = """() => [...document.querySelectorAll("li:has(.case-amount) :is(h3, .act
   .filter(it => it.closest("li") === document.querySelector(".question:not(:empty)")?.closest("li")
     || it.closest("li").querySelector("[data-asks]"))
   .slice(0, 4).map(it => [it.textContent.trim(), it.getBoundingClientRect().top + scrollY])"""
-FOCUSED = "document.activeElement.id"
 HIDE = """() => {
   Object.defineProperty(document, "hidden", {value: true, configurable: true});
   document.addEventListener("htmx:afterRequest", () => (window.asked = true));

@@ -2,15 +2,12 @@
 
 import contextlib
 import json
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from config.local import children
-from tests.journeys.service import ROOT
+from tests.journeys.service import clerk
 
 
 class Emitter:
@@ -32,11 +29,5 @@ class Emitter:
 @contextlib.contextmanager
 def emitting(variables: Mapping[str, str]) -> Iterator[Emitter]:
     """Run an emitter in the environment until the block ends."""
-    command = children.tied([sys.executable, "-m", "tests.chaos.emitter"], by=signal.SIGTERM)
-    with subprocess.Popen(
-        command, env=dict(variables), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        with ThreadPoolExecutor(1) as pool:
-            yield Emitter(process, pool)
-        assert process.stdin is not None
-        process.stdin.close()
+    with clerk(variables, module="tests.chaos.emitter") as process, ThreadPoolExecutor(1) as pool:
+        yield Emitter(process, pool)

@@ -18,7 +18,6 @@ from tests.refusals import nothing_moves
 pytestmark = pytest.mark.django_db
 GETS = ("", "/split", "/card", "/paid")
 POSTS = ("/phone", "/resend", "/code", "/split", "/cancel", "/leave")
-STRANGERS = "07700 900199"  # has not paid
 ENDED = ("expired", "voided", "lapsed", "captured", "refunding", "refunded")
 CARD = {"number": "4242424242424242", "expiry": "08/49", "code": "123"}
 CHOOSE, BETWEEN = "Choose who pays.", "Choose between 2 and 20 people."

@@ -73,9 +73,11 @@ def free_ports() -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def clerk(variables: Mapping[str, str]) -> Iterator["subprocess.Popen[str]"]:
-    """Run a clerk in the environment until the block ends."""
-    command = children.tied([sys.executable, "-m", "tests.journeys.clerk"], by=signal.SIGTERM)
+def clerk(
+    variables: Mapping[str, str], *, module: str = "tests.journeys.clerk"
+) -> Iterator["subprocess.Popen[str]"]:
+    """Run a process that answers lines of JSON in the environment until the block ends."""
+    command = children.tied([sys.executable, "-m", module], by=signal.SIGTERM)
     with subprocess.Popen(
         command, env=dict(variables), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

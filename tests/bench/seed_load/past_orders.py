@@ -4,7 +4,6 @@ PostgreSQL makes the rows itself: a row that is sent from Python costs ten times
 the row's own time, and every chunk is later than the one before, as in a table that has grown.
 """
 
-FATES = {"captured": 60, "expired": 20, "voided": 12, "refunded": 8}  # of a hundred
 GOODS = """(VALUES
     (0, 'Standing ticket', 'ticket', 2250, '{"event_id": "E-71", "time_zone": "Europe/London"}'::jsonb),
     (1, 'Stalls, row F', 'ticket', 4500, '{"event_id": "E-71", "time_zone": "Europe/London"}'::jsonb),

@@ -59,10 +59,6 @@ from config.lib import clock
 from payments.models import Reconciled
 Reconciled.objects.update_or_create(pk=1, defaults={"until": clock.now() - timedelta(hours=27)})
 """
-DELETE_DISCREPANCIES = """
-from payments.models import Discrepancy
-Discrepancy.objects.all().delete()
-"""
 
 
 def kill(part: str) -> Callable[[World], None]:
