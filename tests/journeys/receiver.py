@@ -1,6 +1,5 @@
 """A merchant's webhook endpoint: a real HTTP server that verifies, keeps the raw bytes and answers as set."""
 
-import http.server
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from tests.journeys import polling
+from tests.serving import Reply, serving
 from webhooks import signing
 
 
@@ -98,26 +98,10 @@ class Receiver:
 @contextmanager
 def listening() -> Iterator[Receiver]:
     """Run a receiver on 127.0.0.1 until the block ends."""
-
-    class Endpoint(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            status = receiver.take(dict(self.headers.items()), body)
-            self.send_response(status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Log no request, because tests look at the arrivals."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
-        receiver = Receiver(f"http://127.0.0.1:{server.server_port}/webhooks")
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
+    receiver = Receiver("")
+    with serving(lambda asked, body: Reply(receiver.take(dict(asked.headers.items()), body))) as address:
+        receiver.url = f"{address}/webhooks"
         try:
             yield receiver
         finally:
             receiver.close()
-            server.shutdown()

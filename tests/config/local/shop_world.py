@@ -8,7 +8,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,20 +16,29 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 from tests.config.local import living
+from tests.serving import Reply
+from tests.serving import serving as serve
 from webhooks import signing
 
 ROOT = Path(__file__).resolve().parents[3]
 CHECKOUTS = "/api/merchant/v1/checkouts"
 
 
-class Service(http.server.ThreadingHTTPServer):
+class Service:
     """The part of the merchant API that the shop uses. It records each call."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answers)
+        self.url = ""
         self.calls: list[tuple[str, Any, str | None]] = []
         self.refusals: dict[str, list[tuple[int, str]]] = {}  # by the end of a path
         self.secret, self.is_subscribed, self.status = signing.new_secret(), False, "created"
+
+    def take(self, asked: http.server.BaseHTTPRequestHandler, content: bytes) -> Reply:
+        if "sort=updated_at" not in asked.path:  # the shop reads this feed automatically, at any time
+            key = asked.headers.get("Idempotency-Key")
+            self.calls.append((asked.path, json.loads(content or b"null"), key))
+        status, answer = self.answer(asked.path)
+        return Reply(status, json.dumps(answer).encode())
 
     def asked(self, ending: str) -> list[Any]:
         return [body for path, body, _ in self.calls if path.endswith(ending)]
@@ -53,25 +61,6 @@ class Service(http.server.ThreadingHTTPServer):
             return 201, {"data": {"checkout_uuid": str(uuid4()), "checkout_url": "http://pay.example/?id=1"}}
         held = {"status": self.status, "amount": 4850, "authorized_at": "2026-01-01T00:00:00.000Z"}
         return 200, {"data": held | {"checkout_url": "http://pay.example/?id=1"}}
-
-
-class Answers(http.server.BaseHTTPRequestHandler):
-    server: Service
-
-    def do_POST(self) -> None:
-        content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        body = json.loads(content or "null")
-        if "sort=updated_at" not in self.path:  # the shop reads this feed automatically, at any time
-            self.server.calls.append((self.path, body, self.headers.get("Idempotency-Key")))
-        status, answer = self.server.answer(self.path)
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(json.dumps(answer).encode())
-
-    do_GET = do_POST
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 class Customer:
@@ -121,7 +110,7 @@ def open_shop(
     """Run a shop on a free port until the block ends. Yield its customer once its log says `until`."""
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as probe:
         port = probe.server_port
-    variables = {"BASE_URL": f"http://127.0.0.1:{service.server_port}", "SHOP_PORT": str(port)}
+    variables = {"BASE_URL": service.url, "SHOP_PORT": str(port)}
     variables |= {"SHOP_CLIENT_ID": "shop", "SHOP_CLIENT_SECRET": "the client secret"}
     variables |= {"SHOP_STATE": str(folder / "shop.sqlite3"), "PYTHONUNBUFFERED": "1"}
     with (folder / "log").open("w") as log:
@@ -138,7 +127,6 @@ def open_shop(
 
 @contextlib.contextmanager
 def serving() -> Iterator[Service]:
-    with Service() as service:
-        threading.Thread(target=service.serve_forever, args=[0.02], daemon=True).start()
+    service = Service()
+    with serve(service.take) as service.url:
         yield service
-        service.shutdown()

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.config.openapi.test_listen import SOURCE, event
+from tests.serving import Reply, serving
 from webhooks import signing
 
 # The script of the process: listen.py with short intervals.
@@ -69,32 +70,17 @@ class Stub:
 
 @pytest.fixture
 def stub() -> Iterator[tuple[Stub, str]]:
-    answering = Stub()
+    stub = Stub()
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            answering.asked.append(self.path.partition("?")[0])
-            self._answer(*answering.get(self.path, self.headers))
+    def answer(asked: http.server.BaseHTTPRequestHandler, body: bytes) -> Reply:
+        stub.asked.append(asked.path.partition("?")[0])
+        is_read = asked.command == "GET"
+        said = stub.get(asked.path, asked.headers) if is_read else stub.post(asked.path, asked.headers, body)
+        status, headers, content = said
+        return Reply(status, json.dumps(content).encode(), headers)
 
-        def do_POST(self) -> None:
-            answering.asked.append(self.path)
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            self._answer(*answering.post(self.path, self.headers, body))
-
-        def _answer(self, status: int, headers: dict[str, str], content: Any) -> None:
-            self.send_response(status)
-            for name, text in headers.items():
-                self.send_header(name, text)
-            self.end_headers()
-            self.wfile.write(json.dumps(content).encode())
-
-        def log_message(self, format: str, *_: Any) -> None:
-            """Skip the log, because tests read `asked` instead."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield answering, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving(answer) as address:
+        yield stub, address
 
 
 class Running:

@@ -1,12 +1,13 @@
 """A Sentry and an OpenTelemetry collector for one test."""
 
 import gzip
-import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from tests.serving import Reply, serving
 
 
 class Collector:
@@ -48,31 +49,17 @@ def collecting() -> Iterator[tuple[Collector, dict[str, str]]]:
     """Run a collector until the block ends; yield it and the variables of a process that reports to it."""
     collector = Collector()
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
-            collector.take(self.path, body)
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
+    def take(asked: BaseHTTPRequestHandler, body: bytes) -> Reply:
+        is_packed = asked.headers.get("Content-Encoding") == "gzip"
+        collector.take(asked.path, gzip.decompress(body) if is_packed else body)
+        return Reply(200, b"{}")
 
-        def log_message(self, *_: object) -> None: ...
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    place = f"127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(take) as address:
         yield (
             collector,
             {
-                "SENTRY_DSN": f"http://key@{place}/1",
-                "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{place}",
+                "SENTRY_DSN": f"{address.replace('://', '://key@')}/1",
+                "OTEL_EXPORTER_OTLP_ENDPOINT": address,
                 "OTEL_BSP_SCHEDULE_DELAY": "200",
             },
         )
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from config.openapi import downloads
+from tests.serving import Reply, serving
+from tests.waiting import wait_for
 from tests.webhooks import vectors
 from tests.webhooks.foreign import programs
 from tests.webhooks.foreign.programs import Running
@@ -49,46 +51,35 @@ Start = Callable[..., Running]
 def bank() -> Iterator[Bank]:
     bank = Bank("", [], [], [], [])
 
-    class Api(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            bank.calls.append(self.path)
-            if "status=authorized" not in self.path:
-                self._answer(200, {"data": {"checkouts": bank.changed, "next_cursor": "next"}})
-                return
-            number = int(self.path.partition("&cursor=page-")[2] or 0)
-            following = f"page-{number + 1}" if bank.held[number + 1 :] else None
-            rows = bank.held[number : number + 1]  # one per page: a receiver takes the pages as they are
-            self._answer(200, {"data": {"checkouts": rows, "next_cursor": following}})
+    def read(path: str) -> Reply:
+        if "status=authorized" not in path:
+            return said(200, {"data": {"checkouts": bank.changed, "next_cursor": "next"}})
+        number = int(path.partition("&cursor=page-")[2] or 0)
+        following = f"page-{number + 1}" if bank.held[number + 1 :] else None
+        rows = bank.held[number : number + 1]  # one per page: a receiver takes the pages as they are
+        return said(200, {"data": {"checkouts": rows, "next_cursor": following}})
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            bank.calls.append(self.path)
-            if not self.path.endswith("/capture"):
-                self._answer(200, {"access_token": "good", "expires_in": 3600})
-            elif bank.answers:
-                status, code, wait = bank.answers.pop(0)
-                self._answer(status, {"error": {"code": code}}, {"Retry-After": str(wait)})
-            else:
-                self._answer(200, {"data": {"status": "captured"}})
+    def act(path: str) -> Reply:
+        if not path.endswith("/capture"):
+            return said(200, {"access_token": "good", "expires_in": 3600})
+        if bank.answers:
+            status, code, wait = bank.answers.pop(0)
+            return said(status, {"error": {"code": code}}, {"Retry-After": str(wait)})
+        return said(200, {"data": {"status": "captured"}})
 
-        def _answer(self, status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> None:
-            content = json.dumps(body).replace(": ", ":").encode()
-            is_known = self.path == "/oauth/token" or self.headers["Authorization"] == "Bearer good"
-            self.send_response(status if is_known else 401)
-            for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+    def answer(asked: http.server.BaseHTTPRequestHandler, _: bytes) -> Reply:
+        bank.calls.append(asked.path)
+        reply = (read if asked.command == "GET" else act)(asked.path)
+        is_known = asked.path == "/oauth/token" or asked.headers["Authorization"] == "Bearer good"
+        return reply if is_known else reply._replace(status=401)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Log no request, because tests look at the calls."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        bank = bank._replace(url=f"http://127.0.0.1:{server.server_port}")
+    with serving(answer) as address:
+        bank = bank._replace(url=address)
         yield bank
-        server.shutdown()
+
+
+def said(status: int, body: dict[str, Any], headers: dict[str, str] | None = None) -> Reply:
+    return Reply(status, json.dumps(body).replace(": ", ":").encode(), headers or {})
 
 
 @pytest.fixture
@@ -204,7 +195,7 @@ class TestReceiver:
             {"checkout_uuid": "lapsed", "status": "voided"},
             {"checkout_uuid": "given-back", "status": "refunded"},
         ]
-        programs.wait_until(lambda: running.paid() == ["later", "order-one", "sooner"])
+        wait_for(lambda: running.paid() == ["later", "order-one", "sooner"], within=15)
         assert [path for path in bank.captures() if "order-one" not in path][:2] == [
             "/api/merchant/v1/checkouts/sooner/capture",
             "/api/merchant/v1/checkouts/later/capture",
