@@ -196,13 +196,13 @@ def _first_day(desk: Desk, page: Page) -> Page:
 
 def _delivery(desk: Desk, page: Page) -> Page:
     desk.at(page, "/portal/deliveries?outcome=failed")
-    page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
+    page.goto(f"{desk.service.base_url}{page.get_attribute('.table-thing a', 'href')}")
     return page
 
 
 def _personal(desk: Desk, page: Page) -> Page:
     desk.at(page, "/portal/deliveries?event_type=marketing.opted_in")
-    page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
+    page.goto(f"{desk.service.base_url}{page.get_attribute('.table-thing a', 'href')}")
     return page
 
 

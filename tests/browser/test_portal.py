@@ -72,9 +72,9 @@ class TestFinding:
         page.click("text=More filters")  # they are folded on a phone
         page.select_option("#state", "lapsed")
         page.click("button:text-is('Filter')")
-        expect(page.locator(".money-checkouts tbody tr")).to_have_count(1)
+        expect(page.locator(".table-checkouts tbody tr")).to_have_count(1)
         page.click(".chip")
-        assert page.locator(".money-checkouts tbody tr").count() > 5
+        assert page.locator(".table-checkouts tbody tr").count() > 5
 
     @pytest.mark.long
     @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ class TestDeliveries:
     @pytest.mark.long
     def test_row_opens_and_closes_in_place(self, desk: Desk, owner: Callable[..., Page]) -> None:
         page = desk.at(owner(), "/portal/deliveries?outcome=failed")
-        first = page.locator(".money-thing a").first
+        first = page.locator(".table-thing a").first
         first.click()
         opened = page.locator("tr.opened").first
         expect(opened).to_contain_text("Your endpoint answered 500")
@@ -140,7 +140,7 @@ class TestDeliveries:
         desk.receiver.answer_with(500)
         desk.lose("sent again")
         page = desk.at(owner(), f"/portal/deliveries?q={desk.uuids['sent again']}&event_type=checkout.voided")
-        page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
+        page.goto(f"{desk.service.base_url}{page.get_attribute('.table-thing a', 'href')}")
         expect(page.locator("text=Send again now")).to_be_visible()
         desk.receiver.answer = desk._capture
         page.click("text=Send again now")

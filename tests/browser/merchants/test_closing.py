@@ -35,7 +35,7 @@ def test_close_them_takes_what_is_too_late_from_badge_and_list(
         merchant.awaited(uuid, "voided", within=20)
 
     page = desk.sign_in(open_page(), merchant)
-    notice, rows = page.locator(".notice-title"), page.locator("#found .money-thing")
+    notice, rows = page.locator(".notice-title"), page.locator("#found .table-thing")
     desk.at(page, "/portal/deliveries?outcome=parked")
     expect(rows).to_have_count(2)
     expect(notice).to_have_text("2 parked deliveries are too late")

@@ -56,7 +56,7 @@ class TestOnAPhone:
     ) -> None:
         page.set_viewport_size({"width": width, "height": 812})
         desk.at(page, f"/portal/{path}")
-        table = page.locator("#found > .money")
+        table = page.locator("#found > .table")
         rule = table.evaluate("it => [getComputedStyle(it).borderTop, getComputedStyle(document.body).color]")
         assert rule[0] == f"1px solid {rule[1]}", "in ink"
         top = table.evaluate("it => it.getBoundingClientRect().top")
@@ -98,15 +98,15 @@ class TestAtADesk:
     def test_figures_at_the_right_are_apart_from_the_words_behind_them(self, desk: Desk, page: Page) -> None:
         page.set_viewport_size({"width": 1280, "height": 812})
         desk.at(page, "/portal/requests")
-        assert box(page, "td.money-key > bdi")[0] - box(page, "td.money-amount")[2] >= 32
-        assert box(page, "th.money-key")[0] == box(page, "td.money-key > bdi")[0]
+        assert box(page, "td.table-key > bdi")[0] - box(page, "td.table-amount")[2] >= 32
+        assert box(page, "th.table-key")[0] == box(page, "td.table-key > bdi")[0]
 
     def test_both_times_of_a_refund_are_of_one_rank(self, desk: Desk, page: Page) -> None:
         page.set_viewport_size({"width": 1280, "height": 812})
         desk.at(page, "/portal/refunds?state=settled")
         colours = (
             page.locator("tbody > tr")
-            .first.locator("td.money-time")
+            .first.locator("td.table-time")
             .evaluate_all("all => all.map(it => getComputedStyle(it).color)")
         )
         assert len(colours) == 2 and len(set(colours)) == 1
@@ -119,7 +119,7 @@ class TestDelivery:
     ) -> None:
         page.set_viewport_size({"width": width, "height": 812})
         desk.at(page, "/portal/deliveries?outcome=delivered")
-        page.goto(f"{desk.service.base_url}{page.get_attribute('.money-thing a', 'href')}")
+        page.goto(f"{desk.service.base_url}{page.get_attribute('.table-thing a', 'href')}")
         button = page.locator("#opened button[aria-describedby]")
         hint = page.locator(f"#{button.get_attribute('aria-describedby')}").bounding_box()
         badge, sentence = (

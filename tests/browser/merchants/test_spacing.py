@@ -42,7 +42,7 @@ def test_chips_are_apart_from_each_other_and_from_what_they_filter(
     assert len(chips) == 3
     for one, other in pairwise(chips):
         assert other[0] - one[2] >= 8 or other[1] - one[3] >= 8, (one, other)
-    (table,) = page.locator(".money-checkouts").evaluate_all(BOXES)
+    (table,) = page.locator(".table-checkouts").evaluate_all(BOXES)
     assert table[1] - max(chip[3] for chip in chips) >= 12
 
 

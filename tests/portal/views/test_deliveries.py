@@ -71,7 +71,7 @@ class TestClosing:
         order = Checkout.objects.get().merchant_order_id
         assert f'checkout.authorized for <bdi class="whole">{order}</bdi> is too late' in words
         assert "Its hold has ended. Sending it again changes nothing. Close it; it stays in the log." in words
-        assert words.count('class="money-thing"') == 2
+        assert words.count('class="table-thing"') == 2
         assert re.search(r'action="/portal/deliveries/close"[^§]*?>Close it</button>', words)
         assert words.count('type="checkbox"') == 1, "what cannot be sent with others is not ticked"
         assert "too late</span>" in words
@@ -79,7 +79,7 @@ class TestClosing:
         done = client.post("/portal/deliveries/close", follow=True).content.decode()
         assert "1 delivery is closed." in done and "too late" not in done
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
-        assert words.count('class="money-thing"') == 1 and str(fit.pk) in words
+        assert words.count('class="table-thing"') == 1 and str(fit.pk) in words
         assert "1 delivery is parked" in client.get("/portal").content.decode(), "not two"
         assert "Closed" in client.get(f"/portal/deliveries/{over.pk}").content.decode()
         assert AuditEntry.objects.get(action="deliveries_closed").facts == {"closed": 1}
@@ -115,7 +115,7 @@ class TestClosing:
 
     def test_parked_ones_show_their_answer(self, client: Client, over: Delivery) -> None:
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
-        assert '<td class="money-answer money-amount">500</td>' in words
+        assert '<td class="table-answer table-amount">500</td>' in words
 
     def test_a_refusal_has_no_green_tick(self, client: Client, acme: Merchant, over: Delivery) -> None:
         form = {"which": "selected", "delivery": str(over.pk)}
