@@ -14,8 +14,8 @@ def project(tmp_path: Path) -> Path:
         (tmp_path / app).mkdir()
         (tmp_path / app / "__init__.py").write_text('"""What lives here."""\n')
     (tmp_path / "templates" / "portal").mkdir(parents=True)
-    (tmp_path / house.PORTAL).parent.mkdir(parents=True)
-    (tmp_path / house.PORTAL).write_text(
+    (tmp_path / house.PORTAL).mkdir(parents=True)
+    (tmp_path / house.PORTAL / "rows.css").write_text(
         "@media (min-width: 40rem) {\n  .rows {\n    gap: var(--s2);\n  }\n}\n"
     )
     return tmp_path
@@ -246,8 +246,8 @@ def test_a_template_that_is_too_wide_or_too_long(project: Path) -> None:
 
 
 def test_a_size_of_the_portals_own(project: Path) -> None:
-    with (project / house.PORTAL).open("a") as styles:
+    with (project / house.PORTAL / "rows.css").open("a") as styles:
         styles.write(".rows {\n  gap: 0.7rem;\n}\n")
     assert list(house.problems(project)) == [
-        "static/css/portal.css:7 has a size of its own: gap: 0.7rem; Take one of tokens.css."
+        "static/css/portal/rows.css:7 has a size of its own: gap: 0.7rem; Take one of tokens.css."
     ]
