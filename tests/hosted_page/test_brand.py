@@ -9,6 +9,7 @@ from tests import factories
 from tests.hosted_page.browsers import Payer
 
 pytestmark = pytest.mark.django_db
+PHONE = [f"hosted_page/{name}" for name in ("frame", "step", "sign_in")]  # the sheets of the first step
 
 
 def sheets(page: str) -> list[str]:
@@ -20,7 +21,7 @@ class TestTheMerchantsSheet:
         page = Payer(factories.checkout(acme)).get().content.decode()
         first, *others = sheets(page)
         assert re.fullmatch(rf"/brand/{acme.pk}-1\.css\?{brand.TOKENS_VERSION}", first)
-        assert others == ["/static/css/components.css", "/static/css/hosted_page.css"]
+        assert others == [f"/static/css/{name}.css" for name in ("components", *PHONE)]
         sheet = Client().get(first)
         assert sheet["Content-Type"] == "text/css; charset=utf-8"
         assert sheet.content.decode().startswith(brand.TOKENS) and "--paper:#111613;" in brand.TOKENS
