@@ -202,6 +202,13 @@ INVARIANTS = (
             SELECT 1 FROM payments_operation o
             WHERE o.payment_id = p.id AND o.kind = 'refund' AND o.ended_at IS NULL)
           AND NOT EXISTS (
+            SELECT 1 FROM payments_operation refused
+            JOIN payments_operation other ON other.refund_uuid = refused.refund_uuid
+            WHERE refused.payment_id = p.id AND refused.state IN ('failed', 'declined')
+              AND other.ended_at IS NULL AND NOT EXISTS (
+                SELECT 1 FROM payments_operation given
+                WHERE given.refund_uuid = refused.refund_uuid AND given.state = 'succeeded'))
+          AND NOT EXISTS (
             SELECT 1 FROM payments_discrepancy d
             WHERE d.subject = p.id AND d.kind = 'refund_part_failed' AND d.closed_at IS NULL)
           AND NOT EXISTS (

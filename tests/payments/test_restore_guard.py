@@ -56,7 +56,7 @@ def reconnected(standby: Standby) -> Iterator[None]:
         connection.close_pool()  # type: ignore[attr-defined]  # the stubs lack it
         place["HOST"], place["OPTIONS"] = host, options
 
-    others = {name: value for name, value in own[1].items() if name != "host"}
+    others = {name: value for name, value in own[1].items() if name not in ("host", "port")}  # no PgBouncer
     move(str(standby.sockets), others | {"pool": {"min_size": 1, "max_size": 1, "timeout": 5}})
     try:
         yield

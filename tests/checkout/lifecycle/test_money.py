@@ -43,6 +43,7 @@ def stripe(running_peer: Remote, settings: Settings, monkeypatch: pytest.MonkeyP
 
         def anew() -> StripeDesk:
             running_peer.switch("clear")
+            settings.finalize()  # else each walk adds a layer of settings, and 300 of them recurse too deeply
             desk = StripeDesk(settings, running_peer, shop)
             monkeypatch.setattr(provider, "current_provider", lambda: desk.provider)
             return desk

@@ -11,6 +11,7 @@ from checkout.models import Checkout, PaymentRequest, Refund
 from checkout.proof import ledger_proof
 from config.lib import clock
 from payments.models import Discrepancy, Operation, Payment
+from payments.providers.sandbox import fault_injection
 from payments.providers.sandbox.models import Call, Charge
 from tests import factories, mates, outside
 from tests.factories import CAUSE, CustomerFactory
@@ -33,6 +34,21 @@ class TestRefund:
         order.refresh_from_db()
         assert (order.status, order.refunded_amount) == ("refunded", 9000)
         assert set(factories.balances(order.pk).values()) == {0}
+
+    @pytest.mark.rule("refund.same_cards")
+    def test_of_a_refused_part_waits_for_the_part_that_is_under_way(
+        self, order: Checkout, shares: list[PaymentRequest], settings: Settings
+    ) -> None:
+        """Until a part succeeds the whole refund can fail, so the proof expects no attempt for the refused part."""
+        mates.pay(shares[0])
+        mates.pump(order.pk)
+        refund = give_back(order)
+        settings.SANDBOX_REFUND_SECONDS = 3600
+        fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
+        mates.pump(order.pk)
+        parts = Operation.objects.filter(refund_uuid=refund.pk).values_list("state", flat=True)
+        assert sorted(parts) == ["failed", "pending"]
+        assert ledger_proof.breaches() == []
 
     @pytest.mark.rule("refund.unreimbursed")
     def test_of_what_the_lead_has_not_got_goes_to_the_mate_and_the_lead_gets_all(
