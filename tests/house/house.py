@@ -63,7 +63,6 @@ PLAIN = {"models", "statements", "urls"}
 # Tables, texts, facts for pages, and parts of one machine: the tests of another module show their rules.
 SHOWN_BY = {
     "checkout/api/responses.py": "config/openapi/test_schema.py",
-    "checkout/proof/statements.py": "checkout/proof/test_invariants.py",
     "config/lib/admin/lists.py": "portal/test_admin_pages.py",
     "config/lib/api/fields.py": "checkout/api/test_serializers.py",
     "config/lib/web/bodies.py": "journeys/test_bodies.py",
@@ -82,7 +81,6 @@ SHOWN_BY = {
     "hosted_page/steps/split_form.py": "hosted_page/steps/test_split.py",
     "webhooks/api/responses.py": "config/openapi/test_schema.py",
     "payments/provider.py": "payments/providers/conformance/test_verbs.py",
-    "payments/statements.py": "payments/test_operations.py",
     "payments/providers/sandbox/adapter.py": "payments/providers/conformance/test_verbs.py",
     "payments/providers/stripe/intents.py": "payments/providers/conformance/test_verbs.py",
 }

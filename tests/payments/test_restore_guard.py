@@ -49,15 +49,15 @@ def reconnected(standby: Standby) -> Iterator[None]:
     The pool begins with no connection and keeps one.
     """
     place: dict[str, Any] = connection.settings_dict
-    own = place["HOST"], place["OPTIONS"]
+    own = place["HOST"], place["PORT"], place["OPTIONS"]
 
-    def move(host: str, options: dict[str, Any]) -> None:
+    def move(host: str, port: str, options: dict[str, Any]) -> None:
         connection.close()
         connection.close_pool()  # type: ignore[attr-defined]  # the stubs lack it
-        place["HOST"], place["OPTIONS"] = host, options
+        place["HOST"], place["PORT"], place["OPTIONS"] = host, port, options
 
-    others = {name: value for name, value in own[1].items() if name not in ("host", "port")}  # no PgBouncer
-    move(str(standby.sockets), others | {"pool": {"min_size": 1, "max_size": 1, "timeout": 5}})
+    others = {name: value for name, value in own[2].items() if name not in ("host", "port")}  # no PgBouncer
+    move(str(standby.sockets), "", others | {"pool": {"min_size": 1, "max_size": 1, "timeout": 5}})
     try:
         yield
     finally:
