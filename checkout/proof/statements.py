@@ -201,13 +201,14 @@ INVARIANTS = (
           AND NOT EXISTS (
             SELECT 1 FROM payments_operation o
             WHERE o.payment_id = p.id AND o.kind = 'refund' AND o.ended_at IS NULL)
-          AND NOT EXISTS (
+          AND NOT EXISTS (  -- until a part has succeeded the whole refund can fail, so a refused part waits
             SELECT 1 FROM payments_operation refused
-            JOIN payments_operation other ON other.refund_uuid = refused.refund_uuid
+            JOIN payments_operation other ON other.refund_uuid = refused.refund_uuid AND other.ended_at IS NULL
             WHERE refused.payment_id = p.id AND refused.state IN ('failed', 'declined')
-              AND other.ended_at IS NULL AND NOT EXISTS (
-                SELECT 1 FROM payments_operation given
-                WHERE given.refund_uuid = refused.refund_uuid AND given.state = 'succeeded'))
+              AND refused.reason NOT IN ('withdrawn', 'new_key') AND NOT EXISTS (
+                SELECT 1 FROM payments_operation given WHERE given.refund_uuid = refused.refund_uuid AND (
+                    EXISTS (SELECT 1 FROM payments_movement m WHERE m.operation_id = given.id AND m.kind = 'refunded')
+                    OR (SELECT sum(b.amount) FROM payments_booking b WHERE b.operation_id = given.id) > 0)))
           AND NOT EXISTS (
             SELECT 1 FROM payments_discrepancy d
             WHERE d.subject = p.id AND d.kind = 'refund_part_failed' AND d.closed_at IS NULL)

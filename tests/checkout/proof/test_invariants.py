@@ -3,14 +3,27 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from checkout import captures, refunds
-from checkout.models import Checkout
+from checkout.models import Checkout, PaymentRequest
 from checkout.proof import ledger_proof, statements
 from payments.discrepancies import kinds
-from payments.models import Discrepancy, Merchant
-from tests import factories, outside
-from tests.checkout.proof.tampering import TAMPERINGS, UNBALANCED, Tampering, prove, tamper
+from payments.models import Discrepancy, Merchant, Operation
+from payments.providers.sandbox import fault_injection
+from tests import factories, mates, outside
+from tests.checkout.proof.tampering import (
+    MINE,
+    NEW,
+    ONE,
+    TAMPERINGS,
+    UNBALANCED,
+    Tampering,
+    copy,
+    prove,
+    tamper,
+    without_guards,
+)
 from tests.factories import CAUSE
 
 pytestmark = pytest.mark.django_db
@@ -91,6 +104,30 @@ class TestBreaches:
         broken = set.union(*(case.kinds for case in TAMPERINGS))
         assert {invariant.kind.name for invariant in statements.INVARIANTS} == broken
         assert max(map(len, broken)) <= 60
+
+    @pytest.mark.parametrize("hides", ["withdrawn", "begun"])
+    def test_name_a_refund_whose_part_is_not_planned_and_does_not_wait(
+        self, order: Checkout, shares: list[PaymentRequest], settings: Settings, hides: str
+    ) -> None:
+        """A part that was only withdrawn does not wait, nor does a refused part after another has succeeded."""
+        mates.pay(shares[0])
+        mates.pump(order.pk)
+        settings.SANDBOX_REFUND_SECONDS = 3600
+        fault_injection.set_fault(verb="refund", mode="refund_card_closed", times=1)
+        refund = mates.give_back(order)
+        mates.pump(order.pk)
+        refused, under_way = Operation.objects.filter(refund_uuid=refund.pk).order_by("state")
+        if hides == "withdrawn":
+            without_guards(
+                "UPDATE payments_operation SET reason = 'withdrawn' WHERE id = %(id)s", id=refused.pk
+            )
+        else:
+            of_card = f"{MINE} AND original.kind = 'captured' AND original.payment_id = %(card)s"
+            changes = {"id": NEW, "kind": "'refunded'", "operation_id": "%(id)s::uuid", "amount": "-1"}
+            given = ONE + copy("payments_movement", of_card, **changes)
+            without_guards(given, checkout=order.pk, id=under_way.pk, card=under_way.payment_id)
+        found = {breach.kind.name for breach in ledger_proof.breaches()}
+        assert "ledger_refund_not_planned" in found
 
     def test_do_not_count_a_capture_that_was_in_doubt_over_its_deadline(self, captured: Checkout) -> None:
         tamper(captured, "UPDATE payments_operation SET attempts = 2 WHERE kind = 'capture'")
