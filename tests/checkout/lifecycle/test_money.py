@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
+from django.test import override_settings
 from hypothesis import HealthCheck, Phase
 from hypothesis import settings as how
 from hypothesis.stateful import run_state_machine_as_test
-from pytest_django.fixtures import Settings
 
 from checkout import tasks
 from payments import provider
@@ -38,13 +39,14 @@ def running_peer() -> Iterator[Remote]:
 
 
 @pytest.fixture
-def stripe(running_peer: Remote, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[StripeBank]:
-    with shops.listening() as shop:
+def stripe(running_peer: Remote, monkeypatch: pytest.MonkeyPatch) -> Iterator[StripeBank]:
+    with shops.listening() as shop, ExitStack() as layer:
 
         def anew() -> StripeDesk:
             running_peer.switch("clear")
-            settings.finalize()  # else each walk adds a layer of settings, and 300 of them recurse too deeply
-            desk = StripeDesk(settings, running_peer, shop)
+            desk = StripeDesk(running_peer, shop)
+            layer.close()  # one layer of settings at a time: the layers of 300 walks recurse too deeply
+            layer.enter_context(override_settings(**desk.settings))
             monkeypatch.setattr(provider, "current_provider", lambda: desk.provider)
             return desk
 

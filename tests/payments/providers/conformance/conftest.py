@@ -51,7 +51,8 @@ def desk(
         elif request.param == "stripe":
             peer: remote.Remote = request.getfixturevalue("running_peer")
             peer.switch("clear")
-            made = StripeDesk(settings, peer, shop)
+            made = stripe_desk = StripeDesk(peer, shop)
+            stripe_desk.use(settings)
         elif request.param == "stripe's test mode":
             made = TestModeDesk(settings, request.getfixturevalue("network"))
         else:

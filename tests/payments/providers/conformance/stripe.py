@@ -47,13 +47,25 @@ FAULTS = {
 
 
 class StripeDesk:
-    def __init__(self, settings: Settings, peer: Remote, shop: Shop) -> None:
+    """The peer of Stripe, and the settings with which the service uses it."""
+
+    def __init__(self, peer: Remote, shop: Shop) -> None:
         self.provider: Provider = StripeProvider()
         self.peer, self.shop, self.dashboard = peer, shop, peer.client()
         self.secret = listen(self.dashboard, shop)
-        settings.STRIPE_SECRET_KEY, settings.STRIPE_PUBLISHABLE_KEY = "sk_test_peer", "pk_test_peer"
-        settings.STRIPE_WEBHOOK_SECRETS, settings.STRIPE_IS_LIVE = ["whsec_former", self.secret], False
-        settings.STRIPE_API, settings.STRIPE_SCRIPT = peer.address, f"{peer.address}/_peer/stripe.js"
+        self.settings = {
+            "STRIPE_SECRET_KEY": "sk_test_peer",
+            "STRIPE_PUBLISHABLE_KEY": "pk_test_peer",
+            "STRIPE_WEBHOOK_SECRETS": ["whsec_former", self.secret],
+            "STRIPE_IS_LIVE": False,
+            "STRIPE_API": peer.address,
+            "STRIPE_SCRIPT": f"{peer.address}/_peer/stripe.js",
+        }
+
+    def use(self, settings: Settings) -> None:
+        """Set the settings for the rest of a test."""
+        for name, value in self.settings.items():
+            setattr(settings, name, value)
 
     def token(self, card: Card, subject: UUID) -> str:
         return str(self.peer.switch("confirmation_token", card=CARDS[card])["id"])

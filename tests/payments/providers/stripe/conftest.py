@@ -21,6 +21,7 @@ def desk(
     """Yield Stripe's desk; its adapter is in use."""
     running_peer.switch("clear")
     with shops.listening() as shop:
-        made = StripeDesk(settings, running_peer, shop)
+        made = StripeDesk(running_peer, shop)
         monkeypatch.setattr(provider, "current_provider", lambda: made.provider)
+        made.use(settings)
         yield made
