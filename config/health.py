@@ -8,11 +8,12 @@ Rules environment.probes, environment.metrics.
 from http import HTTPStatus
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.utils.deprecation import MiddlewareMixin
 
-from config import startup_checks
+from config import startup_checks, statements
+from config.lib.database import queries
 from config.lib.process import liveness
 from config.monitoring import metrics
 
@@ -54,8 +55,7 @@ def _reason_not_ready() -> str:
     The database must answer and be open and, outside local, be the intended one.
     """
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        queries.execute(statements.PING)
         return (not settings.LOCAL and startup_checks.reason_not_to_start()) or startup_checks.reason_closed()
     except Error:
         return "the database does not answer"

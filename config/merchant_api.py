@@ -6,7 +6,6 @@ from uuid import UUID
 
 import orjson
 import structlog
-from django.db import connection
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -16,7 +15,9 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from config import statements
 from config.lib import crypto, limits, strict_json
+from config.lib.database import queries
 from config.lib.web import methods
 from payments.cause import Caller, caller_of
 from payments.models import Merchant
@@ -73,15 +74,8 @@ def _checkout_of(request: Request) -> dict[str, str]:
     return {"checkout": str(named)} if named else {}
 
 
-_MERCHANT = [field.column for field in Merchant._meta.concrete_fields]
-_CALLER = """
-SELECT client.id, token.scope,
-    client.last_used_at IS NULL OR client.last_used_at < statement_timestamp() - interval '1 minute', {merchant}
-FROM oauth2_provider_accesstoken token
-JOIN portal_apiclient client ON client.id = token.application_id
-JOIN payments_merchant merchant ON merchant.id = client.merchant_id
-WHERE token.token_checksum = %s AND token.expires > statement_timestamp() AND client.revoked_at IS NULL
-""".replace("{merchant}", ", ".join(f"merchant.{column}" for column in _MERCHANT))
+_MERCHANT = ", ".join(f"merchant.{field.column}" for field in Merchant._meta.concrete_fields)
+_FIND_CALLER = statements.FIND_CALLER.replace("{merchant}", _MERCHANT)
 
 
 def _caller(token: str) -> Caller:
@@ -89,9 +83,7 @@ def _caller(token: str) -> Caller:
 
     The statement is plain SQL, because the ORM would build the query again for each call.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_CALLER, [crypto.digest(token)])
-        row = cursor.fetchone()
+    row = queries.row(_FIND_CALLER, [crypto.digest(token)])
     if row is None:
         raise InvalidToken
     client_uuid, scope, is_stale, *merchant = row
@@ -101,16 +93,9 @@ def _caller(token: str) -> Caller:
     return Caller(Merchant.from_db("default", names, merchant), client_uuid, frozenset(scope.split()))
 
 
-_USED = """
-UPDATE portal_apiclient SET last_used_at = statement_timestamp()
-WHERE id = (SELECT id FROM portal_apiclient WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED)
-"""
-
-
 def _note_use(client_uuid: UUID) -> None:
     """Record that a key was used now, unless its row is locked: no call may wait for another one."""
-    with connection.cursor() as cursor:
-        cursor.execute(_USED, [client_uuid])
+    queries.execute(statements.NOTE_USE_OF_KEY, [client_uuid])
 
 
 class HasScope(BasePermission):

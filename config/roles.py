@@ -13,11 +13,8 @@ from django.db import connections
 from django.db.utils import ProgrammingError
 from psycopg import sql
 
-# The verbs that triggers forbid on each table. A table that forbids DELETE can still allow UPDATE.
-_FORBIDDEN = """
-SELECT DISTINCT verb, tgrelid::regclass::text FROM pg_trigger, (VALUES ('DELETE', 8), ('UPDATE', 16)) verbs(verb, bit)
-WHERE tgfoid = 'append_only'::regproc AND tgtype & bit <> 0
-"""
+from config import statements
+
 _GRANTS = (
     "GRANT CONNECT ON DATABASE {database} TO {role}",
     "GRANT USAGE ON SCHEMA public TO {role}",
@@ -70,13 +67,13 @@ def grant(alias: str) -> None:
     service = settings.DATABASES[alias]
     role, password = str(service["USER"]), str(service.get("PASSWORD", ""))
     with connections[alias].cursor() as cursor:
-        cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [role])
+        cursor.execute(statements.FIND_ROLE, [role])
         if cursor.fetchone() is None:
             _make(cursor, role, password)
         named = {"role": sql.Identifier(role), "database": sql.Identifier(str(service["NAME"]))}
         for words in _GRANTS:
             cursor.execute(sql.SQL(words).format(**named))
-        cursor.execute(_FORBIDDEN)
+        cursor.execute(statements.FIND_FORBIDDEN_VERBS)
         for verb, table in cursor.fetchall():
             cursor.execute(sql.SQL(_REVOKED[verb]).format(table=sql.Identifier(table), **named))
         for words in (*_ALLOWED, *(_ALLOWED_IN_SANDBOX if settings.SANDBOX else ())):

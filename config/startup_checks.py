@@ -8,7 +8,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, ProgrammingError, connection
 
-from config.lib.database import limits
+from config import statements
+from config.lib.database import limits, queries
 from payments import restore_guard
 from portal import key_check
 
@@ -48,9 +49,7 @@ def require() -> None:
 
 def reason_not_to_start() -> str:
     """Return a sentence why the database does not fit, or "". Raises Error if it does not answer."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW server_version_num")
-        version = int(cursor.fetchone()[0])
+    version = int(queries.value(statements.SHOW_VERSION))
     if version < OLDEST:
         return f"PostgreSQL must be 16 or newer, not {version // 10_000}."
     missing = limits.missing_limits()
@@ -65,13 +64,7 @@ def reason_not_to_start() -> str:
 
 
 def _guards_missing() -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT name FROM unnest(%s::text[]) AS name EXCEPT"
-            " SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') ORDER BY name",
-            [list(GUARDS)],
-        )
-        return [name for (name,) in cursor.fetchall()]
+    return [name for (name,) in queries.rows(statements.FIND_MISSING_TRIGGERS, [list(GUARDS)])]
 
 
 def reason_closed() -> str:

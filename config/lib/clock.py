@@ -5,7 +5,7 @@ from functools import cache
 from uuid import UUID, uuid4
 from zoneinfo import available_timezones
 
-from django.db import connection
+from config.lib.database import queries, statements
 
 NO_ZONES = frozenset(
     {"localtime", "Factory"}
@@ -18,10 +18,8 @@ def now() -> datetime:
     Call it while you hold the row's lock. It is a separate statement, because `now()` is the start of
     the transaction. A clock in the statement that locks would be from before the wait for the lock.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        row: tuple[datetime] = cursor.fetchone()
-    return row[0]
+    time: datetime = queries.value(statements.READ_CLOCK)
+    return time
 
 
 def first_id(at: datetime) -> UUID:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models import CharField, Q, QuerySet
+
+from config.lib.database import queries, statements
 
 SITE_FACTOR = 10  # the limit of an IPv6 /48, in multiples of the limit of a /64 (rule limit.address)
 HAS_SITE = ~Q(site_digest="")  # the rows of IPv6 callers: indexes by site have only these
@@ -36,10 +37,7 @@ def site_digest() -> "CharField[str, str]":
 def lock(*keys: str) -> None:
     """Serialize the transactions that count the same keys, by advisory locks in the order of the keys."""
     names = [f"quota:{key}" for key in sorted(set(keys))]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest(%s::text[]) name", [names]
-        )
+    queries.execute(statements.LOCK_NAMES, [names])
 
 
 def placeholders(name: str, count: int) -> str:

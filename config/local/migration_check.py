@@ -16,6 +16,8 @@ from django.db.migrations import RunSQL
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
+from config import statements
+from config.lib.database import queries
 from config.local import CannotStart
 
 Digests = dict[str, str]  # by "app.name"
@@ -52,13 +54,10 @@ def _applied() -> set[str]:
 
 
 def _kept() -> Digests:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT obj_description(to_regclass('django_migrations'), 'pg_class')")
-        digests: Digests = json.loads(cursor.fetchone()[0] or "{}")
-        return digests
+    digests: Digests = json.loads(queries.value(statements.READ_MIGRATION_DIGESTS) or "{}")
+    return digests
 
 
 def _keep(digests: Digests) -> None:
-    with connection.cursor() as cursor:
-        words = sql.Literal(json.dumps(digests))  # COMMENT takes no parameters
-        cursor.execute(sql.SQL("COMMENT ON TABLE django_migrations IS {}").format(words))
+    words = sql.Literal(json.dumps(digests))  # COMMENT takes no parameters
+    queries.execute(sql.SQL(statements.KEEP_MIGRATION_DIGESTS).format(words).as_string())

@@ -14,6 +14,8 @@ import structlog
 from django.db import DEFAULT_DB_ALIAS, Error, close_old_connections, connections
 from prometheus_client import Gauge
 
+from config.lib.database import queries, statements
+
 ALIAS = "replica"
 MAX_LAG_SECONDS = 5.0
 EVERY_SECONDS = 1.0
@@ -21,14 +23,6 @@ REMEMBERED = 3600  # positions, one per second
 LAG = Gauge(
     "checkout_replica_lag_seconds", "How old what the replica shows may be", multiprocess_mode="livemax"
 )
-# It also reads the server's identity. A promoted replica, and one of another cluster or of an abandoned
-# timeline, is not ours. Both servers report a new timeline only after their next checkpoint. Until then, the
-# primary serves.
-_LOOK = """
-SELECT pg_is_in_recovery(), concat_ws('/', system_identifier, timeline_id), pg_wal_lsn_diff(
-    CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0')::bigint
-FROM pg_control_system(), pg_control_checkpoint()
-"""
 log = structlog.get_logger("config.replica")
 
 
@@ -110,10 +104,7 @@ def _look_at_replica() -> None:
 
 
 def _place(alias: str) -> Place:
-    with connections[alias].cursor() as cursor:
-        cursor.execute(_LOOK)
-        row: Any = cursor.fetchone()
-    return Place(*row)
+    return Place(*queries.row(statements.READ_PLACE, using=alias))
 
 
 def seconds() -> float:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from django.db import connection, connections
+from django.db import connections
+
+from config.lib.database import queries, statements
 
 # In milliseconds. A hold lasts two minutes. A longer wait could prevent its capture: a wait for a row, for a
 # statement, or for a client that is idle or does not read.
@@ -16,10 +18,10 @@ LIMITS = {
 
 def set_limits(*, using: str, **_: Any) -> None:
     """Set the limits of the current role. Runs after each `migrate`: a restored database has no limits."""
-    with connections[using].cursor() as cursor:
-        name = connections[using].ops.quote_name(connections[using].settings_dict["NAME"])
-        for limit, milliseconds in LIMITS.items():
-            cursor.execute(f"ALTER ROLE CURRENT_USER IN DATABASE {name} SET {limit} = {milliseconds}")
+    database = connections[using].ops.quote_name(connections[using].settings_dict["NAME"])
+    for limit, milliseconds in LIMITS.items():
+        words = {"database": database, "limit": limit, "milliseconds": milliseconds}
+        queries.execute(statements.SET_LIMIT.format(**words), using=using)
 
 
 def missing_limits() -> list[str]:
@@ -27,10 +29,5 @@ def missing_limits() -> list[str]:
 
     A Unix socket needs no TCP limit.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT name, setting::int FROM pg_settings WHERE name = ANY(%s)"
-            " AND (name <> 'tcp_user_timeout' OR inet_client_addr() IS NOT NULL) ORDER BY name",
-            [list(LIMITS)],
-        )
-        return [name for name, found in cursor.fetchall() if not 0 < found <= LIMITS[name]]
+    limits = queries.rows(statements.READ_LIMITS, [list(LIMITS)])
+    return [name for name, found in limits if not 0 < found <= LIMITS[name]]

@@ -17,6 +17,7 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 
 from config.lib import batches, clock
+from config.lib.database import queries, statements
 
 log = structlog.get_logger("config.lib.database.partitions")
 AHEAD = timedelta(days=8)  # how far in advance partitions are made
@@ -24,11 +25,6 @@ YOUNGEST = timedelta(days=7)  # `drop_partition` refuses to drop younger rows
 EPOCH = date(1970, 1, 1)
 CLOCKS_DIFFER = timedelta(hours=1)  # the largest difference between the machines that make ids
 ROWS = 500
-# The start day of the oldest partition except the default one, from its name (see `Partitioned.named`).
-_OLDEST = """
-SELECT min(to_date(right(relname::text, 8), 'YYYYMMDD')) FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-WHERE inhparent = %s::regclass AND relname ~ '_[0-9]{8}$'
-"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +84,7 @@ def make(table: Partitioned, since: date, until: date) -> int:
 
 def _is_made(table: Partitioned, starts_on: date) -> bool:
     ends_on = starts_on + timedelta(days=table.days)
-    return bool(_tried(table, partial(_ask, "SELECT make_partition(%s, %s, %s)", table, starts_on, ends_on)))
+    return bool(_tried(table, partial(_ask, statements.MAKE_PARTITION, table, starts_on, ends_on)))
 
 
 def drop(table: Partitioned, before: datetime, *, referring: Sequence[Partitioned] = ()) -> int:
@@ -111,7 +107,7 @@ def _is_dropped(table: Partitioned, before: datetime, referring: Sequence[Partit
 
     If a referring table still has the partition of the same days, roll the drop back.
     """
-    dropped = _ask("SELECT drop_partition(%s, %s)", table, before)
+    dropped = _ask(statements.DROP_PARTITION, table, before)
     if dropped is None:
         return False
     days = str(dropped).removeprefix(table.table)
@@ -126,17 +122,12 @@ def delete_caught(table: Partitioned, before: datetime) -> datetime:
     Returns the moment before which the default partition has no more rows.
     """
     rest = connection.ops.quote_name(f"{table.table}_default")
-    oldest = f"SELECT id FROM {rest} WHERE id < %s ORDER BY id LIMIT %s"  # noqa: S608 - ours
 
     def step(rows: int) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute(f"DELETE FROM {rest} WHERE id IN ({oldest})", [clock.first_id(before), rows])  # noqa: S608
-            return int(cursor.rowcount)
+        return queries.execute(statements.DELETE_OLDEST.format(table=rest), [clock.first_id(before), rows])
 
     batches.repeat(step, rows=ROWS)
-    with connection.cursor() as cursor:
-        cursor.execute(oldest, [clock.first_id(before), 1])
-        left = cursor.fetchone()
+    left = queries.row(statements.READ_OLDEST_IDS.format(table=rest), [clock.first_id(before), 1])
     return clock.made_at(left[0]) if left else before
 
 
@@ -145,9 +136,7 @@ def starts_at(table: Partitioned) -> datetime | None:
 
     Returns None if the table has only the default partition.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_OLDEST, [table.table])
-        (day,) = cursor.fetchone()
+    day = queries.value(statements.READ_OLDEST_PARTITION, [table.table])
     return datetime.combine(day, datetime.min.time(), UTC) if day else None
 
 
@@ -160,18 +149,13 @@ def days_ahead(table: Partitioned, today: date) -> int:
 
 
 def _existing(names: Iterable[str]) -> set[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT name FROM unnest(%s::text[]) name WHERE to_regclass(name) IS NOT NULL", [list(names)]
-        )
-        return {name for (name,) in cursor.fetchall()}
+    return {name for (name,) in queries.rows(statements.READ_EXISTING_TABLES, [list(names)])}
 
 
 def _ask(statement: str, table: Partitioned, *arguments: date) -> object:
     """Return the result of one of the owner's functions."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [table.table, *arguments])
-        return cursor.fetchone()[0]
+    found: object = queries.value(statement, [table.table, *arguments])
+    return found
 
 
 def _tried(table: Partitioned, act: Callable[[], object]) -> object:

@@ -22,7 +22,7 @@ from django.db import (
 from prometheus_client import Counter
 
 from config.lib import connection_release
-from config.lib.database import lag
+from config.lib.database import lag, queries, statements
 from config.lib.database.bounded_connection import ANSWER_SECONDS, STATEMENT_SECONDS
 from config.lib.database.lag import ALIAS
 
@@ -32,7 +32,6 @@ READS = Counter("checkout_replica_reads_total", "Pages and parts of files that a
 # Errors of a query that conflicts with the replay of the log. The next query works.
 CONFLICTS = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 LOOKING = frozenset({"GET", "HEAD"})
-_HAS = "SELECT pg_is_in_recovery() AND pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= %s"
 _thread = threading.local()  # `primary`: the connection that becomes the default again after the block
 
 
@@ -80,11 +79,9 @@ def _has(position: int) -> bool:
     connection.ensure_connection()
     raw: Any = connection.connection
     raw.seconds = ANSWER_SECONDS
-    with connection.cursor() as cursor:
-        cursor.execute(_HAS, [position])
-        found: Any = cursor.fetchone()
+    found = queries.value(statements.HAS_REPLAYED, [position])
     raw.seconds = STATEMENT_SECONDS
-    return bool(found[0])
+    return bool(found)
 
 
 def _own() -> Any:

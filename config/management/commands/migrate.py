@@ -15,7 +15,7 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connections, transaction
 from django.db.migrations import Migration
 
-from config import roles
+from config import roles, statements
 from config.lib import locks
 from config.lib.database import limits
 
@@ -31,13 +31,6 @@ BROKE_OFF = {
     "became": "broke off",
     "left": "What it had finished stays, and the next run goes on from there.",
 }
-# The sessions that hold what this session waits for. A statement can contain secret data, so only its first
-# word is read.
-HOLDERS = """
-SELECT pid, application_name, state, extract(epoch FROM clock_timestamp() - xact_start)::int,
-    split_part(ltrim(query), ' ', 1)
-FROM pg_stat_activity WHERE pid = ANY(pg_blocking_pids(%s))
-"""
 
 
 class Command(migrate.Command):
@@ -125,7 +118,7 @@ def _watched(connection: Any, pid: int) -> Iterator[list[str]]:
     def look() -> None:
         with contextlib.suppress(psycopg.Error), _another(connection) as other:
             while not ended.wait(LOOK_SECONDS):
-                if found := other.execute(HOLDERS, [pid]).fetchall():
+                if found := other.execute(statements.FIND_BLOCKING_SESSIONS, [pid]).fetchall():
                     holders[:] = [_in_words(*row) for row in found]
 
     thread = threading.Thread(target=look, daemon=True)

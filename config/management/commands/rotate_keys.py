@@ -12,11 +12,13 @@ from allauth.mfa.models import Authenticator
 from cryptography.fernet import InvalidToken
 from django.apps import apps
 from django.core.management.base import BaseCommand, CommandError
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Field, Model
 
+from config import statements
 from config.lib import crypto
 from config.lib.crypto import DIGEST_LETTERS
+from config.lib.database import queries
 from hosted_page.models import OptIn
 from hosted_page.opt_in import consent
 from hosted_page.sms import stopped_numbers
@@ -26,16 +28,6 @@ from webhooks.models import PERSONAL, Event
 
 ROWS = 1000
 SAID_EVERY = 100_000  # rows
-READ = "SELECT {key}, {old} FROM {table} WHERE {rows} AND {key} > %s ORDER BY {key} LIMIT {limit}"
-READ_FIRST = READ.replace("AND {key} > %s ", "")
-WRITE = "UPDATE {table} SET {column} = {new} WHERE {key} = %s AND {old} = %s"
-# The service's role may not change the digest of an opt-in. The owner of the tables provides a function for
-# it.
-WRITE_OPT_IN = """
-SELECT FROM digest_opt_in_again(digest => left(%s, {letters}), opt_in => %s, former => left(%s, {letters})) AS is_done
-WHERE is_done
-"""
-OTHER = "SELECT {key} FROM {table} WHERE left({column}, {letters}) = left(%s, {letters})"
 
 
 def _sealed_again(sealed: str) -> str:
@@ -65,7 +57,7 @@ class Place(NamedTuple):
     old: str
     new: str = "%s"
     rows: str = "true"
-    write: str = WRITE
+    write: str = statements.WRITE_SEALED
     renew: Callable[[str], str] = _sealed_again
 
     def statement(self, template: str) -> str:
@@ -129,8 +121,8 @@ def _places() -> Iterator[Place]:
     for model in apps.get_models():
         for field in model._meta.local_fields:
             yield from _in_field(model, field)
-    digest_and_address = {"old": "email_digest || email", "rows": "email_digest <> ''"}
-    yield Place(OptIn, "email_digest", **digest_and_address, write=WRITE_OPT_IN, renew=_opt_in_again)
+    opt_in = {"old": "email_digest || email", "rows": "email_digest <> ''", "write": statements.WRITE_OPT_IN}
+    yield Place(OptIn, "email_digest", **opt_in, renew=_opt_in_again)
     types = ", ".join(f"'{event_type}'" for event_type in sorted(PERSONAL))
     yield Place(
         Event,
@@ -158,17 +150,15 @@ def _in_field(model: type[Model], field: "Field[Any, Any]") -> Iterator[Place]:
 
 def _batches(place: Place) -> Iterator[tuple[int, list[Change]]]:
     """For each batch, yield the number of rows read, and the changes to values that need a former key."""
-    statement = place.statement(READ_FIRST)
+    statement = place.statement(statements.READ_FIRST_SEALED)
     after: list[Any] = []
     while True:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, after)
-            found = cursor.fetchall()
+        found = queries.rows(statement, after)
         if not found:
             return
         changes = [Change(_renewed(place, row, old), row, old) for row, old in found]
         yield len(found), [change for change in changes if change.new != change.old]
-        statement, after = place.statement(READ), [found[-1][0]]
+        statement, after = place.statement(statements.READ_SEALED), [found[-1][0]]
 
 
 def _renewed(place: Place, row: Any, old: str) -> str:
@@ -194,16 +184,11 @@ def _write(place: Place, changes: list[Change], refused: list[str]) -> int:
 
 
 def _write_all(place: Place, changes: list[Change]) -> int:
-    with transaction.atomic(durable=True), connection.cursor() as cursor:
-        written = 0
-        for change in changes:
-            cursor.execute(place.statement(place.write), change)
-            written += cursor.rowcount
-    return written
+    with transaction.atomic(durable=True):
+        return sum(queries.execute(place.statement(place.write), change) for change in changes)
 
 
 def _conflict(place: Place, change: Change) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute(place.statement(OTHER), [change.new])
-        others = ", ".join(str(row) for (row,) in cursor.fetchall())
+    found = queries.rows(place.statement(statements.FIND_SAME_DIGEST), [change.new])
+    others = ", ".join(str(row) for (row,) in found)
     return f"{place.statement('{table}.{column}')}: {change.row} and {others} have one value under two keys."
