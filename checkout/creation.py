@@ -108,9 +108,9 @@ def wrong_sign(unit_price: int, category: str) -> str | None:
     Only a discount has a negative price (rule create.signs).
     """
     if category == SUBTRACTING and unit_price >= 0:
-        return "Must be negative on a discount."
+        return "Must be negative on a discount line."
     if category != SUBTRACTING and unit_price < 0:
-        return "Only a discount may be negative: use category discount."
+        return "Must not be negative. Send category discount for a discount line."
     return None
 
 

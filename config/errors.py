@@ -40,52 +40,87 @@ ERRORS: dict[str, Error] = {
     "invalid_json": Error(
         400, "The body is not valid JSON. Send one UTF-8 JSON object without duplicate keys."
     ),
-    "invalid_cursor": Error(400, "This cursor is not from this list. Start again without one."),
-    "invalid_header": Error(400, "A header cannot be used. See details."),
-    "missing_token": Error(401, "Send the header Authorization: Bearer <ACCESS_TOKEN>."),
+    "invalid_cursor": Error(400, "The cursor is not from this list. Leave `cursor` out to start again."),
+    "invalid_header": Error(400, "A header has an invalid value. Correct the header that `param` names."),
+    "missing_token": Error(
+        401, "The access token is missing. Send the header Authorization: Bearer <ACCESS_TOKEN>."
+    ),
     "invalid_token": Error(401, "The access token is unknown, expired or revoked. Get a new one."),
     "card_declined": Error(402, "The card was declined. Try another test card."),
-    "insufficient_scope": Error(403, "The access token lacks the scope for this call. Get one that has it."),
-    "merchant_suspended": Error(
-        403, "This merchant is suspended: nothing can be created, paid or captured. Write to support."
+    "insufficient_scope": Error(
+        403, "The access token lacks the scope for this call. Get a token that has it."
     ),
-    "checkout_not_found": Error(404, "There is no such checkout. Check the checkout_uuid."),
-    "subscription_not_found": Error(404, "There is no webhook subscription yet. Register one first."),
-    "not_found": Error(404, "There is no such address. Check the path."),
+    "merchant_suspended": Error(
+        403, "This merchant is suspended and cannot create, pay or capture checkouts. Contact support."
+    ),
+    "checkout_not_found": Error(404, "No such checkout. Check the checkout_uuid and the environment."),
+    "subscription_not_found": Error(404, "No webhook subscription exists. Register one first."),
+    "not_found": Error(404, "No such address. Check the path."),
     "method_not_allowed": Error(
-        405, "This address does not take this method. The header Allow names those it takes."
+        405, "This address does not accept this method. Use a method that the Allow header names."
     ),
     "request_timeout": Error(408, bodies.TOO_SLOW),
-    "not_capturable": Error(409, "Only a held checkout can be captured, until capture_before."),
-    "not_cancellable": Error(409, "Only an unpaid or held checkout can be cancelled. Refund a captured one."),
+    "not_capturable": Error(
+        409, "Only an authorized checkout can be captured, until capture_before. Read its status in details."
+    ),
+    "not_cancellable": Error(
+        409, "Only an unpaid or authorized checkout can be cancelled. Refund a captured checkout instead."
+    ),
     "not_refundable": Error(
-        409, "Refund a captured checkout, once, while no dispute is open or has taken it all. See details."
+        409,
+        "Only a captured checkout without an open dispute can be refunded, and only once. Read its status "
+        "in details.",
     ),
-    "refund_ref_conflict": Error(409, "This merchant_refund_ref belongs to another checkout. Use a new one."),
-    "operation_in_progress": Error(409, "A card operation is open on this checkout. Try again.", 1),
+    "refund_ref_conflict": Error(
+        409, "This merchant_refund_ref belongs to another checkout's refund. Use a new reference."
+    ),
+    "operation_in_progress": Error(
+        409, "A card operation on this checkout is in progress. Try again after Retry-After seconds.", 1
+    ),
     "rotation_in_progress": Error(
-        409, "Three secrets sign already. Wait until one of those in details ends, or send revoke_previous."
+        409,
+        "Three signing secrets are already active. Wait until one in details expires, or send "
+        "revoke_previous.",
     ),
-    "idempotency_in_progress": Error(409, "The first call with this key is not answered yet. Try again.", 1),
-    "share_not_open": Error(409, "No mate can pay a share of this checkout now. Read where its shares are."),
-    "not_payable": Error(409, "This checkout is paid, expired or cancelled. Create a new one."),
+    "idempotency_in_progress": Error(
+        409,
+        "The first request with this Idempotency-Key is still in progress. Try again after Retry-After "
+        "seconds.",
+        1,
+    ),
+    "share_not_open": Error(
+        409, "No share of this checkout can be paid now. Read the checkout to see its shares."
+    ),
+    "not_payable": Error(409, "This checkout is already paid, expired or cancelled. Create a new one."),
     "too_many_ticks": Error(
-        409, "This order has had too many ticks; what was saved before stands. Tick on a new checkout."
+        409, "This order has reached its limit of opt-in ticks. Use a new checkout; the saved ticks remain."
     ),
-    "payload_too_large": Error(413, "The body is over 256 KiB. Send less."),
-    "unsupported_media_type": Error(415, "Send JSON with content-type: application/json, not compressed."),
-    "invalid_amount_arithmetic": Error(422, "The items do not add up to total_amount. See details."),
-    "validation_failed": Error(422, "Some fields are not valid. See details."),
-    "partial_capture_not_supported": Error(422, "Only the full amount can be captured. Send {}."),
-    "partial_refund_not_supported": Error(422, "Only the full amount can be refunded. Leave amount out."),
-    "idempotency_key_reused": Error(422, "This Idempotency-Key has served another request. Use a new one."),
-    "rate_limited": Error(429, "Too many calls. Slow down and try again.", 1),
-    "internal_error": Error(500, "Something broke on our side. Tell support the request_id."),
+    "payload_too_large": Error(413, "The request body is larger than 256 KiB. Send a smaller one."),
+    "unsupported_media_type": Error(
+        415, "The request body is not plain JSON. Send content-type: application/json, without compression."
+    ),
+    "invalid_amount_arithmetic": Error(
+        422, "The items do not add up to total_amount. Correct the amounts that details compares."
+    ),
+    "validation_failed": Error(422, "Some fields are not valid. Correct each field that details names."),
+    "partial_capture_not_supported": Error(
+        422, "The amount is not the checkout's. Send {} to capture the full amount."
+    ),
+    "partial_refund_not_supported": Error(
+        422, "The amount is not the checkout's. Leave `amount` out to refund the full amount."
+    ),
+    "idempotency_key_reused": Error(422, "This Idempotency-Key was used for another request. Use a new key."),
+    "rate_limited": Error(429, "Too many requests. Try again after Retry-After seconds.", 1),
+    "internal_error": Error(500, "An error occurred on our side. Send the request_id to support."),
     "provider_error": Error(
-        502, "The card provider refused. Nothing has changed. Read the checkout, and see details."
+        502, "The card provider refused the operation, and nothing has changed. Read the reason in details."
     ),
-    "service_unavailable": Error(503, "We cannot answer just now. Try again.", 1),
-    "outcome_unknown": Error(504, "The card provider gave no answer in time. Ask again: it is safe.", 2),
+    "service_unavailable": Error(
+        503, "The service is temporarily unavailable. Try again after Retry-After seconds.", 1
+    ),
+    "outcome_unknown": Error(
+        504, "The card provider did not answer in time. Repeat the request; it takes effect only once.", 2
+    ),
 }
 
 # The exceptions of each row. The first row with a matching class wins.
@@ -189,9 +224,9 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
         case strict_json.InvalidJson():
             return f"The body is not valid JSON: {exc}. Send one UTF-8 JSON object."
         case merchant_api.ClientSecretSent():
-            return "This is a client secret. Get an access token with it at POST /oauth/token, and send that."
+            return "The token is a client secret. Exchange it for an access token at POST /oauth/token."
         case merchant_api.InsufficientScope():
-            return f"The access token lacks the scope {exc.scope}. Get one that has it; keys are made in the portal."
+            return f"The access token lacks the scope {exc.scope}. Get a token from a key that has it."
         case drf.ValidationError() | idempotency.InvalidIdempotencyKey():
             first, *more = details
             named = f"{first['param']}: " if first["param"] else ""
@@ -305,7 +340,7 @@ def _is_for_us(request: HttpRequest) -> bool:
 
 
 def _other_host() -> HttpResponse:
-    named = {"param": "Host", "message": f"Must be the service's own: send calls to {settings.BASE_URL}."}
+    named = {"param": "Host", "message": f"Must be the service's host. Send requests to {settings.BASE_URL}."}
     return json_answer("invalid_header", named)
 
 

@@ -65,7 +65,7 @@ UNSAFE_CHARACTER = re.compile(r"[\x00-\x20\x7f-\xa0\\\s]")
 LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 DNS_NAME = re.compile(rf"(?:{LABEL}\.)+(?=[a-z]){LABEL}")
 
-NOT_PUBLIC = "The URL must lead to a publicly reachable address."
+NOT_PUBLIC = "The URL must have a publicly reachable address."
 
 
 class TargetRefused(ValueError):
@@ -109,19 +109,19 @@ def check_url(url: str, *, allow_loopback: bool) -> str:
     Callers must store and use only the returned text.
     """
     if len(url) > URL_LENGTH:
-        raise TargetRefused(f"The URL is longer than {URL_LENGTH} characters.")
+        raise TargetRefused(f"The URL must have at most {URL_LENGTH} characters.")
     if UNSAFE_CHARACTER.search(url):
-        raise TargetRefused("The URL contains a space, a backslash or a control character.")
+        raise TargetRefused("The URL must not contain a space, a backslash or a control character.")
     shape = URL_SHAPE.fullmatch(url)
     if shape is None:
         raise TargetRefused("The URL must look like https://example.com/webhooks, without a fragment.")
     if "@" in shape["authority"] or "%" in shape["authority"]:
-        raise TargetRefused("The URL must not contain a user name, or an escape in its host name.")
+        raise TargetRefused("The URL must not contain a user name, or an escaped character in its host name.")
     parsed = _parse(url)
     _check_parts(parsed, allow_loopback=allow_loopback)
     normal = str(parsed)
     if len(normal) > URL_LENGTH:
-        raise TargetRefused(f"The URL is longer than {URL_LENGTH} characters once it is escaped.")
+        raise TargetRefused(f"The URL must have at most {URL_LENGTH} characters after it is escaped.")
     return normal
 
 
@@ -182,7 +182,7 @@ async def _vet_name(host: str, *, allow_loopback: bool) -> None:
         raise TargetRefused(NOT_PUBLIC) from None
     except OSError:
         raise TargetRefused(
-            "The URL's host name could not be resolved; check its spelling and its DNS."
+            "The URL's host name could not be resolved. Check its spelling and its DNS records."
         ) from None
     finally:
         await resolver.close()
@@ -194,7 +194,7 @@ def _parse(url: str) -> yarl.URL:
         # A trailing dot only says that the name is complete; certificates are written without it.
         return parsed.with_host((parsed.raw_host or "").removesuffix("."))
     except ValueError:
-        raise TargetRefused("The URL's host name or port is not valid.") from None
+        raise TargetRefused("The URL's host name or port is not valid. Correct it.") from None
 
 
 def _check_parts(url: yarl.URL, *, allow_loopback: bool) -> None:
@@ -216,7 +216,7 @@ def _check_parts(url: yarl.URL, *, allow_loopback: bool) -> None:
 
 def _check_name(host: str) -> None:
     if ":" in host or host.replace(".", "").isdigit():
-        raise TargetRefused("The URL must name its host, not give an address.")
+        raise TargetRefused("The URL must have a host name, not an IP address.")
     if hosts.is_reserved(host):
         raise TargetRefused(NOT_PUBLIC)
     if len(host) > NAME_LENGTH or not DNS_NAME.fullmatch(host):

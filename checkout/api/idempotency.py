@@ -39,7 +39,7 @@ class InvalidIdempotencyKey(KeyRefused):
     """The header is not 1 to 255 printable ASCII characters (rule idempotency.key)."""
 
     def __init__(self) -> None:
-        super().__init__("Must be 1 to 255 printable ASCII characters, without a space at either end.")
+        super().__init__("Must have 1 to 255 printable ASCII characters, without a space at either end.")
 
 
 class IdempotencyKeyReused(KeyRefused):

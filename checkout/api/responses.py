@@ -36,19 +36,19 @@ EXPIRES_AT = partial(
     help_text="`merchant_expires_at` as you sent it. Null if you did not send it.",
 )
 PAYABLE_UNTIL = partial(
-    Time, help_text="When the unpaid checkout expires automatically, regardless of who set the time."
+    Time, help_text="When the unpaid checkout expires automatically, even if you set the time."
 )
 FEE = partial(drf.IntegerField, min_value=0, default=0, help_text="Reserved. Currently always 0.")
 
 
 def available_actions_field(**options: Any) -> fields.List:
     """Return the field of the actions that are allowed now."""
-    words = "What you can do with the checkout now."
+    words = "The actions that the checkout allows now."
     return fields.List(child=Known(ACTIONS), max_length=2, help_text=words, **options)
 
 
 class CreatedCheckoutOut(Out):
-    """The answer to a creation."""
+    """Response to a request that creates a checkout."""
 
     checkout_uuid = CHECKOUT_UUID(source="pk")
     status = Constant(Status.CREATED, help_text="The status of the checkout; see States.")
@@ -58,7 +58,7 @@ class CreatedCheckoutOut(Out):
 
 
 class ItemOut(ItemIn):
-    """A line of the order, as it was sent."""
+    """Line of the order, as the merchant sent it."""
 
     currency = CURRENCY()
     category = Category(help_text=CATEGORY)
@@ -70,11 +70,12 @@ class ItemOut(ItemIn):
 
 
 class RefundOut(Out):
-    """A refund, from its row or from its row in PostgreSQL's JSON."""
+    """Refund, read from its row or from PostgreSQL's JSON of the row."""
 
     refund_uuid = drf.UUIDField(source="id", help_text="The id of the refund.")
     merchant_refund_ref = fields.Text(
-        help_text="Your own reference, unique among all your refunds. Repeating it for the same checkout is safe."
+        help_text="Your own reference, unique among all your refunds. Repeating it for the same checkout is "
+        "safe."
     )
     reason = fields.Text(maximum=500, allow_null=True, help_text="Your reason, in your own words.")
     status = Known(
@@ -89,21 +90,23 @@ class RefundOut(Out):
 
 
 class DisputeOut(Out):
-    """A dispute, from its row or from its row in PostgreSQL's JSON."""
+    """Dispute, read from its row or from PostgreSQL's JSON of the row."""
 
     dispute_uuid = drf.UUIDField(source="id", help_text="The id of the dispute.")
     amount = drf.IntegerField(
         min_value=1, max_value=MAXIMUM, help_text="Minor units that the payer's bank has taken back."
     )
-    reason = fields.Text(maximum=40, help_text="The reason, as the provider names it.")
+    reason = fields.Text(maximum=40, help_text="The provider's name for the reason.")
     status = Known(
         Dispute.Status,
-        help_text="`open` until the bank decides. `won`: the money is yours again. `lost`: the payer keeps it.",
+        help_text="`open` until the bank decides. `won`: you get the money back. `lost`: the payer keeps "
+        "the money.",
     )
-    opened_at = Time(help_text="When the payer's bank opened it.")
+    opened_at = Time(help_text="When the payer's bank opened the dispute.")
     respond_by = Time(
         allow_null=True,
-        help_text="Until when the operators can submit evidence. Null if there is no such time.",
+        help_text="The end of the period in which the operators can submit evidence. Null if the bank sets "
+        "no end.",
     )
 
 
@@ -116,7 +119,7 @@ class SharesOut(Out):
     paid_count = drf.IntegerField(
         min_value=0,
         max_value=MAX_PEOPLE - 1,
-        help_text="How many of them have paid. A mate who is refunded no longer counts.",
+        help_text="How many of these mates have paid. A refunded mate no longer counts.",
     )
     paid_amount = drf.IntegerField(
         min_value=0, max_value=MAXIMUM, help_text="Minor units that these mates have paid."
@@ -135,14 +138,17 @@ def _actions(checkout: Any) -> list[str]:
 
 
 class StandingOut(Out):
-    """What an error says about a checkout whose state refuses the call (rule api.conflict)."""
+    """Status and allowed actions, in the error for a call that the state refuses (rule api.conflict)."""
 
     status = STATUS()
     available_actions = Computed(_actions, available_actions_field())
 
 
 class CheckoutOut(Out):
-    """The whole checkout, read `with_parts` and `with_read_at`, with the fields of its status (rule read.fields)."""
+    """Complete checkout, with the fields of its status (rule read.fields).
+
+    Read the row `with_parts` and `with_read_at`.
+    """
 
     checkout_uuid = CHECKOUT_UUID(source="pk")
     merchant_order_id = MERCHANT_ORDER_ID()
@@ -152,19 +158,19 @@ class CheckoutOut(Out):
     checkout_url = CHECKOUT_URL()
     expires_at = EXPIRES_AT()
     created_at = CREATED_AT()
-    updated_at = Computed(detailed_reads.changed_at, Time(), help_text="When it last changed.")
+    updated_at = Computed(detailed_reads.changed_at, Time(), help_text="When the checkout last changed.")
     metadata = Computed(
         lambda checkout: checkout.metadata or {},
         Metadata(),
-        help_text="Your own data for the checkout. Every read returns it, or `{}` if you sent none. Payers never "
-        "see it. Do not put personal data in it.",
+        help_text="Your own data for the checkout. Every read returns it, or `{}` if you sent no data. "
+        "Payers never see it. Do not put personal data in it.",
     )
     items = fields.List(
         child=ItemOut(),
         source="bill",
         allow_empty=False,
         max_length=100,
-        help_text="The lines, in the order that you sent.",
+        help_text="The lines, in the order in which you sent them.",
     )
     available_actions = Computed(_actions, available_actions_field())
     payable_until = PAYABLE_UNTIL(required=False)
@@ -182,7 +188,8 @@ class CheckoutOut(Out):
         min_value=0,
         max_value=MAXIMUM,
         required=False,
-        help_text="Minor units returned to the customer: 0 until the refund has settled, then the full amount.",
+        help_text="Minor units returned to the customer: 0 until the refund has settled, then the full "
+        "amount.",
     )
     last_refund_at = Time(
         allow_null=True, required=False, help_text="When the refund settled. Null until then."
@@ -200,24 +207,24 @@ class CheckoutOut(Out):
         detailed_reads.open_kind,
         Known(Operation.Kind),
         required=False,
-        help_text="The card operation that is open now or is about to be sent. While the checkout is `created` "
+        help_text="The card operation that is in progress or about to start. While the checkout is `created` "
         "or `authorized`, no other action on it is possible until this field is gone.",
     )
     shares = Computed(
         lambda checkout: checkout.share_parts or None,
         SharesOut(),
         required=False,
-        help_text="How much the customer's mates have paid of their shares. `amount` and refunds do not depend "
-        "on it.",
+        help_text="How much the customer's mates have paid of their shares. `amount` and refunds do not "
+        "depend on it.",
     )
     disputes = fields.List(
         child=DisputeOut(),
         source="dispute_parts",
         allow_empty=False,
         required=False,
-        help_text="The payers' disputes, oldest first: a payer has asked their bank for the money back. While a "
-        "dispute is open, the checkout cannot be refunded. After a lost one, a refund returns only "
-        "what it did not take.",
+        help_text="The payers' disputes, oldest first: a payer has asked their bank for the money back. "
+        "While a dispute is open, the checkout cannot be refunded. After a lost dispute, a refund returns "
+        "only the amount that the dispute did not take.",
     )
 
     # Fields that only some statuses have: those that are always sent, and those that are sent if they have a value.

@@ -7,21 +7,22 @@ ENDPOINTS: DescribedOperations = {
     (views.Checkouts, "POST"): DescribedOperation(
         "create_checkout",
         "Create a checkout",
-        "Makes a checkout for an order. Send the customer to the returned `checkout_url` exactly as it is, "
+        "Creates a checkout for an order. Send the customer to the returned `checkout_url` exactly as it is, "
         "and never construct it yourself. `sum(quantity × unit_price)` of the items must equal "
         "`total_amount`. Lines of category `fee`, `shipping` and `tax` add to the total. Lines of category "
         "`discount`, and only they, have a negative `unit_price`. A `merchant_order_id` can repeat: each "
-        "call makes a new checkout, unless it has the same `Idempotency-Key`.",
-        {201: DescribedResponse("The checkout is made and waits for payment.", responses.CreatedCheckoutOut)},
+        "call creates a new checkout, unless it has the same `Idempotency-Key`.",
+        {201: DescribedResponse("The checkout waits for payment.", responses.CreatedCheckoutOut)},
         takes=serializers.CheckoutIn,
         codes=("merchant_suspended", "invalid_amount_arithmetic"),
     ),
     (views.OneCheckout, "GET"): DescribedOperation(
         "read_checkout",
         "Read a checkout",
-        "The response is true at the moment of the call: a hold whose two minutes have passed is released "
-        "first. Read a checkout to reconcile missed events, and to see when a refund has settled.",
-        {200: DescribedResponse("The whole checkout, with the fields of its status.", responses.CheckoutOut)},
+        "The response shows the checkout at the moment of the call. If the two minutes of a hold have "
+        "passed, the service releases it first. Read a checkout to reconcile missed events, and to see when "
+        "a refund has settled.",
+        {200: DescribedResponse("The checkout, with the fields of its status.", responses.CheckoutOut)},
         codes=("operation_in_progress",),
     ),
     (views.Capture, "POST"): DescribedOperation(
@@ -65,7 +66,7 @@ ENDPOINTS: DescribedOperations = {
         {
             204: DescribedResponse("The refund is accepted; the checkout is `refunding`."),
             200: DescribedResponse(
-                "You have used this reference before: the existing refund.", responses.RefundOut
+                "The existing refund, because you have used this reference before.", responses.RefundOut
             ),
         },
         takes=serializers.RefundIn,
@@ -82,7 +83,7 @@ ENDPOINTS: DescribedOperations = {
         "Newest first, for reconciliation. Send `next_cursor` of one page as `cursor` of the next, with the "
         "same filters. It is null on the last page. With `sort=updated_at`, the list is in the order of the "
         "last change, oldest first. Begin with `updated_after` and continue with `cursor`, which keeps that "
-        "start. `next_cursor` is then always present, also on an empty page. Keep it, and you miss no "
+        "start. `next_cursor` is then always present, also on an empty page. Store it, so that you miss no "
         "change.",
         {200: DescribedResponse("One page.", responses.CheckoutListOut)},
         query=serializers.CheckoutListQuery,

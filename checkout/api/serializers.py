@@ -39,7 +39,9 @@ class Category(fields.Text):
     def to_internal_value(self, data: Any) -> str:
         slug = super().to_internal_value(data)
         if not _CATEGORY.fullmatch(slug):
-            raise serializers.ValidationError("Must be a slug such as ticket: a-z, 0-9 and _, at most 64.")
+            raise serializers.ValidationError(
+                "Must be a slug such as ticket: 1 to 64 of a-z, 0-9 and _, with a letter first."
+            )
         return slug
 
     def schema(self) -> fields.Schema:
@@ -61,7 +63,7 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
         if not isinstance(data, dict):
             raise serializers.ValidationError("Must be an object.")
         if _written_out(data) > MAX_OWN:
-            raise serializers.ValidationError("Must be at most 8 KiB of JSON, its numbers written out.")
+            raise serializers.ValidationError("Must be at most 8 KiB of JSON, with numbers written in full.")
         self._walk(data, depth=1)
         return data
 
@@ -137,7 +139,7 @@ def _wrong_entry(key: str, value: Any) -> tuple[str, str] | None:
     If the key itself is wrong, "" is returned instead, because the key can be long.
     """
     if not 1 <= len(key) <= 40 or "\x00" in key:
-        return "", "Keys must have 1 to 40 characters, none of them NUL."
+        return "", "Keys must have 1 to 40 characters and no NUL character."
     if not isinstance(value, str):
         return key, "Must be a string."
     if len(value) > 500:
@@ -156,9 +158,9 @@ class ItemIn(fields.Body):
     unit_price = fields.Integer(
         minimum=-MAXIMUM,
         maximum=MAXIMUM,
-        help_text="Minor units for one unit. Negative on a `discount` line, and only there.",
+        help_text="The price of one unit, in minor units. Only a `discount` line has a negative price.",
     )
-    currency = fields.Currency(help_text="The same currency as the checkout's.")
+    currency = fields.Currency(help_text="The checkout's currency.")
     category = Category(default="other", help_text=CATEGORY)
     custom_data = CustomData(required=False, allow_null=True, help_text=CUSTOM_DATA)
 
@@ -174,7 +176,7 @@ class ItemIn(fields.Body):
     def validate_currency(self, currency: str) -> str:
         of_the_checkout = self.root.initial_data.get("currency")
         if _is_in_use(of_the_checkout) and currency != of_the_checkout:
-            raise serializers.ValidationError(f"Must be {of_the_checkout}, as the checkout's.")
+            raise serializers.ValidationError(f"Must be {of_the_checkout}, the currency of the checkout.")
         return currency
 
     def validate_custom_data(self, custom: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -231,7 +233,7 @@ class CustomerIn(fields.Body):
             return numbers.parse_number(phone, country, also_fictional=settings.SANDBOX)
         except numbers.InvalidPhone:
             raise serializers.ValidationError(
-                "Must be a mobile number, such as +447700900123. Leave it out if you have none."
+                "Must be a mobile number, such as +447700900123. Leave `phone` out if you have none."
             ) from None
 
     def validate(self, customer: dict[str, str | None]) -> dict[str, str]:
@@ -242,7 +244,7 @@ class CustomerIn(fields.Body):
 class CheckoutIn(fields.Body):
     """Request to create a checkout (rules create.*). Its context holds the `merchant`."""
 
-    merchant_order_id = fields.Text(help_text="Your own reference for the order. It can repeat.")
+    merchant_order_id = fields.Text(help_text="Your own reference for the order. It need not be unique.")
     total_amount = fields.Integer(
         minimum=1,
         maximum=MAXIMUM,
@@ -251,14 +253,14 @@ class CheckoutIn(fields.Body):
     )
     currency = fields.Currency(help_text="ISO 4217 code in upper case, such as `GBP`.")
     return_url = fields.ReturnUrl(
-        help_text="Where the customer lands afterwards: an absolute https URL without a user name. If you keep a "
-        "list of hosts in the portal, its host must be on the list. The service does not change the "
-        "URL: put your order's number in it. It is only a confirmation page, never a reason to fulfil."
+        help_text="Where the service sends the customer after payment: an absolute https URL without a user "
+        "name. If you keep a list of hosts in the portal, its host must be on the list. The service does not "
+        "change the URL, so put your order's number in it. A visit is no reason to fulfil."
     )
     cancel_url = fields.ReturnUrl(
-        help_text="Where the customer lands after giving up: an absolute https URL without a user name. If you "
-        "keep a list of hosts in the portal, its host must be on the list. The service does not change "
-        "the URL."
+        help_text="Where the service sends a customer who gives up: an absolute https URL without a user "
+        "name. If you keep a list of hosts in the portal, its host must be on the list. The service does not "
+        "change the URL."
     )
     items = fields.List(
         child=ItemIn(),
@@ -269,26 +271,26 @@ class CheckoutIn(fields.Body):
     merchant_expires_at = fields.Timestamp(
         required=False,
         allow_null=True,
-        help_text="When the unpaid checkout expires: 1 minute to 24 hours ahead, with an offset. Without it, the "
-        "time that you have set in the portal applies, otherwise 60 minutes after creation.",
+        help_text="When the unpaid checkout expires: 1 minute to 24 hours ahead, with an offset. Without "
+        "it, the time that you have set in the portal applies, otherwise 60 minutes after creation.",
     )
     metadata = Metadata(
         required=False,
         allow_null=True,
-        help_text="Your own data for the checkout: at most 50 keys of 1 to 40 characters, each with a string of "
-        "at most 500 characters, 8 KiB in all. Every read returns it. Payers never see it. Do not put "
-        "personal data in it.",
+        help_text="Your own data for the checkout: at most 50 keys of 1 to 40 characters, each with a "
+        "string of at most 500 characters, 8 KiB in all. Every read returns it. Payers never see it. Do not "
+        "put personal data in it.",
     )
     customer = CustomerIn(
         required=False,
         allow_null=True,
-        help_text="What you know about the customer, to prefill the page. Each field is optional. The API never "
-        "returns them, and the service deletes them a day after the checkout's end.",
+        help_text="Customer data that prefills the page. Each field is optional. The API never returns these "
+        "fields, and the service deletes them a day after the checkout's end.",
     )
 
     def validate_currency(self, currency: str) -> str:
         if not _is_in_use(currency):
-            raise serializers.ValidationError("Must be an ISO 4217 code in use, in upper case, such as GBP.")
+            raise serializers.ValidationError("Must be a current ISO 4217 code in upper case, such as GBP.")
         return currency
 
     def validate_return_url(self, url: str) -> str:
@@ -299,7 +301,7 @@ class CheckoutIn(fields.Body):
         listed, origin = self.context["merchant"].return_hosts, origins.origin_of(url)
         if listed and not {origins.host_of(url), origin.partition("://")[2]} & set(listed):
             raise serializers.ValidationError(
-                "Its host is not on the merchant's list. Add it in the portal's settings."
+                "Must have a host from the merchant's list. Add the host in the portal's settings."
             )
         return url
 
@@ -309,14 +311,14 @@ class CheckoutIn(fields.Body):
         """Return the order. Raises ValidationError if a card cannot be charged its total."""
         rule, total = safe_answers.amount_rule(order["currency"]), order["total_amount"]
         if not rule.allows(total):
-            reason = f"Must be {rule}: cards cannot be charged other amounts in {order['currency']}."
+            reason = f"Must be {rule}. Cards cannot be charged other amounts in {order['currency']}."
             raise serializers.ValidationError({"total_amount": [reason]})
         return order
 
     def validate_merchant_expires_at(self, at: datetime | None) -> datetime | None:
         now = clock.now()
         if at is not None and not now + SOONEST_EXPIRY <= at <= now + LATEST_EXPIRY:
-            raise serializers.ValidationError("Must be between 1 minute and 24 hours ahead.")
+            raise serializers.ValidationError("Must be between 1 minute and 24 hours in the future.")
         return at
 
 
@@ -354,7 +356,8 @@ class RefundIn(fields.Body):
     """Request to refund (rules refund.ref, refund.full)."""
 
     merchant_refund_ref = fields.Text(
-        help_text="Your own reference, unique among all your refunds. Repeating it for the same checkout is safe."
+        help_text="Your own reference, unique among all your refunds. You can repeat it for the same "
+        "checkout."
     )
     reason = fields.Text(
         required=False, allow_null=True, minimum=0, maximum=500, help_text="Your reason, in your own words."
@@ -379,14 +382,16 @@ class CheckoutListQuery(fields.Query):
     )
     updated_after = fields.Timestamp(
         required=False,
-        help_text="Only checkouts that changed after this time. With `sort=updated_at`, the cursor keeps this "
-        "time.",
+        help_text="Only checkouts that changed after this time. With `sort=updated_at`, the cursor keeps "
+        "this time.",
     )
     sort = fields.OneOf(
         ("updated_at",),
         required=False,
-        help_text="`updated_at` lists by the last change, oldest first, and always returns a `next_cursor`. Keep "
-        "it and continue with it, and you miss no change.",
+        help_text="`updated_at` lists by the last change, oldest first, and always returns a `next_cursor`. "
+        "Store it and continue from it, so that you miss no change.",
     )
-    limit = fields.QueryInteger(minimum=1, maximum=200, default=50, help_text="How many entries a page has.")
+    limit = fields.QueryInteger(
+        minimum=1, maximum=200, default=50, help_text="The number of entries per page."
+    )
     cursor = fields.Cursor(required=False, maximum=500, help_text="`next_cursor` of the previous page.")

@@ -55,7 +55,7 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
     """Return a page and the next cursor.
 
     A late checkout on the page lapses first, and is left out if it no longer matches. If lapsing can bring a
-    checkout into the list, other late checkouts of the merchant lapse first too. Rules list.pages,
+    checkout into the list, the merchant's other late checkouts lapse first as well. Rules list.pages,
     list.changes, lapse.whoever.
     """
     filters = {lookup: query[name] for name, lookup in _FILTERS.items() if name in query}

@@ -81,7 +81,7 @@ def _duplicate(string: str, known: set[str]) -> str:
     """Add the string's unescaped key to the known ones. Return an error text if it was known, else ""."""
     key = orjson.loads(string) if "\\" in string else string[1:-1]
     if key in known:
-        return f"the key {orjson.dumps(key[:_MAX_SHOWN]).decode()} stands twice in one object"
+        return f"the key {orjson.dumps(key[:_MAX_SHOWN]).decode()} occurs twice in one object"
     known.add(key)
     return ""
 

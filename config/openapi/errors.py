@@ -21,7 +21,7 @@ ANY = (*ALL, "service_unavailable")
 ANYWHERE = (
     "not_found",
     "method_not_allowed",
-)  # no operation returns them, because no address or no method matches
+)  # no operation returns these codes, because no address or no method matches
 WITH_BODY = ("invalid_json", "request_timeout", "payload_too_large", "unsupported_media_type")
 WITH_FIELDS = ("validation_failed",)
 WITH_CURSOR = ("invalid_cursor",)
@@ -35,7 +35,7 @@ class Sum(drf.IntegerField):
 
 
 class ApiErrorDetailOut(drf.Serializer[Any]):
-    """One thing that is wrong, or what the caller needs to know about it."""
+    """One error of a field, or a fact that the caller needs to correct the request."""
 
     param = drf.CharField(
         required=False, allow_null=True, help_text="The field at fault, such as `items[2].currency`."
@@ -43,7 +43,7 @@ class ApiErrorDetailOut(drf.Serializer[Any]):
     message = drf.CharField(required=False, help_text="A sentence for a developer that says what to do.")
     expected = Sum(required=False, help_text="The amount that would be correct.")
     actual = Sum(required=False, help_text="The amount that was sent.")
-    difference = Sum(required=False, help_text="How much more was sent than is correct.")
+    difference = Sum(required=False, help_text="The amount that was sent minus the correct amount.")
     status = STATUS(required=False)
     available_actions = available_actions_field(required=False)
     dispute = DisputeOut(required=False, help_text="The dispute that prevents the refund.")
@@ -51,21 +51,23 @@ class ApiErrorDetailOut(drf.Serializer[Any]):
         maximum=40, required=False, help_text="The provider's reason, such as `insufficient_funds`."
     )
     previous_secret_expires_at = Time(
-        required=False, help_text="Until when the previous secret also signs. Null if it was revoked."
+        required=False, help_text="When the previous secret stops signing. Null if it was revoked."
     )
 
 
 class ApiErrorBodyOut(drf.Serializer[Any]):
-    """What went wrong, and what to do."""
+    """The error and its remedy."""
 
     code = Known(
-        errors.ERRORS, help_text="What went wrong. Branch on it. Treat an unknown code by its HTTP status."
+        errors.ERRORS,
+        help_text="The error code, for your program to branch on. Handle an unknown code by its HTTP status.",
     )
     message = drf.CharField(help_text="A sentence for a developer that says what to do.")
     param = drf.CharField(allow_null=True, help_text="The field at fault, such as `items[2].currency`.")
     details = drf.ListField(
         child=ApiErrorDetailOut(),
-        help_text="All field errors at once, the expected and actual amount, or the status and allowed actions.",
+        help_text="All field errors at once, the expected and actual amount, or the status and allowed "
+        "actions.",
     )
     request_id = drf.CharField(
         help_text="The same id as in `X-Request-Id`. Quote it when you contact support."
@@ -76,7 +78,7 @@ class ApiErrorBodyOut(drf.Serializer[Any]):
 class ApiErrorOut(drf.Serializer[Any]):
     """The envelope of all errors of the merchant API (rule api.error)."""
 
-    error = ApiErrorBodyOut(help_text="What went wrong.")
+    error = ApiErrorBodyOut(help_text="The error and its remedy.")
 
 
 def by_code() -> Schema:

@@ -1,4 +1,4 @@
-"""The events that we send, in the API's document (rules event.types, event.envelope)."""
+"""Webhook events in the API's document (rules event.types, event.envelope)."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ from webhooks.models import EventType
 from webhooks.outbox import API_VERSION
 
 Schema = dict[str, Any]
-# What writes each event's `data` (rules event.*). None means an object that a receiver can ignore.
+# The serializer of each event's `data` (rules event.*). None: an object that receivers can ignore.
 DATA: dict[EventType, type[Serializer[Any]] | None] = {
     EventType.AUTHORIZED: AuthorizedDataOut,
     EventType.VOIDED: VoidedDataOut,
@@ -31,21 +31,21 @@ SENTENCES = {
     ),
     EventType.VOIDED: (
         "An authorization was released",
-        "You cancelled it, or it was not captured within two minutes. No money was taken.",
+        "You cancelled the checkout, or did not capture it within two minutes. No money was taken.",
     ),
     EventType.OPTED_IN: (
         "A customer ticked your marketing opt-in box",
-        "Sent for every tick, including repeats on the same order. The newest one is current. It is the only "
-        "event with personal data. It does not say whether the order was paid.",
+        "The service sends this event for every tick, including repeats on the same order. The newest tick "
+        "is current. Only this event has personal data. It does not show whether the order was paid.",
     ),
     EventType.TEST: (
-        "A test, sent from the portal",
-        "Sent regardless of the types that you subscribe to. It is not about a checkout. Check the signature "
-        "and answer 2xx.",
+        "A test event from the portal",
+        "The service sends this event even if you do not subscribe to its type. It is not about a checkout. "
+        "Verify the signature and answer 2xx.",
     ),
 }
 SIGNATURE_HEADERS = {
-    "X-Service-Signature": "`t=<unix seconds>,v1=<hex>`, and one more `,v1=<hex>` for each previous secret "
+    "X-Service-Signature": "`t=<unix seconds>,v1=<hex>`, and another `,v1=<hex>` for each previous secret "
     "that still signs.",
     "X-Service-Timestamp": "The same Unix seconds.",
     "X-Service-Event-Id": "The same as `id` in the body.",
@@ -60,7 +60,7 @@ SIGNATURE_HEADERS = {
 _NOTHING: Schema = {"type": "object", "description": "Not about a checkout."}
 UUIDS = ("X-Service-Event-Id", "webhook-id")
 
-# Today's clients use it for events of types that are added later.
+# Existing clients use this schema for event types that are added later.
 OTHER_DATA: Schema = {
     "type": "object",
     "additionalProperties": True,
@@ -69,7 +69,7 @@ OTHER_DATA: Schema = {
 
 
 def webhooks() -> Schema:
-    """Return the events that we send (rule event.types), each with its envelope."""
+    """Return the path item of each event type, with its envelope (rule event.types)."""
     return {kind.value: {"post": _event(kind)} for kind in DATA}
 
 
@@ -85,9 +85,9 @@ def listed_event() -> Schema:
 
 
 def schemas(registry: ComponentRegistry) -> Schema:
-    """Return the schema of each envelope, and one of any envelope, with `type` as the discriminator.
+    """Return the schemas of all envelopes, and `Event`, which is any of them, discriminated by `type`.
 
-    Register the schemas of their data.
+    Also register the schemas of their data.
     """
     components.register(registry, *filter(None, DATA.values()))
     names = {kind.value: event_name(kind) for kind in DATA}
@@ -104,16 +104,16 @@ def schemas(registry: ComponentRegistry) -> Schema:
 def _withheld() -> Schema:
     """Return the schema of a listed event whose personal data is withheld (rule events.personal)."""
     envelope = _envelope(EventType.OPTED_IN)
-    why = "Null without the scope `customers:read`, and once it is deleted, a week after its delivery ended."
+    why = "Null without the scope `customers:read`, and after deletion, a week after the delivery ended."
     envelope["properties"]["data"] = {"type": "null", "description": why}
     return envelope
 
 
 def _other() -> Schema:
-    """Return the schema that today's clients use for events of types that are added later."""
+    """Return the schema that existing clients use for event types that are added later."""
     known = [kind.value for kind in DATA]
     envelope = _envelope(EventType.TEST) | {"description": "An event of a type that was added later."}
-    kind = {"type": "string", "not": {"enum": known}, "description": "The type: none of those above."}
+    kind = {"type": "string", "not": {"enum": known}, "description": "A type that is not listed above."}
     inside = {"oneOf": [refer("OtherData"), {"type": "null"}], "description": "The event's data."}
     envelope["properties"] |= {"type": kind, "data": inside}
     return envelope
@@ -132,7 +132,10 @@ def _event(kind: EventType) -> Schema:
         "requestBody": {"required": True, "content": components.json(body)},
         "responses": {
             "2XX": {"description": "Delivered."},
-            "default": {"description": "A failure, listed in the delivery log. The event can be sent again."},
+            "default": {
+                "description": "The attempt failed. The delivery log lists it, and the service can send the "
+                "event again."
+            },
         },
     }
 
@@ -144,13 +147,13 @@ def _header(name: str, text: str) -> Schema:
 
 
 def _envelope(kind: EventType) -> Schema:
-    """Return the schema of the body that is posted for an event of this type."""
+    """Return the schema of the request body for an event of this type."""
     data = DATA[kind]
     envelope: Schema = {
         "id": {
             "type": "string",
             "format": "uuid",
-            "description": "The id of the event, the same in every attempt. Deduplicate on it.",
+            "description": "The id of the event, the same in every attempt. Use it to ignore duplicates.",
         },
         "type": {"type": "string", "enum": [kind.value], "description": "The type of the event."},
         "api_version": Known([API_VERSION]).schema() | {"description": "The envelope's version."},

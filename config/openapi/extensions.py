@@ -1,4 +1,4 @@
-"""What drf-spectacular needs to know about our serializer fields and our authentication."""
+"""Extensions of drf-spectacular for our serializer fields and our authentication."""
 
 from typing import Any
 

@@ -43,14 +43,14 @@ URGENT, HOLD_SECONDS, MIN_GAP = "checkout.authorized", 120.0, 3.0
 URGENT_STARTS, PATIENT_GAPS = (0.0, 5.0, 25.0, 75.0), (5.0, 30.0, 120.0, 600.0)
 ENVIRONMENT = {
     "base-url": ("CHECKOUT_BASE_URL", "the service's address, as its docs say it"),
-    "client-id": ("CHECKOUT_CLIENT_ID", f"of a client that has {SCOPE} alone"),
+    "client-id": ("CHECKOUT_CLIENT_ID", f"of a client that has only the scope {SCOPE}"),
     "client-secret": ("CHECKOUT_CLIENT_SECRET", "better in the environment: others here can't read it there"),
 }
 HTTP_ERRORS = (OSError, http.client.HTTPException)
 
 
 class Stop(Exception):
-    """The program cannot continue. The message says what to do."""
+    """The program cannot continue. The message names the remedy."""
 
 
 class NoAnswer(Exception):
@@ -185,7 +185,7 @@ class Api:
         parts = split("--base-url", base_url)
         is_here = is_loopback(parts.hostname)
         if parts.scheme != "https" and not is_here:
-            raise Stop("--base-url must be https: the client's secret goes there.")
+            raise Stop("--base-url must be https, because the client's secret is sent there.")
         self.base_url = base_url.rstrip("/")
         self._grant = {
             "grant_type": "client_credentials",
@@ -260,7 +260,7 @@ class Api:
 def check_scopes(given: str) -> None:
     """Raise Stop if the client lacks the scope, or has more scopes, because its secret is on a laptop."""
     more = sorted({*given.split()} - {SCOPE})
-    remedy = f"Make one in the portal, under Keys, that has {SCOPE} alone."
+    remedy = f"Make one in the portal, under Keys, that has only the scope {SCOPE}."
     if more:
         raise Stop(f"This client may do more than listen: {', '.join(more)}. {remedy}")
     if not given.split():

@@ -63,7 +63,9 @@ class TokenErrorOut(drf.Serializer[Any]):
         ),
         help_text="A code of RFC 6749, or `rate_limited`.",
     )
-    error_description = drf.CharField(required=False, help_text="What to change, if that helps.")
+    error_description = drf.CharField(
+        required=False, help_text="A sentence for a developer that says what to correct."
+    )
 
 
 class RevocationRequest(drf.Serializer[Any]):

@@ -162,7 +162,7 @@ def _wrappers(paths: Schema) -> Schema:
 
 
 def _wrapper(thing: str) -> Schema:
-    content = components.refer(thing) | {"description": "What you asked for."}
+    content = components.refer(thing) | {"description": "The resource."}
     return {"type": "object", "required": ["data"], "properties": {"data": content}}
 
 

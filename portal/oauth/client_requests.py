@@ -60,7 +60,7 @@ class Endpoint(NamedTuple):
         try:
             return self._limited(request, parameters)
         except (OperationalError, InterfaceError):
-            return refusal("temporarily_unavailable", 503, "Ask again in a second.", Retry_After="1")
+            return refusal("temporarily_unavailable", 503, "Try again in a second.", Retry_After="1")
 
     def _limited(self, request: HttpRequest, parameters: Parameters) -> HttpResponse:
         """Act, unless this client has failed too often from this network."""
@@ -83,7 +83,7 @@ def invalid_client() -> HttpResponse:
     here, other = ("test", "live") if settings.SANDBOX else ("live", "test")
     words = (
         "No client has this client_id and client_secret, or it is revoked. Copy both from the portal, under Keys. "
-        f"This is the {here} environment: the {other} one has other credentials, and another address."
+        f"This is the {here} environment: the {other} environment has other credentials and another base address."
     )
     return refusal("invalid_client", 401, words, WWW_Authenticate='Basic realm="token"')
 
@@ -109,16 +109,19 @@ def too_large() -> HttpResponse:
 def _parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
     """Return the parameters of body and Basic header. Raises InvalidRequest."""
     if request.META["QUERY_STRING"]:
-        raise InvalidRequest("Send the parameters in the body, not in the address.")
+        raise InvalidRequest("Send the parameters in the body, not in the URL.")
     found = _body(request, taken)
     for name, value in _basic(request).items():
         if found.setdefault(name, value) != value:
             raise InvalidRequest(
-                "Body and Authorization header name different clients. Send the client in one of them."
+                "Body and Authorization header name different clients. Send the credentials in only one of "
+                "them."
             )
     for name, value in found.items():
         if len(value) > LONGEST or "\x00" in value:
-            raise InvalidRequest(f"{name} is too long or holds a NUL character. Send it as you received it.")
+            raise InvalidRequest(
+                f"{name} is too long or contains a NUL character. Send it as you received it."
+            )
     return found
 
 

@@ -98,12 +98,12 @@ class TestHeader:
             for path in ("checkouts", f"checkouts/{held.pk}/capture"):
                 answer = api.post(path, {}, Idempotency_Key=key)
                 error = refused(answer, 400, "invalid_header", "Idempotency-Key")
-                assert error["message"].startswith("Idempotency-Key: Must be 1 to 255 printable ASCII")
+                assert error["message"].startswith("Idempotency-Key: Must have 1 to 255 printable ASCII")
 
     @pytest.mark.rule("api.invalid_header")
     def test_that_names_another_host_is_named(self, api: Api) -> None:
         error = refused(api.get("checkouts", host="evil.example"), 400, "invalid_header", "Host")
-        assert error["message"].startswith("Host: Must be the service's own")
+        assert error["message"].startswith("Host: Must be the service's host")
 
 
 @pytest.mark.rule("api.conflict")

@@ -33,7 +33,7 @@ class TestQuery:
                 name = {"%00=%ff": "\x00"}.get(query, query.partition("=")[0])
                 answer = call(api, method, f"{path.format(checkout_uuid=held.pk)}?{query}")
                 message = refused(answer, 422, "validation_failed", name)["message"]
-                assert "Not a parameter of this call." in message or "Give it once." in message
+                assert "Is not a parameter of this call." in message or "Must be sent only once." in message
 
     @pytest.mark.rule("api.query")
     @pytest.mark.parametrize(("path", "method"), CALLS)
@@ -44,11 +44,11 @@ class TestQuery:
         with nothing_moves():
             answer = call(api, method, f"{path.format(checkout_uuid=held.pk)}?{'&'.join([field] * 251)}")
             message = refused(answer, 422, "validation_failed", None)["message"]
-        assert message.startswith("The address has too many parameters. It takes ")
+        assert message.startswith("The URL has too many query parameters. The call accepts ")
 
     def test_names_what_there_is(self, api: Api) -> None:
         error = refused(api.get("webhooks/deliveries?page=2"), 422, "validation_failed", "page")
-        assert "It takes limit, cursor, event_type, event_id, status." in error["message"]
+        assert "The call accepts limit, cursor, event_type, event_id, status." in error["message"]
 
     @pytest.mark.rule("api.all_fields")
     def test_that_is_wrong_in_several_places_is_told_of_each(self, api: Api) -> None:
@@ -57,8 +57,8 @@ class TestQuery:
         assert {row["param"]: row["message"].partition(".")[0] for row in details} == {
             "limit": "Must be between 1 and 200",
             "status": "Must be one of created, authorized, captured, voided, expired, refunding, refunded",
-            "colour": "Not a parameter of this call",
-            "sort": "Give it once",
+            "colour": "Is not a parameter of this call",
+            "sort": "Must be sent only once",
         }
 
     def test_of_a_known_name_is_taken(self, api: Api) -> None:

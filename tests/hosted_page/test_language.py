@@ -202,5 +202,5 @@ class TestThePage:
 def test_the_api_and_the_docs_speak_english(unpaid: Checkout, api: Api) -> None:
     assert "Votre numéro" in words(Client(headers=FRENCH).get(f"/pay?id={unpaid.pk}"))
     refused = api.get("checkouts/x", **FRENCH)
-    assert refused.json()["error"]["message"].startswith("There is no such")
+    assert refused.json()["error"]["message"].startswith("No such checkout")
     assert 'lang="en-gb"' in words(Client(headers=FRENCH).get("/api/docs"))

@@ -198,14 +198,14 @@ class TestNoHttp:
     @pytest.mark.parametrize(
         ("sent", "words"),
         [
-            (b"GET /api/docs HTTP/1.1\r\nAuthorization Bearer sk_secret\r\n\r\n", "no valid HTTP request"),
-            (b"GET /api/docs HTTP/1.1\r\nA b: sk_secret\r\n\r\n", "no valid HTTP request"),
-            (b"GET /api/docs HTTP/1.1\r\nA: sk_secret\x00\r\n\r\n", "no valid HTTP request"),
-            (b"sk_secret\r\n\r\n", "no valid HTTP request"),
-            (b"GET /" + b"sk_secret" * 2000 + b" HTTP/1.1\r\n\r\n", "address is too long"),
+            (b"GET /api/docs HTTP/1.1\r\nAuthorization Bearer sk_secret\r\n\r\n", "not a valid HTTP request"),
+            (b"GET /api/docs HTTP/1.1\r\nA b: sk_secret\r\n\r\n", "not a valid HTTP request"),
+            (b"GET /api/docs HTTP/1.1\r\nA: sk_secret\x00\r\n\r\n", "not a valid HTTP request"),
+            (b"sk_secret\r\n\r\n", "not a valid HTTP request"),
+            (b"GET /" + b"sk_secret" * 2000 + b" HTTP/1.1\r\n\r\n", "URL is too long"),
             (b"GET / HTTP/1.1\r\nA: " + b"sk_secret" * 2000 + b"\r\n\r\n", "too many or too long"),
             (b"GET / HTTP/1.1\r\n" + b"A: sk_secret\r\n" * 200 + b"\r\n", "too many or too long"),
-            (b"POST / HTTP/1.1\r\nContent-Length: sk_secret\r\n\r\n", "no valid HTTP request"),
+            (b"POST / HTTP/1.1\r\nContent-Length: sk_secret\r\n\r\n", "not a valid HTTP request"),
         ],
         ids=lambda part: repr(part[:40]),
     )

@@ -119,7 +119,7 @@ def test_a_client_that_may_do_more_is_refused(service: Service, merchant: Mercha
     with listening(service, tmp_path, client, "http://127.0.0.1:9/") as running:
         assert running.process.wait(20) == 2
         polling.until(lambda: "checkouts:write" in running.said, within=5, what="what it may do too much")
-    assert "has webhooks:read alone" in running.said
+    assert "has only the scope webhooks:read" in running.said
 
 
 @pytest.mark.long

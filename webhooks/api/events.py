@@ -72,7 +72,7 @@ def _checkout(text: str | None) -> UUID | None:
     try:
         return UUID(text) if text else None
     except ValueError:
-        raise drf.ValidationError({"checkout_uuid": ["Must be the uuid of a checkout."]}) from None
+        raise drf.ValidationError({"checkout_uuid": ["Must be the id of a checkout, a UUID."]}) from None
 
 
 def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
@@ -90,7 +90,11 @@ def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
     furthest = min(FURTHEST, settings.WEBHOOK_RETENTION)
     if given and given < until - furthest:
         raise drf.ValidationError(
-            {"created_after": [f"Must be within the last {furthest.days} days: the feed has no more."]}
+            {
+                "created_after": [
+                    f"Must be within the last {furthest.days} days, because older events are not in the feed."
+                ]
+            }
         )
     since = given or until - USUAL
     return Place(*_beginning(since - CLOCKS_DIFFER), since, began=max(since, until))
@@ -102,9 +106,9 @@ def _check_nothing_is_gone(place: Place, until: datetime) -> None:
         return  # events that young are never dropped
     kept_from = partitions.starts_at(EVENTS)
     if kept_from is not None and place.at < kept_from:
-        told = f"Events between it and {clock.iso(kept_from)} have been dropped. "
+        told = f"Events between this cursor and {clock.iso(kept_from)} have been deleted. "
         raise drf.ValidationError(
-            {"cursor": [f"{told}Begin anew with created_after, and compare your orders with GET checkouts."]}
+            {"cursor": [f"{told}Start again with created_after, and compare your orders with GET checkouts."]}
         )
 
 

@@ -16,11 +16,11 @@ from webhooks.subscriptions import SUBSCRIBABLE
 URL = partial(
     drf.URLField,
     max_length=2048,
-    help_text="Your endpoint: an https URL that is reachable from the internet, with a host name and not an IP "
-    "address, on port 443 or on 1024 and above.",
+    help_text="Your endpoint: an https URL that is reachable from the internet, with a host name and not an "
+    "IP address, on port 443 or on 1024 and above.",
 )
-CREATED_AT = partial(Time, help_text="When it was created.")
-UPDATED_AT = partial(Time, help_text="When it last changed.")
+CREATED_AT = partial(Time, help_text="When the subscription was created.")
+UPDATED_AT = partial(Time, help_text="When the subscription last changed.")
 SIGNING_SECRET = partial(
     fields.Text,
     help_text="The secret that signs your deliveries: `whsec_` and base64 of 32 bytes. It is shown only this "
@@ -58,7 +58,7 @@ class RotatedSecretOut(Out):
 
     signing_secret = SIGNING_SECRET()
     previous_secret_expires_at = Time(
-        allow_null=True, help_text="Until when the previous secret also signs. Null if it was revoked."
+        allow_null=True, help_text="When the previous secret stops signing. Null if it was revoked."
     )
 
 
@@ -89,13 +89,13 @@ class DeliveryAttemptOut(Out):
         max_value=999,
         source="attempt.http_status",
         allow_null=True,
-        help_text="The status of your endpoint's answer. Null if there was none.",
+        help_text="The status of your endpoint's answer. Null if your endpoint did not answer.",
     )
     error_message = Computed(
         lambda logged: delivery.in_words(logged.attempt.error_message),
         fields.Text(),
         allow_null=True,
-        help_text="Why the attempt failed. Null on a 2xx.",
+        help_text="Why the attempt failed. Null if your endpoint answered 2xx.",
     )
     duration_ms = drf.IntegerField(
         min_value=0,
@@ -107,14 +107,15 @@ class DeliveryAttemptOut(Out):
     status = Computed(
         lambda logged: "delivered" if logged.attempt.is_delivered else "failed",
         Known(("delivered", "failed")),
-        help_text="`delivered` on a 2xx, else `failed`.",
+        help_text="`delivered` if your endpoint answered 2xx, otherwise `failed`.",
     )
     next_attempt_at = Time(
         allow_null=True,
-        help_text="When the event is sent again. Null if it is not, and on all attempts but its latest.",
+        help_text="When the service sends the event again. Null on earlier attempts, and if it does not "
+        "send it again.",
     )
     checkout_uuid = drf.UUIDField(
-        allow_null=True, help_text="The checkout that the event is about. Null if there is none."
+        allow_null=True, help_text="The checkout that the event is about. Null for a test event."
     )
 
 
@@ -142,13 +143,13 @@ class ListedEventOut(Out):
     """An entry of the feed of events."""
 
     event = Envelope(
-        help_text="The envelope, byte for byte as it is sent. `data` is null if you may not see it, or if it was "
-        "deleted."
+        help_text="The envelope, byte for byte as the service sends it. `data` is null if your key lacks the "
+        "scope for it, or if it was deleted."
     )
     delivery_status = Known(
         (*Delivery.Status, "none"),
-        help_text="The status of its delivery. `pending`: more attempts follow. `delivered`: your endpoint "
-        "answered 2xx. `parked`: the service gave up. `superseded`: the hold ended first, or the "
+        help_text="The status of the event's delivery. `pending`: more attempts follow. `delivered`: your "
+        "endpoint answered 2xx. `parked`: the service gave up. `superseded`: the hold ended first, or the "
         "person was erased. `none`: no subscription wanted the event.",
     )
 
@@ -157,8 +158,10 @@ class EventFeedOut(Out):
     """One page of the feed of events."""
 
     events = fields.List(
-        child=ListedEventOut(), max_length=200, help_text="In the order in which they were written."
+        child=ListedEventOut(),
+        max_length=200,
+        help_text="The events, in the order in which they were written.",
     )
     next_cursor = fields.Text(
-        maximum=500, help_text="Keep it. Send it as `cursor` to get the events after this page."
+        maximum=500, help_text="Store it, and send it as `cursor` to get the events after this page."
     )

@@ -25,7 +25,7 @@ ENDPOINTS: DescribedOperations = {
     (views.OneSubscription, "GET"): DescribedOperation(
         "read_subscription",
         "Read the subscription",
-        "The address of your endpoint and the event types that it gets. The secret is never shown again.",
+        "Returns the URL of your endpoint and the event types that it receives. It never returns the secret.",
         {200: DescribedResponse("The subscription.", responses.SubscriptionOut)},
         codes=("subscription_not_found",),
     ),
@@ -62,8 +62,9 @@ ENDPOINTS: DescribedOperations = {
         "List events",
         "All your events, with or without a subscription. They are in the order in which they were written, "
         "which is not always the order of `created_at`. Begin with `created_after` and continue with "
-        "`cursor`. `next_cursor` is always present: keep it, and you miss no event. Send the same filters "
-        "with it. A page that is not full is the last one for now. `webhook.test` is not in the list.",
+        "`cursor`. `next_cursor` is always present. Store it, so that you miss no event. Send the same "
+        "filters with it. A page with fewer entries than `limit` is the last page for now. `webhook.test` "
+        "is not in the list.",
         {200: DescribedResponse("One page of the feed.", responses.EventFeedOut)},
         query=serializers.EventsQuery,
     ),

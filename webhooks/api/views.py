@@ -40,7 +40,7 @@ _SENT = ("id", "event_id", "attempt_count", "next_attempt_at")
 
 
 class OneSubscription(ApiView):
-    """Reads, registers, changes and ends the merchant's subscription."""
+    """Endpoint that reads, registers, changes and ends the merchant's subscription."""
 
     scopes = {"GET": "webhooks:read", "POST": "webhooks:write", "DELETE": "webhooks:write"}
 
@@ -71,7 +71,7 @@ class OneSubscription(ApiView):
 
 
 class RotateSecret(ApiView):
-    """Makes a new signing secret."""
+    """Endpoint that creates a new signing secret."""
 
     scopes = {"POST": "webhooks:write"}
     queries = {"POST": serializers.RotateQuery}
@@ -98,7 +98,7 @@ def _registered(request: Request, url: str, event_types: list[str]) -> subscript
 
 
 def _record(request: Request, action: str, **facts: Any) -> None:
-    """Have settings.KEYS_RECORDED_BY write what a key did to the audit log, in the change's transaction."""
+    """Record a key's action in the audit log through settings.KEYS_RECORDED_BY, in one transaction."""
     record = import_string(settings.KEYS_RECORDED_BY)
     record(request, caller_of(request), action, **facts)
 
@@ -110,7 +110,13 @@ def _revoke_previous(request: Request, query: Mapping[str, Any]) -> bool:
     given = set(body.validated_data.values())
     given |= set(query.values())
     if len(given) > 1:
-        raise drf.ValidationError({"revoke_previous": ["Body and query say different things."]})
+        raise drf.ValidationError(
+            {
+                "revoke_previous": [
+                    "The body and the query have different values. Send it in only one of them."
+                ]
+            }
+        )
     return given == {True}
 
 
@@ -150,7 +156,7 @@ def _uuid(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise drf.ValidationError({"event_id": ["Must be the id of an event."]}) from None
+        raise drf.ValidationError({"event_id": ["Must be the id of an event, a UUID."]}) from None
 
 
 def _logged(attempts: Sequence[Any]) -> list[LoggedAttempt]:

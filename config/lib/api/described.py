@@ -19,7 +19,7 @@ class DescribedField(Protocol):
 
 
 class DescribedResponse(NamedTuple):
-    """A 2xx response: a sentence, and what writes the object under `data`, or None for an empty body."""
+    """A 2xx response: a sentence, and the serializer of `data`, or None for an empty body."""
 
     sentence: str
     body: Body | None = None

@@ -24,7 +24,7 @@ _ENDS_IN_A_NUMBER = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?")
 _PRINTABLE = r"^(?=.*\S)[^\u0000-\u001F\u007F-\u009F]*$"
 Schema = dict[str, Any]  # of a field in the API's document
 # Error texts of every field, in place of the library's.
-SAID: Any = {"required": "Must be sent.", "null": "Must not be null."}
+SAID: Any = {"required": "Is required.", "null": "Must not be null."}
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -83,7 +83,7 @@ class Integer(Field[int, Any, int, Any]):
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):
-            raise ValidationError("Must be an integer, written without quotes or decimals.")
+            raise ValidationError("Must be an integer without quotes or decimals.")
         self.check(data)
         return data
 
@@ -153,7 +153,7 @@ class Timestamp(Field[datetime, Any, str, Any]):
         example = "Must be a timestamp with an offset, such as 2026-06-01T18:30:00.000Z."
         if isinstance(self.root, Query) and _PLUS_READ_AS_SPACE.fullmatch(data):
             raise ValidationError(
-                "A + in an address is read as a space. Write it as %2B, or send UTC with Z."
+                "The + in this timestamp was read as a space. Write it as %2B, or use UTC with Z."
             )
         if not isinstance(data, str) or not _MOMENT.match(data):
             raise ValidationError(example)
@@ -201,13 +201,15 @@ class ReturnUrl(Text):
             parts = origins.split(url)
             port = parts.port
         except ValueError:
-            raise ValidationError("Must be a valid https address.") from None
+            raise ValidationError(
+                "Must be a valid https URL, such as https://shop.example.com/done."
+            ) from None
         if _MISREAD.search(url) or "@" in parts.netloc or port == 0 or not parts.hostname:
-            raise ValidationError("Must be an https address without user name, space or backslash.")
+            raise ValidationError("Must be an https URL without user name, space or backslash.")
         if settings.LOCAL and parts.hostname in _LOOPBACK and parts.scheme in {"http", "https"}:
             return url
         if parts.scheme != "https" or not _is_public(origins.host_of(url)):
-            raise ValidationError("Must be an absolute https address that customers can reach.")
+            raise ValidationError("Must be an absolute https URL with a public host name.")
         return url
 
     def schema(self) -> Schema:
@@ -240,12 +242,16 @@ class Query(Body):
     @property
     def known(self) -> str:
         """A sentence that names the existing parameters."""
-        return f"It takes {', '.join(self.fields)}." if self.fields else "It takes none."
+        return (
+            f"The call accepts {', '.join(self.fields)}."
+            if self.fields
+            else "The call accepts no parameters."
+        )
 
     def to_internal_value(self, data: Any) -> Any:
-        unknown = [f"Not a parameter of this call. {self.known}"]
+        unknown = [f"Is not a parameter of this call. {self.known}"]
         wrong = {name: unknown for name in data if name not in self.fields}
-        wrong |= {name: ["Give it once."] for name in data if len(data.getlist(name)) > 1}
+        wrong |= {name: ["Must be sent only once."] for name in data if len(data.getlist(name)) > 1}
         try:
             asked = super().to_internal_value(data.dict())
         except ValidationError as error:
@@ -261,7 +267,7 @@ class QueryInteger(Integer):
 
     def to_internal_value(self, data: Any) -> int:
         if not _WHOLE.fullmatch(str(data)):
-            raise ValidationError(f"Must be a whole number from {self.minimum} to {self.maximum}.")
+            raise ValidationError(f"Must be an integer from {self.minimum} to {self.maximum}.")
         return super().to_internal_value(int(data))
 
 

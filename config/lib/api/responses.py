@@ -1,4 +1,4 @@
-"""Serializers of what the API sends. One declaration writes the response and describes it in the API's document.
+"""Serializers of the API's responses. One declaration writes the response and describes it in the API's document.
 
 Their fields are DRF's, or those of `config.lib.api.fields` where the limits of a request's field apply, or the three
 below.

@@ -53,7 +53,7 @@ def _given(request: Request, kind: type[Query]) -> QueryDict:
     try:
         return request.query_params
     except TooManyFieldsSent:
-        message = f"The address has too many parameters. {kind().known}"
+        message = f"The URL has too many query parameters. {kind().known}"
         raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [message]}) from None
 
 

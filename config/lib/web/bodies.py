@@ -26,7 +26,7 @@ CLOSE = ("Connection", "close")
 OAUTH = ("/oauth/token", "/oauth/revoke")  # refusals there follow RFC 6749
 SECONDS = 10.0  # within which the rest of a request must arrive
 LONGEST_PARAMETERS = 256  # characters; a boundary has 70 at most
-TOO_SLOW = "The body did not come in time, or not whole. Send it again."
+TOO_SLOW = "The request body did not arrive completely in time. Send it again."
 
 
 class CountedBodies:

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.conf import settings
 
-LINE = "The address is too long. Send what is long in the body."
-FIELDS = "The headers are too many or too long. Send fewer, or shorter ones."
-OTHER = "This is no valid HTTP request. Let an HTTP library write it: each header is one line of printable characters."
-BROKEN = "Something broke on our side. Tell support the request_id."
+LINE = "The URL is too long. Send long values in the body."
+FIELDS = "The headers are too many or too long. Send fewer or shorter headers."
+OTHER = "This is not a valid HTTP request. Use an HTTP library: each header is one printable line."
+BROKEN = "An error occurred on our side. Send the request_id to support."
 
 
 def error_response(

@@ -64,7 +64,7 @@ def test_that_is_wrong_in_several_places_is_told_of_each(api: Api) -> None:
     assert {row["param"]: row["message"] for row in details} == {
         "metadata.a": "Must be a string.",
         "metadata.c": "Must have at most 500 characters.",
-        "metadata": "Keys must have 1 to 40 characters, none of them NUL.",
+        "metadata": "Keys must have 1 to 40 characters and no NUL character.",
         "metadata.d": "Must not contain NUL characters.",
     }
 

@@ -207,7 +207,7 @@ class TestATotalAboveTheProvidersMaximum:
     def test_is_refused_with_the_field_and_the_range(self, api: Api, currency: str, total: int) -> None:
         lines = [item(quantity=1, unit_price=total, currency=currency)]
         (detail,) = refuse(api, "total_amount", total_amount=total, currency=currency, items=lines)["details"]
-        words = f"Must be 1 to 999999: cards cannot be charged other amounts in {currency}."
+        words = f"Must be 1 to 999999. Cards cannot be charged other amounts in {currency}."
         assert detail["message"] == words
 
     @pytest.mark.parametrize(

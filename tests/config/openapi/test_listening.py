@@ -231,5 +231,5 @@ class TestRunning:
         api.scope = scope
         with listening(url, "http://localhost:3000") as running:
             found = told_and_ended(running)
-        assert said in found and "has webhooks:read alone" in found
+        assert said in found and "has only the scope webhooks:read" in found
         assert not api.posts

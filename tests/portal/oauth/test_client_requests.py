@@ -94,17 +94,20 @@ class TestTokenEndpoint:
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
-            ({"client_secret": "wrong"}, "This is the test environment: the live one has other credentials"),
+            (
+                {"client_secret": "wrong"},
+                "This is the test environment: the live environment has other credentials",
+            ),
             (
                 {"client_id": "client_unknown"},
-                "This is the test environment: the live one has other credentials",
+                "This is the test environment: the live environment has other credentials",
             ),
             ({"scope": "everything"}, "Ask for some of checkouts:read, checkouts:write"),
             ({"grant_type": "password"}, "Send grant_type client_credentials"),
             ({"grant_type": MISSING}, "Send client_credentials"),
             (
                 {"client_secret": "x" * 5_000},
-                "client_secret is too long or holds a NUL character. Send it as",
+                "client_secret is too long or contains a NUL character. Send it as",
             ),
             ({"client_secret": ["x"]}, "client_secret is not a string. Send it in quotes."),
         ],
@@ -194,7 +197,7 @@ class TestTokenEndpoint:
         for body in (b"{}", json.dumps(caller.right)):
             answer = caller.client.generic("POST", f"/oauth/token?{query}", body, JSON)
             refused_token(answer, 400, "invalid_request")
-            words = "Send the parameters in the body, not in the address."
+            words = "Send the parameters in the body, not in the URL."
             assert answer.json()["error_description"] == words
 
     @pytest.mark.rule("token.ways")

@@ -70,7 +70,7 @@ class TestToken:
         assert (answer.status_code, answer["Retry-After"]) == (503, "1")
         assert answer.json() == {
             "error": "temporarily_unavailable",
-            "error_description": "Ask again in a second.",
+            "error_description": "Try again in a second.",
         }
 
     @pytest.mark.rule("token.scopes")

@@ -51,10 +51,10 @@ class TestCheckUrl:
     @pytest.mark.parametrize(
         ("url", "sentence"),
         [
-            ("https://sh%6fp.example.com/", "an escape in its host name"),
+            ("https://sh%6fp.example.com/", "an escaped character in its host name"),
             ("https://user@shop.example.com/", "must not contain a user name"),
-            ("https://127.0.0.1/", "must name its host, not give an address"),
-            ("https://[2606:4700::1]/", "must name its host, not give an address"),
+            ("https://127.0.0.1/", "must have a host name, not an IP address"),
+            ("https://[2606:4700::1]/", "must have a host name, not an IP address"),
             ("https://localhost/", "publicly reachable address"),
             ("https://metadata.google.internal/", "publicly reachable address"),
             ("https://intranet/", "a full DNS name"),
@@ -62,7 +62,7 @@ class TestCheckUrl:
             ("https://shop.example.com:22/", "port must be 443, or 1024 or higher"),
             ("https://shop.example.com/#x", "without a fragment"),
             (r"https://shop.example.com\x/", "a backslash"),
-            ("https://shop.example.com/" + "a" * 2024, "longer than 2048 characters"),
+            ("https://shop.example.com/" + "a" * 2024, "at most 2048 characters"),
         ],
     )
     def test_says_what_is_wrong(self, url: str, sentence: str) -> None:

@@ -41,7 +41,7 @@ class TestBody:
             }
             assert view.read_body(Asked, {"amount": 4}, {"limit": 4}) == {"amount": 4}
             assert errors({"amount": 5}, limit=3) == {"amount": ["Must be 3 or less."]}
-            assert errors({}, limit=3) == {"amount": ["Must be sent."]}
+            assert errors({}, limit=3) == {"amount": ["Is required."]}
             assert set(errors([], limit=3)) == set(errors(None, limit=3)) == {""}
 
     def test_is_not_mixed_with_one_that_is_read_beside_it(self) -> None:
