@@ -105,24 +105,28 @@ class Trouble(admin.SimpleListFilter):
         return [("unclear", "In doubt"), ("disputed", "Disputed"), ("refund_failed", "Refund failed")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Checkout]) -> QuerySet[Checkout]:
-        found = {"unclear": _unclear, "disputed": _disputed, "refund_failed": _refund_failed}
+        found = {
+            "unclear": _checkouts_in_doubt,
+            "disputed": _disputed_checkouts,
+            "refund_failed": _refund_failed,
+        }
         if self.value() not in found:
             return queryset
         return queryset.filter(pk__in=list(found[str(self.value())]()[: lists.MAXIMUM]))
 
 
-def _state(status: str) -> str:
+def _state_words(status: str) -> str:
     """Return the words of an order's state on its badge."""
     return AS_BADGES.get(Status(status), str(Status(status).label))
 
 
-def _unclear() -> QuerySet[Any, Any]:
+def _checkouts_in_doubt() -> QuerySet[Any, Any]:
     states = (Operation.State.IN_FLIGHT, Operation.State.UNKNOWN)
     rows = Operation.objects.filter(ended_at=None, state__in=states)
     return rows.order_by("-pk").values_list("payment__checkout_uuid", flat=True)
 
 
-def _disputed() -> QuerySet[Any, Any]:
+def _disputed_checkouts() -> QuerySet[Any, Any]:
     newest = Dispute.objects.order_by("-pk").values("pk")[: lists.LOOKED_THROUGH]
     rows = Dispute.objects.filter(pk__in=newest, status=Dispute.Status.OPEN)
     return rows.order_by("-pk").values_list("checkout_uuid", flat=True)
@@ -174,7 +178,7 @@ class CheckoutAdmin(MoneyAdmin):
 
     @admin.display(description="state")
     def state(self, checkout: Checkout) -> str:
-        return _state(checkout.status)
+        return _state_words(checkout.status)
 
     def called(self, row: Checkout) -> str:
         return row.merchant_order_id
@@ -189,7 +193,7 @@ class CheckoutAdmin(MoneyAdmin):
     @confirmation.confirmed(CANCEL)
     def cancel(self, request: HttpRequest, rows: QuerySet[Checkout], reason: str) -> None:
         for checkout in rows:
-            refusal = _cancel(checkout, cause_of_operator(request))
+            refusal = _cancel_checkout(checkout, cause_of_operator(request))
             if refusal:
                 text = f"{checkout.merchant_order_id} is not cancelled: {refusal}"
                 self.message_user(request, text, messages.WARNING)
@@ -201,7 +205,7 @@ class CheckoutAdmin(MoneyAdmin):
             self.message_user(request, f"{checkout.merchant_order_id} is cancelled. {happened}")
 
 
-def _cancel(checkout: Checkout, cause: Cause) -> str:
+def _cancel_checkout(checkout: Checkout, cause: Cause) -> str:
     """Cancel a checkout; return the reason if it was not cancelled, else ""."""
     try:
         ended = cancellations.cancel(checkout.merchant, checkout.pk, cause=cause)
@@ -233,11 +237,11 @@ class ChangeAdmin(ReadOnlyAdmin):
 
     @admin.display(description="to")
     def became(self, change: Change) -> str:
-        return _state(change.to)
+        return _state_words(change.to)
 
     @admin.display(description="from")
     def was(self, change: Change) -> str:
-        return _state(change.origin) if change.origin else "Nothing"
+        return _state_words(change.origin) if change.origin else "Nothing"
 
     @admin.display(description="request")
     def request(self, change: Change) -> str:

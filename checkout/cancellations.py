@@ -31,13 +31,13 @@ def cancel(merchant: Merchant, checkout_uuid: UUID, *, note: str = "", cause: Ca
         if can_end and open_operations.open_operation(checkout.pk) is not None:
             raise OperationInProgress
         if can_end:
-            _void(checkout, note, now, cause)
+            _void_checkout(checkout, note, now, cause)
     if checkout.status != Status.VOIDED:
         raise NotCancellable(checkout.status)
     return checkout
 
 
-def _void(checkout: Checkout, note: str, now: datetime, cause: Cause) -> None:
+def _void_checkout(checkout: Checkout, note: str, now: datetime, cause: Cause) -> None:
     """Void a locked checkout, held or unpaid, on its merchant's request."""
     was_held = checkout.status == Status.AUTHORIZED
     reason = VoidReason.MERCHANT_CANCEL

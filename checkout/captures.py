@@ -83,10 +83,10 @@ def capture(merchant: Merchant, checkout_uuid: UUID, *, amount: int | None = Non
             return checkout
         outcome = _ask_for_money(operation, deadline.sooner(RECORD_SECONDS))
         recorded = outcomes.record_outcome(checkout.pk, operation.pk, outcome, lease=operation.lease_token)
-    return _captured(recorded)
+    return _require_captured(recorded)
 
 
-def _captured(recorded: outcomes.Recorded) -> Checkout:
+def _require_captured(recorded: outcomes.Recorded) -> Checkout:
     """Return the checkout if it is captured now. Raises ProviderRefused, NotCapturable, OutcomeUnknown."""
     if recorded.checkout.status == Status.CAPTURED:
         return recorded.checkout

@@ -51,7 +51,7 @@ class VoidedDataOut(Out):
 
 def authorized(checkout: Checkout, at: datetime) -> None:
     """Emit `checkout.authorized`: the customer's card is held until `capture_before`."""
-    person = _person(checkout.merchant_id, checkout.lead_id) if checkout.lead_id else None
+    person = _merchant_customer_id(checkout.merchant_id, checkout.lead_id) if checkout.lead_id else None
     outbox.emit(
         checkout.merchant,
         EventType.AUTHORIZED,
@@ -62,7 +62,7 @@ def authorized(checkout: Checkout, at: datetime) -> None:
     )
 
 
-def _person(merchant_uuid: UUID, customer_uuid: UUID) -> UUID:
+def _merchant_customer_id(merchant_uuid: UUID, customer_uuid: UUID) -> UUID:
     """Return the id under which a merchant knows a person. It is made when it is first needed."""
     person, _ = MerchantCustomer.objects.get_or_create(merchant_id=merchant_uuid, customer_id=customer_uuid)
     return person.pk
@@ -72,7 +72,7 @@ def voided(checkouts: Sequence[Checkout]) -> None:
     """Emit `checkout.voided` for each checkout, and supersede the events that say that it is held."""
     ends = {checkout.pk: checkout.voided_at for checkout in checkouts if checkout.voided_at}
     outbox.supersede_all(ends)
-    told = _told(checkouts)
+    told = _last_event_times(checkouts)
     outbox.emit_all(
         EventType.VOIDED,
         [
@@ -87,7 +87,7 @@ def voided(checkouts: Sequence[Checkout]) -> None:
     )
 
 
-def _told(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
+def _last_event_times(checkouts: Sequence[Checkout]) -> dict[UUID, datetime]:
     """Return the time of the last event of each checkout whose deadline can be before that event.
 
     This is possible only where time can be advanced. The deadline of a hold can then be before the moment at

@@ -33,7 +33,7 @@ def expire_if_due(checkout: Checkout, now: datetime) -> bool:
     found = open_operations.open_operation(checkout.pk)
     if found is not None and not given_up_cards.abandon_if_silent(checkout, found, now):
         return False
-    _end(checkout.status, [checkout], now)
+    _end_late(checkout.status, [checkout], now)
     return True
 
 
@@ -98,27 +98,27 @@ def expire_due(status: Status, limit: int) -> int:
     Locked checkouts, and those with an open card operation, are left out. Rule lapse.together.
     """
     with transaction.atomic(durable=True):
-        late = {checkout.pk: checkout for checkout in _late(status)[:limit]}
+        late = {checkout.pk: checkout for checkout in _late_checkouts(status)[:limit]}
         if not late:
             return 0  # the usual case: no further query is built
         # The statement that locked the rows can have missed an operation that began while it ran.
         for operation in open_operations.open_on_any(late):
             late.pop(operation.payment.subject, None)
         if late:
-            _end(status, list(late.values()), clock.now())
+            _end_late(status, list(late.values()), clock.now())
     return len(late)
 
 
-def _late(status: Status) -> QuerySet[Checkout]:
+def _late_checkouts(status: Status) -> QuerySet[Checkout]:
     rows = Checkout.objects.late(status).exclude(Exists(open_operations.open_on(OuterRef("pk"))))
     return rows.select_for_update(of=("self",), no_key=True, skip_locked=True).only(*_ENDING)
 
 
-# The columns that `_end` needs.
+# The columns that `_end_late` needs.
 _ENDING = ("status", "merchant", "merchant_order_id", "payment", "people", *states.DEADLINES.values())
 
 
-def _end(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
+def _end_late(status: str, checkouts: Sequence[Checkout], now: datetime) -> None:
     """Void held checkouts, or expire unpaid ones, each as of its deadline."""
     deadline = Own(states.DEADLINES[Status(status)])
     if status == Status.AUTHORIZED:

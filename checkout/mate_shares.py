@@ -53,7 +53,7 @@ def join(checkout_uuid: UUID, customer: Customer) -> None:
     OperationInProgress.
     """
     with transaction.atomic(durable=True):
-        checkout = _changeable(checkout_uuid)
+        checkout = _lock_changeable(checkout_uuid)
         if checkout.lead_id != customer.pk:
             _begin_anew(checkout, people=None, lead=customer)
 
@@ -72,7 +72,7 @@ def split_equally(
         rule = amount_rule(checkout)
         each = split_amounts.equally(checkout.amount, people, step=rule.step)[1]
         called = [*names, *[""] * people][: people - 1]
-        _write(checkout, [Share(each, name) for name in called], rule)
+        _write_shares(checkout, [Share(each, name) for name in called], rule)
 
 
 def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = None) -> None:
@@ -84,7 +84,7 @@ def split(checkout_uuid: UUID, shares: Sequence[Share], *, lead: UUID | None = N
     with transaction.atomic(durable=True):
         checkout = _changeable_by(lead, checkout_uuid)
         split_amounts.left_for_lead(checkout.amount, [share.amount for share in shares])
-        _write(checkout, shares, amount_rule(checkout))
+        _write_shares(checkout, shares, amount_rule(checkout))
 
 
 def amount_rule(checkout: Checkout) -> AmountRule:
@@ -112,7 +112,7 @@ def _begin_anew(checkout: Checkout, *, people: int | None, **facts: Any) -> None
         checkout.payment_requests.all().delete()
 
 
-def _write(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> None:
+def _write_shares(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> None:
     """Write the shares. Raises ValueError if a card cannot be charged one of them (rule split.minimum)."""
     if not all(rule.allows(share.amount) for share in shares):
         raise ValueError(f"Each share must be {rule}: cards cannot be charged other amounts.")
@@ -135,7 +135,7 @@ def _write(checkout: Checkout, shares: Sequence[Share], rule: AmountRule) -> Non
     )
 
 
-def _changeable(checkout_uuid: UUID) -> Checkout:
+def _lock_changeable(checkout_uuid: UUID) -> Checkout:
     """Lock and return a checkout whose payers can still change, because no card operation is open.
 
     Raises NotPayable, OperationInProgress. Rule split.until_card.
@@ -149,11 +149,11 @@ def _changeable(checkout_uuid: UUID) -> Checkout:
 
 
 def _changeable_by(lead: UUID | None, checkout_uuid: UUID) -> Checkout:
-    """Lock and return the checkout as `_changeable` does.
+    """Lock and return the checkout as `_lock_changeable` does.
 
     Raises NotTheLead if another person is the lead now.
     """
-    checkout = _changeable(checkout_uuid)
+    checkout = _lock_changeable(checkout_uuid)
     if checkout.is_led_by_another(lead):
         raise NotTheLead
     return checkout
@@ -179,7 +179,7 @@ def pay(
     def begin(slot: Slot) -> Operation:
         with transaction.atomic(durable=True):
             (share, checkout), now = locked(share_uuid), clock.now()
-            status = _payable(share, card, mate, now, claim)
+            status = _payability(share, card, mate, now, claim)
             if status == ShareStatus.OPEN:
                 slot.take()
                 admit()
@@ -193,7 +193,7 @@ def pay(
     return authorizations.hold(begin)
 
 
-def _payable(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime, claim: str) -> str:
+def _payability(share: PaymentRequest, card: CardUse, mate: Customer, now: datetime, claim: str) -> str:
     """Return `open` if the share can be paid now, else the reason why it cannot.
 
     An earlier card that has waited too long is given up. Raises OwnShare, OperationInProgress,
@@ -228,7 +228,7 @@ def decline(share_uuid: UUID, claim: str = "") -> PaymentRequest:
 
     Raises ShareNotOpen.
     """
-    return _end(share_uuid, ShareStatus.DECLINED, of=(ShareStatus.OPEN,), claim=claim)
+    return _end_share(share_uuid, ShareStatus.DECLINED, of=(ShareStatus.OPEN,), claim=claim)
 
 
 def cancel(share_uuid: UUID) -> PaymentRequest:
@@ -236,10 +236,12 @@ def cancel(share_uuid: UUID) -> PaymentRequest:
 
     Raises ShareNotOpen.
     """
-    return _end(share_uuid, ShareStatus.CANCELLED, of=(ShareStatus.OPEN, ShareStatus.DECLINED))
+    return _end_share(share_uuid, ShareStatus.CANCELLED, of=(ShareStatus.OPEN, ShareStatus.DECLINED))
 
 
-def _end(share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = "") -> PaymentRequest:
+def _end_share(
+    share_uuid: UUID, to: ShareStatus, *, of: Sequence[ShareStatus], claim: str = ""
+) -> PaymentRequest:
     """End a share that has one of the statuses `of`.
 
     A share that has already ended in the same way is returned unchanged (rule share.ended_once).

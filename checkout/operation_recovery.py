@@ -42,7 +42,7 @@ def finish(operation: Operation, deadline: Deadline | None = None) -> None:
         case Kind.VOID:
             _finish_void(operation, deadline)
         case Kind.REFUND:
-            _record(operation, _sent_again(operation, deadline))
+            _record_outcome(operation, _sent_again(operation, deadline))
 
 
 def finish_now(subject: UUID) -> None:
@@ -69,14 +69,14 @@ def _finish_one(operation_uuid: UUID) -> None:
         finish(operation, deadline)
 
 
-def _claimed(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
+def _lock_arguments(operation: Operation) -> tuple[UUID, UUID, UUID | None]:
     """Return the ids of checkout and operation, and the lease, for a function that locks the checkout."""
     return operation.payment.checkout_uuid, operation.pk, operation.lease_token
 
 
-def _record(operation: Operation, outcome: Outcome | None) -> None:
+def _record_outcome(operation: Operation, outcome: Outcome | None) -> None:
     if outcome is not None:
-        checkout_uuid, operation_uuid, lease = _claimed(operation)
+        checkout_uuid, operation_uuid, lease = _lock_arguments(operation)
         outcomes.record_outcome(checkout_uuid, operation_uuid, outcome, lease=lease)
 
 
@@ -92,7 +92,7 @@ def _finish_authorization(operation: Operation, deadline: Deadline) -> None:
         checkout_uuid, operation.pk, said, age=age, is_waited_for=is_waited_for
     )
     if not has_ended:
-        _record(operation, outcome)
+        _record_outcome(operation, outcome)
 
 
 def _ask_authorization(operation: Operation, age: timedelta, deadline: Deadline) -> Outcome:
@@ -120,12 +120,12 @@ def _finish_capture(operation: Operation, deadline: Deadline) -> None:
         outcome = _sent_again(operation, deadline)
         if outcome is not None and operations.is_captured_already(outcome):
             outcome = operations.look_up_capture(operation, deadline=deadline)
-        _record(operation, outcome)
+        _record_outcome(operation, outcome)
         return
     outcome = operations.look_up_capture(operation, deadline=deadline)
-    fence = _begin_fence(*_claimed(operation)) if outcome.verdict == Verdict.NOT_FOUND else None
+    fence = _begin_fence(*_lock_arguments(operation)) if outcome.verdict == Verdict.NOT_FOUND else None
     if fence is None:
-        _record(operation, outcome)
+        _record_outcome(operation, outcome)
     else:
         _finish_void(fence, deadline)
 
@@ -165,16 +165,16 @@ def _finish_void(operation: Operation, deadline: Deadline) -> None:
     outcome = _sent_again(operation, deadline)
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if outcome is None or outcome.verdict not in REFUSED or not outcomes.is_fence(checkout, operation):
-        _record(operation, outcome)
+        _record_outcome(operation, outcome)
         return
     captures = operation.payment.operations.filter(kind=Kind.CAPTURE).select_related("payment")
     capture = captures.order_by("-created_at").first()
     seen = operations.look_up_capture(capture, deadline=deadline) if capture else Outcome(Verdict.UNKNOWN)
     was_captured = operations.is_captured_already(outcome)
     if seen.verdict == Verdict.SUCCEEDED or (was_captured and seen.verdict == Verdict.NOT_FOUND):
-        _record(operation, Outcome(Verdict.FAILED, reason="already_captured"))
+        _record_outcome(operation, Outcome(Verdict.FAILED, reason="already_captured"))
     elif was_captured:  # but it is unknown whether our amount was captured
-        _record(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
+        _record_outcome(operation, Outcome(Verdict.UNKNOWN, reason=outcome.reason))
     else:
         is_proven = seen.verdict in REFUSED or _is_vouched(seen, capture)
         outcomes.renew_fence(checkout.pk, operation.pk, reason=outcome.reason, is_proven=is_proven)
@@ -198,7 +198,7 @@ def _sent_again(operation: Operation, deadline: Deadline) -> Outcome | None:
     outcome = operations.look_up(operation, deadline=deadline)
     is_absent = outcome.verdict == Verdict.NOT_FOUND and outcome.is_vouched
     if is_absent and may_be_renewed(operation):
-        return None if _renewed(*_claimed(operation)) else outcome
+        return None if _renew_operation(*_lock_arguments(operation)) else outcome
     if outcome.verdict in (Verdict.NOT_FOUND, Verdict.UNKNOWN) and may_be_sent(operation):
         return _performed_again(operation, deadline)
     return outcome
@@ -258,7 +258,7 @@ def may_be_sent(operation: Operation) -> bool:
     return is_fresh and operation.state != State.PENDING
 
 
-def _renewed(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> bool:
+def _renew_operation(checkout_uuid: UUID, operation_uuid: UUID, lease: UUID | None) -> bool:
     """Renew an operation under a new key; return whether it was renewed.
 
     It is not renewed if another process has taken it over, or if it is no longer wanted.

@@ -63,13 +63,13 @@ def conclude(
 
     Must be called with the checkout locked. Both rows must be read under the lock.
     """
-    if not operations.record(operation, _judged(checkout, operation, outcome), now=now, lease=lease):
+    if not operations.record(operation, _judge_outcome(checkout, operation, outcome), now=now, lease=lease):
         return False
-    _follow(checkout, operation, now)
+    _apply_outcome(checkout, operation, now)
     return True
 
 
-def _follow(checkout: Checkout, operation: Operation, now: datetime) -> None:
+def _apply_outcome(checkout: Checkout, operation: Operation, now: datetime) -> None:
     match operation.kind:
         case Kind.AUTHORIZE:
             _record_authorization(checkout, operation, now)
@@ -92,7 +92,7 @@ def _follow_late(operation: Operation, now: datetime) -> None:
         share_outcomes.release(operation.payment, now)
 
 
-def _judged(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
+def _judge_outcome(checkout: Checkout, operation: Operation, outcome: Outcome) -> Outcome:
     """Return the outcome, or UNKNOWN for a fence that was refused.
 
     Only success or `already_captured` at a fence proves whether a capture happened.
@@ -121,11 +121,11 @@ def _record_authorization(checkout: Checkout, operation: Operation, now: datetim
     may_hold_yet = operation.reason == operations.HELD_FOR_LESS or bool(operation.payment.provider_reference)
     if operation.has_ended_without_hold and may_hold_yet:
         share_outcomes.release(operation.payment, now)
-    follow = {Payment.Kind.ORDER: _hold, Payment.Kind.SHARE: share_outcomes.record_authorization}
+    follow = {Payment.Kind.ORDER: _hold_order, Payment.Kind.SHARE: share_outcomes.record_authorization}
     follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
 
 
-def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
+def _hold_order(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Move the order to `authorized` after its hold, or release the hold of an unwanted card.
 
     The order's two minutes begin now, even if the hold was found only later. The card is unwanted if the
@@ -139,7 +139,7 @@ def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
         return
     checkout.move(
         Status.AUTHORIZED,
-        _cause(operation),
+        _cause_of(operation),
         now,
         payment=operation.payment,
         authorized_at=now,
@@ -149,11 +149,11 @@ def _hold(checkout: Checkout, operation: Operation, now: datetime) -> None:
 
 
 def _record_capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
-    follow = {Payment.Kind.ORDER: _capture, Payment.Kind.SHARE: share_outcomes.record_capture}
+    follow = {Payment.Kind.ORDER: _capture_order, Payment.Kind.SHARE: share_outcomes.record_capture}
     follow[Payment.Kind(operation.payment.kind)](checkout, operation, now)
 
 
-def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
+def _capture_order(checkout: Checkout, operation: Operation, now: datetime) -> None:
     deadline = checkout.capture_before
     if operation.state == State.UNKNOWN and deadline is not None and now < deadline:
         operation_queue.no_later_than(
@@ -164,10 +164,10 @@ def _capture(checkout: Checkout, operation: Operation, now: datetime) -> None:
     if checkout.status != Status.AUTHORIZED:
         _report_unwanted_charge(operation, checkout)
         return
-    _take(checkout, _cause(operation), now)
+    _mark_captured(checkout, _cause_of(operation), now)
 
 
-def _take(checkout: Checkout, cause: Cause, now: datetime) -> None:
+def _mark_captured(checkout: Checkout, cause: Cause, now: datetime) -> None:
     """Move the order to `captured`, supersede the event of its hold, and open the mates' links."""
     checkout.move(Status.CAPTURED, cause, now, captured_at=now)
     outbox.supersede_all({checkout.pk: now})
@@ -191,7 +191,7 @@ def _record_void(checkout: Checkout, operation: Operation, now: datetime) -> Non
     elif operation.payment.kind == Payment.Kind.SHARE:
         share_outcomes.record_void(checkout, operation, now)
     elif operation.state == State.SUCCEEDED and is_fence(checkout, operation):
-        _lapse(checkout, now)
+        _lapse_order(checkout, now)
 
 
 def _report_unwanted_charge(operation: Operation, checkout: Checkout) -> None:
@@ -212,10 +212,10 @@ def recover(checkout: Checkout, operation: Operation, reference: str, now: datet
     elif operation.payment.kind == Payment.Kind.SHARE:
         share_outcomes.record_capture(checkout, operation, now)
     else:
-        _capture(checkout, operation, now)
+        _capture_order(checkout, operation, now)
 
 
-def _lapse(checkout: Checkout, now: datetime) -> None:
+def _lapse_order(checkout: Checkout, now: datetime) -> None:
     """Void a held order as of its deadline, because its hold was not captured in time.
 
     If the deadline has not passed yet, the hold was released by a cancel that a restore has lost.
@@ -273,7 +273,7 @@ def _give_up_hold(checkout: Checkout, payment: Payment, now: datetime) -> None:
     if payment.kind == Payment.Kind.SHARE:
         share_outcomes.let_go(checkout, payment, now)
     else:
-        _lapse(checkout, now)
+        _lapse_order(checkout, now)
 
 
 def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> None:
@@ -290,5 +290,5 @@ def _record_refund(checkout: Checkout, operation: Operation, now: datetime) -> N
     settling.settle(checkout, now)
 
 
-def _cause(operation: Operation) -> Cause:
+def _cause_of(operation: Operation) -> Cause:
     return Cause(operation.actor, operation.request_id)

@@ -37,14 +37,14 @@ def began_at(checkout: Checkout, now: datetime) -> datetime:
     refund, has ended. Pauses that overlap count as one pause.
     """
     since = now
-    for begun, ended in sorted(_ended(checkout), key=itemgetter(1), reverse=True):
+    for begun, ended in sorted(_ended_pauses(checkout), key=itemgetter(1), reverse=True):
         if ended < since:
             break
         since = min(since, begun)
     return since
 
 
-def _ended(checkout: Checkout) -> Iterator[tuple[datetime, datetime]]:
+def _ended_pauses(checkout: Checkout) -> Iterator[tuple[datetime, datetime]]:
     """Yield the start and the end of each pause by a finished refund or a decided dispute."""
     decided = Dispute.objects.filter(checkout_uuid=checkout.pk).annotate(ended=F("closed_at"))
     yield from decided.exclude(ended=None).values_list("created_at", "ended")

@@ -45,13 +45,13 @@ def record_authorization(checkout: Checkout, operation: Operation, now: datetime
 
     If the card was not held, the share opens again.
     """
-    share = _share(operation.payment)
+    share = _share_of(operation.payment)
     if operation.ended_at is None:
         return
     if operation.state != State.SUCCEEDED:
         free(checkout, share, now)
     elif not _is_decided(operation.payment):
-        reason = _unwanted(checkout, share, operation.payment)
+        reason = _reason_unwanted(checkout, share, operation.payment)
         if reason:
             Payment.objects.filter(pk=operation.payment_id, decline_reason="").update(decline_reason=reason)
             let_go(checkout, operation.payment, now)
@@ -66,7 +66,7 @@ def is_fenced(payment: Payment) -> bool:
     A fence proves whether a capture that seemed lost has happened.
     """
     lost = payment.operations.filter(kind=Kind.CAPTURE, state=State.FAILED, reason="never_arrived")
-    return _share(payment).status == ShareStatus.PAYING and lost.exists()
+    return _share_of(payment).status == ShareStatus.PAYING and lost.exists()
 
 
 def _is_decided(payment: Payment) -> bool:
@@ -80,7 +80,7 @@ def takes_shares(checkout: Checkout) -> bool:
     return not settling.is_given_back_outside(checkout.pk)
 
 
-def _unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
+def _reason_unwanted(checkout: Checkout, share: PaymentRequest, payment: Payment) -> str:
     """Return why the held money must not be captured, "" if it can be captured."""
     # the mate can have changed to another card while the bank was asked
     if payment.abandoned_at is not None or share.status != ShareStatus.PAYING:
@@ -97,7 +97,7 @@ def record_capture(checkout: Checkout, operation: Operation, now: datetime) -> N
 
     If the capture failed, the hold is released and the share opens again.
     """
-    share = _share(operation.payment)
+    share = _share_of(operation.payment)
     if operation.ended_at is None or share.payment_id == operation.payment_id:
         return
     if share.status != ShareStatus.PAYING:
@@ -124,13 +124,13 @@ def let_go(checkout: Checkout, payment: Payment, now: datetime) -> None:
     """Give up a mate's hold: plan its release, and let the mate try another card at once."""
     open_operations.abandon(payment, now)
     release(payment, now)
-    free(checkout, _share(payment), now)
+    free(checkout, _share_of(payment), now)
 
 
 def record_void(checkout: Checkout, operation: Operation, now: datetime) -> None:
     """Open a share again once its hold is released."""
     if operation.state == State.SUCCEEDED:
-        free(checkout, _share(operation.payment), now)
+        free(checkout, _share_of(operation.payment), now)
 
 
 def end_refunded(payment: Payment, now: datetime) -> None:
@@ -168,7 +168,7 @@ def begin_again(share_uuid: UUID, now: datetime) -> None:
 
 def free_of(checkout: Checkout, payment: Payment, now: datetime) -> None:
     """Open the share of a payment again as `free` does, because its card was given up."""
-    free(checkout, _share(payment), now)
+    free(checkout, _share_of(payment), now)
 
 
 def release(payment: Payment, now: datetime) -> None:
@@ -177,5 +177,5 @@ def release(payment: Payment, now: datetime) -> None:
         wakeup.after_commit(FINISH_OPERATIONS)
 
 
-def _share(payment: Payment) -> PaymentRequest:
+def _share_of(payment: Payment) -> PaymentRequest:
     return PaymentRequest.objects.get(pk=payment.subject)

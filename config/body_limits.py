@@ -27,7 +27,7 @@ class BodyMiddleware(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        if bodies.length(request.META) > _largest(request.path_info):
+        if bodies.length(request.META) > _size_limit_of(request.path_info):
             response = _too_large(request)
             response["Connection"] = "close"
             return response
@@ -45,10 +45,10 @@ def _is_upload(request: HttpRequest) -> bool:
 def _no_files(request: HttpRequest) -> HttpResponse:
     if errors.is_api(request.path_info):
         return errors.json_answer("unsupported_media_type")
-    return _page(request, 415, NO_FILES)
+    return _render_refusal(request, 415, NO_FILES)
 
 
-def _largest(path: str) -> int:
+def _size_limit_of(path: str) -> int:
     if path.startswith(WITH_LARGE_BODIES):
         return settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     return UPLOADS.get(path, LARGEST_FORM)
@@ -60,10 +60,10 @@ def _too_large(request: HttpRequest) -> HttpResponse:
         return client_requests.too_large()
     if errors.is_api(path):
         return errors.json_answer("payload_too_large")
-    return _page(request, 413, TOO_LARGE_LOGO if path in UPLOADS else TOO_LARGE)
+    return _render_refusal(request, 413, TOO_LARGE_LOGO if path in UPLOADS else TOO_LARGE)
 
 
-def _page(request: HttpRequest, status: int, words: str) -> HttpResponse:
+def _render_refusal(request: HttpRequest, status: int, words: str) -> HttpResponse:
     """Return the payer's error page of that status, or only the words for other pages."""
     if request.path_info.startswith(PAYERS):
         return error_pages.unread(request, status)

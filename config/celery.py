@@ -98,7 +98,7 @@ def _keep_our_logging(**_: Any) -> None:
 
 
 @signals.task_prerun.connect
-def _hear(task: Any = None, **_: Any) -> None:
+def _record_task_start(task: Any = None, **_: Any) -> None:
     if task is None:
         return
     is_by_beat = bool((task.request.headers or {}).get("celery_beat_task"))
@@ -149,7 +149,7 @@ def _start_tickers(**_: Any) -> None:
     for name in PUMPS:
         for number in range(4 * settings.PUMP_SLOTS if name == FINISH_OPERATIONS else 1):
             called = f"ticker {number} of {name}"
-            threading.Thread(target=_tick, args=(name,), name=called, daemon=True).start()
+            threading.Thread(target=_run_pump_if_idle, args=(name,), name=called, daemon=True).start()
 
 
 @signals.worker_shutting_down.connect
@@ -158,7 +158,7 @@ def _end_tickers(**_: Any) -> None:
     _is_ending.set()
 
 
-def _tick(name: str) -> None:
+def _run_pump_if_idle(name: str) -> None:
     """Run the pump directly, without Redis, whenever neither beat nor a wake-up has started it recently."""
     while not _is_ending.wait(GLANCE):
         liveness.watch()
@@ -166,7 +166,7 @@ def _tick(name: str) -> None:
         if now - _heard[name] >= SILENCE:
             _heard[name] = now - SILENCE + RHYTHM
             STARTED.labels(name, "ticker").inc()
-            _run(name)
+            _run_pump(name)
     liveness.unwatch()
 
 
@@ -176,7 +176,7 @@ def _show_tickers() -> None:
         TICKERS.labels(ticker).set(silence)
 
 
-def _run(name: str) -> None:
+def _run_pump(name: str) -> None:
     try:
         app.tasks[name]()
         app.tasks[DELIVER_DUE]()  # the pump can have emitted events whose wake-up was lost

@@ -25,11 +25,11 @@ class ClosedMiddleware(MiddlewareMixin):
         if not request.path_info.startswith(CLOSED_CALLS + CLOSED_PAGES) or not _is_closed():
             return None
         if request.path_info.startswith(CLOSED_CALLS):
-            return _later(errors.json_answer("service_unavailable"))
-        return _later(error_pages.broken(request))
+            return _as_unavailable(errors.json_answer("service_unavailable"))
+        return _as_unavailable(error_pages.broken(request))
 
 
-def _later(response: HttpResponse) -> HttpResponse:
+def _as_unavailable(response: HttpResponse) -> HttpResponse:
     response.status_code = 503
     response["Retry-After"] = str(RETRY_SECONDS)
     return response

@@ -86,11 +86,11 @@ def database(name: str) -> dict[str, Any]:
     known = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
     settings = {known[key]: value for key, value in parts.items() if key in known and value is not None}
     options = {key: value for key, value in parts.items() if key not in known and value is not None}
-    options.setdefault("application_name", _process())
+    options.setdefault("application_name", _process_name())
     return {**settings, "OPTIONS": options}
 
 
-def _process() -> str:
+def _process_name() -> str:
     """Return this process's name for PostgreSQL, such as checkout-web, checkout-worker, checkout-migrate."""
     if "gunicorn" in sys.argv[0]:
         return "checkout-web"

@@ -178,9 +178,9 @@ def handle_exception(exc: Exception, context: dict[str, Any]) -> Response | None
         return None
     if locks.is_locked(exc) and "checkout_uuid" not in context["kwargs"]:
         code = "service_unavailable"  # without a checkout, no card operation holds the lock
-    row, details = ERRORS[code], _details(exc) or _standing(exc, code, context)
+    row, details = ERRORS[code], _details_of(exc) or _conflict_details(exc, code, context)
     param = details[0].get("param") if details else None
-    body = error_envelope(code, message=_message(exc, details), details=details, param=param)
+    body = error_envelope(code, message=_specific_message(exc, details), details=details, param=param)
     later = {"Retry-After": str(exc.retry_after)} if isinstance(exc, TooManyChecks) else {}
     response = Response(body, status=row.status, headers=error_headers(code) | later)
     if not getattr(context["view"], "is_recorded", False):
@@ -215,7 +215,7 @@ def error_headers(code: str) -> dict[str, str]:
     return extra
 
 
-def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
+def _specific_message(exc: Exception, details: list[dict[str, Any]]) -> str:
     """Return a more specific message than the table's, or "" if the table's is enough.
 
     It says, for example, where JSON is invalid or which field is wrong first. A log might keep only messages.
@@ -234,7 +234,7 @@ def _message(exc: Exception, details: list[dict[str, Any]]) -> str:
     return ""
 
 
-def _details(exc: Exception) -> list[dict[str, Any]]:
+def _details_of(exc: Exception) -> list[dict[str, Any]]:
     """Return the details that the exception holds for a developer, or an empty list."""
     match exc:
         case creation.InvalidAmountArithmetic():
@@ -261,7 +261,7 @@ BY_STATE = (
 )
 
 
-def _standing(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
+def _conflict_details(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[str, Any]]:
     """Return status and allowed actions of a checkout whose state refuses the call (rule api.conflict).
 
     Read the checkout again, as the merchant would, because the allowed actions depend on more than the state
@@ -272,12 +272,12 @@ def _standing(exc: Exception, code: str, context: dict[str, Any]) -> list[dict[s
     merchant, checkout_uuid = caller_of(context["request"]).merchant, context["kwargs"]["checkout_uuid"]
     try:
         checkout = detailed_reads.read_as_it_stands(merchant, checkout_uuid)
-        return [responses.StandingOut.write(checkout) | _disputed(exc)]
+        return [responses.StandingOut.write(checkout) | _dispute_details(exc)]
     except (Checkout.DoesNotExist, DatabaseError):
         return []
 
 
-def _disputed(exc: Exception) -> dict[str, Any]:
+def _dispute_details(exc: Exception) -> dict[str, Any]:
     """Return the dispute that prevents a refund, or an empty dict if there is none."""
     dispute = exc.dispute if isinstance(exc, refunds.NotRefundable) else None
     return {"dispute": responses.DisputeOut.write(dispute)} if dispute is not None else {}
@@ -289,7 +289,7 @@ def flatten(detail: Any, param: str = "") -> list[dict[str, Any]]:
     Rule api.all_fields.
     """
     if isinstance(detail, dict):
-        rows = ((_join(param, name), inner) for name, inner in detail.items())
+        rows = ((_join_names(param, name), inner) for name, inner in detail.items())
     elif isinstance(detail, list) and any(isinstance(inner, dict | list) for inner in detail):
         rows = ((f"{param}[{position}]", inner) for position, inner in enumerate(detail))
     else:
@@ -298,7 +298,7 @@ def flatten(detail: Any, param: str = "") -> list[dict[str, Any]]:
     return [row for name, inner in rows for row in flatten(inner, name)]
 
 
-def _join(param: str, name: Any) -> str:
+def _join_names(param: str, name: Any) -> str:
     if isinstance(name, int):
         return f"{param}[{name}]"
     return f"{param}.{name}" if param and name else param or str(name)

@@ -39,7 +39,7 @@ class HeadersMiddleware(MiddlewareMixin):
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response.headers.setdefault("Cache-Control", "no-store")
-        response["Permissions-Policy"] = _policy(request.path)
+        response["Permissions-Policy"] = _csp_of_path(request.path)
         for name, value in deprecated.deprecation_headers(request.method or "", request.path).items():
             response[name] = value
         if redaction.is_secret(request.path):
@@ -47,7 +47,7 @@ class HeadersMiddleware(MiddlewareMixin):
         return response
 
 
-def _policy(path: str) -> str:
+def _csp_of_path(path: str) -> str:
     payment_origins = provider.current_provider().payment_origins if path.startswith(PAYERS) else ()
     origins = "".join(f' "{origin}"' for origin in payment_origins)
     return ", ".join([*(f"{feature}=()" for feature in NOBODY), f"payment=(self{origins})"])

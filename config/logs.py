@@ -43,14 +43,14 @@ def begin(*, in_words: bool) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"lines": _lines(in_words)},
+        "formatters": {"lines": _formatter_settings(in_words)},
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "lines"}},
         "root": {"handlers": ["console"], "level": "INFO"},
         "loggers": _LOGGERS,
     }
 
 
-def _lines(in_words: bool) -> dict[str, Any]:
+def _formatter_settings(in_words: bool) -> dict[str, Any]:
     words = structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"])
     return {
         "()": structlog.stdlib.ProcessorFormatter,
@@ -58,13 +58,15 @@ def _lines(in_words: bool) -> dict[str, Any]:
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             structlog.processors.format_exc_info,
-            _plain,
+            _replace_enum_members,
             redaction.redact,
             words if in_words else structlog.processors.JSONRenderer(),
         ],
     }
 
 
-def _plain(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _replace_enum_members(
+    _logger: Any, _method: str, line: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
     """Replace each enumeration member by its value: `succeeded`, not `<Verdict.SUCCEEDED: 'succeeded'>`."""
     return {name: said.value if isinstance(said, Enum) else said for name, said in line.items()}

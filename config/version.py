@@ -19,11 +19,11 @@ def running() -> str:
 
     The variable COMMIT names the commit of an image. In a git repository, git does.
     """
-    commit = os.environ.get("COMMIT", "")[:12] or _commit()
+    commit = os.environ.get("COMMIT", "")[:12] or _read_commit()
     return f"{VERSION}+{commit}" if commit else VERSION
 
 
-def _commit() -> str:
+def _read_commit() -> str:
     if not ROOT.joinpath(".git").exists():
         return ""
     # The service's user does not own the repository, so git would refuse to read it.

@@ -61,94 +61,94 @@ def properties(brand: str) -> dict[str, str]:
 
     `brand` is a colour such as "#A61C59".
     """
-    rgb = _parse(brand)
-    light_fill = _readable(rgb)
-    raised = _lifted(rgb, 0.92 if _chroma(rgb) < 0.03 else 0.56)
-    dark_fill = _readable(raised)
-    night = _with_lightness(rgb, min(max(_lightness(rgb), 0.3), 0.4), max_chroma=0.14)
+    rgb = _parse_colour(brand)
+    light_fill = _make_readable(rgb)
+    raised = _raise_lightness(rgb, 0.92 if _chroma_of(rgb) < 0.03 else 0.56)
+    dark_fill = _make_readable(raised)
+    night = _with_lightness(rgb, min(max(_lightness_of(rgb), 0.3), 0.4), max_chroma=0.14)
     return {
-        "--brand-fill-light": _hex(light_fill),
+        "--brand-fill-light": _write_hex(light_fill),
         "--on-brand-light": _ink_on(light_fill),
-        "--brand-line-light": _hex(_with_lightness(rgb, min(_lightness(rgb), 0.58))),
-        "--brand-fill-dark": _hex(dark_fill),
+        "--brand-line-light": _write_hex(_with_lightness(rgb, min(_lightness_of(rgb), 0.58))),
+        "--brand-fill-dark": _write_hex(dark_fill),
         "--on-brand-dark": _ink_on(dark_fill),
-        "--brand-band-dark": _hex(night),
+        "--brand-band-dark": _write_hex(night),
         "--on-band-dark": _ink_on(night),
-        "--brand-line-dark": _hex(_lifted(raised, 0.66)),
+        "--brand-line-dark": _write_hex(_raise_lightness(raised, 0.66)),
     }
 
 
 def is_darkened(brand: str) -> bool:
     """Return whether the colour must be darkened because neither white nor black text is readable on it."""
-    rgb = _parse(brand)
-    return _readable(rgb) != rgb
+    rgb = _parse_colour(brand)
+    return _make_readable(rgb) != rgb
 
 
 def is_faint(brand: str) -> bool:
     """Return whether the colour has a contrast of less than 1.3 to 1 with the page in light mode."""
-    return (_luminance(_parse(PAPER)) + 0.05) / (_luminance(_parse(brand)) + 0.05) < 1.3
+    return (_luminance_of(_parse_colour(PAPER)) + 0.05) / (_luminance_of(_parse_colour(brand)) + 0.05) < 1.3
 
 
-def _readable(rgb: Triple) -> Triple:
+def _make_readable(rgb: Triple) -> Triple:
     """Return linear rgb, darkened if neither white nor black text is readable (luminance .178 to .26)."""
-    luminance = _luminance(rgb)
+    luminance = _luminance_of(rgb)
     factor = 0.178 / luminance if 0.178 < luminance < 0.26 else 1.0
     return (rgb[0] * factor, rgb[1] * factor, rgb[2] * factor)
 
 
 def _ink_on(rgb: Triple) -> str:
-    return "#ffffff" if _luminance(rgb) < 0.179 else "#000000"
+    return "#ffffff" if _luminance_of(rgb) < 0.179 else "#000000"
 
 
-def _lifted(rgb: Triple, minimum: float) -> Triple:
-    return _with_lightness(rgb, max(_lightness(rgb), minimum))
+def _raise_lightness(rgb: Triple, minimum: float) -> Triple:
+    return _with_lightness(rgb, max(_lightness_of(rgb), minimum))
 
 
 def _with_lightness(rgb: Triple, lightness: float, max_chroma: float = 1.0) -> Triple:
-    _, a, b = _oklab(rgb)
-    chroma = _chroma(rgb)
+    _, a, b = _to_oklab(rgb)
+    chroma = _chroma_of(rgb)
     scale = min(chroma, max_chroma) / chroma if chroma else 0.0
-    lms = _times(_FROM_LAB, (lightness, a * scale, b * scale))
-    red, green, blue = _times(_FROM_LMS, (lms[0] ** 3, lms[1] ** 3, lms[2] ** 3))
+    lms = _multiply(_FROM_LAB, (lightness, a * scale, b * scale))
+    red, green, blue = _multiply(_FROM_LMS, (lms[0] ** 3, lms[1] ** 3, lms[2] ** 3))
     return (min(max(red, 0.0), 1.0), min(max(green, 0.0), 1.0), min(max(blue, 0.0), 1.0))
 
 
-def _oklab(rgb: Triple) -> Triple:
-    long, medium, short = _times(_TO_LMS, rgb)
-    return _times(_TO_LAB, (long ** (1 / 3), medium ** (1 / 3), short ** (1 / 3)))
+def _to_oklab(rgb: Triple) -> Triple:
+    long, medium, short = _multiply(_TO_LMS, rgb)
+    return _multiply(_TO_LAB, (long ** (1 / 3), medium ** (1 / 3), short ** (1 / 3)))
 
 
-def _lightness(rgb: Triple) -> float:
-    return _oklab(rgb)[0]
+def _lightness_of(rgb: Triple) -> float:
+    return _to_oklab(rgb)[0]
 
 
-def _chroma(rgb: Triple) -> float:
-    _, a, b = _oklab(rgb)
+def _chroma_of(rgb: Triple) -> float:
+    _, a, b = _to_oklab(rgb)
     return float((a * a + b * b) ** 0.5)
 
 
-def _luminance(rgb: Triple) -> float:
+def _luminance_of(rgb: Triple) -> float:
     return 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]
 
 
-def _times(rows: Iterable[Triple], vector: Triple) -> Triple:
+def _multiply(rows: Iterable[Triple], vector: Triple) -> Triple:
     first, second, third = (sum(x * y for x, y in zip(row, vector, strict=True)) for row in rows)
     return (first, second, third)
 
 
-def _parse(brand: str) -> Triple:
+def _parse_colour(brand: str) -> Triple:
     """Return "#rrggbb" as linear rgb, each 0 to 1."""
-    red, green, blue = (_linear(int(brand[at : at + 2], 16) / 255) for at in (1, 3, 5))
+    red, green, blue = (_to_linear(int(brand[at : at + 2], 16) / 255) for at in (1, 3, 5))
     return (red, green, blue)
 
 
-def _hex(rgb: Triple) -> str:
-    return "#" + "".join(f"{round(_gamma(channel) * 255):02x}" for channel in rgb)
+def _write_hex(rgb: Triple) -> str:
+    return "#" + "".join(f"{round(_to_gamma(channel) * 255):02x}" for channel in rgb)
 
 
-def _linear(channel: float) -> float:
+def _to_linear(channel: float) -> float:
     return channel / 12.92 if channel <= 0.04045 else float(((channel + 0.055) / 1.055) ** 2.4)
 
 
-def _gamma(channel: float) -> float:
+def _to_gamma(channel: float) -> float:
     return channel * 12.92 if channel <= 0.0031308 else float(1.055 * channel ** (1 / 2.4) - 0.055)

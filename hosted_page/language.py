@@ -43,11 +43,13 @@ def prefer(request: HttpRequest, locale: str) -> None:
 
     The language does not change if the service does not support it, or if the payer has chosen a language.
     """
-    if locale and not _known(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")):
-        translation.activate(_known(locale) or translation.get_language() or settings.LANGUAGE_CODE)
+    if locale and not _supported_language(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")):
+        translation.activate(
+            _supported_language(locale) or translation.get_language() or settings.LANGUAGE_CODE
+        )
 
 
-def _known(locale: str) -> str:
+def _supported_language(locale: str) -> str:
     """Return the supported language of a locale such as `fr-CA` or `fr_CA`, "" if there is none."""
     try:
         return translation.get_supported_language_variant(locale.replace("_", "-").lower())

@@ -25,7 +25,7 @@ def preview_page(request: HttpRequest, merchant: Merchant, *, name: str, colour:
 
     The portal's own page shows it in a frame.
     """
-    order = _order(merchant, name, colour)
+    order = _sample_order(merchant, name, colour)
     with translation.override(settings.LANGUAGE_CODE):
         response = render(
             request, "hosted_page/phone.html", _first_step(request, merchant) | {"order": order}
@@ -51,7 +51,7 @@ def _first_step(request: HttpRequest, merchant: Merchant) -> dict[str, Any]:
     }
 
 
-def _order(merchant: Merchant, name: str, colour: str) -> Summary:
+def _sample_order(merchant: Merchant, name: str, colour: str) -> Summary:
     total = money.for_payer(sum(count * price for _, count, price in LINES), CURRENCY)
     links = {
         link: getattr(merchant, link) for link in ("support_url", "terms_url", "privacy_url", "shop_url")
@@ -66,13 +66,13 @@ def _order(merchant: Merchant, name: str, colour: str) -> Summary:
         due=total,
         title=LINES[0][0],
         subtitle="",
-        lines=[_line(*line) for line in LINES],
+        lines=[_sample_line(*line) for line in LINES],
         total_label="Total",
         total=total,
         **links,
     )
 
 
-def _line(name: str, count: int, price: int) -> Line:
+def _sample_line(name: str, count: int, price: int) -> Line:
     each = f"{count} × {money.for_payer(price, CURRENCY)}" if count > 1 else ""
     return Line(name, each, money.for_payer(count * price, CURRENCY))

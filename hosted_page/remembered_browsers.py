@@ -48,7 +48,7 @@ def remember(request: HttpRequest, response: HttpResponse, subject: UUID, person
         locked = Customer.objects.select_for_update(no_key=True).filter(pk=person.pk, erased_at=None).first()
         if locked is None or not locked.phone:
             return
-        _delete(request)
+        _delete_remembered(request)
         digest = crypto.digest(token)
         KnownBrowser.objects.create(token_digest=digest, phone=locked.phone, proven_at=clock.now())
         of_number = KnownBrowser.objects.filter(phone=locked.phone).order_by("-proven_at")
@@ -68,11 +68,11 @@ def _is_ticked(request: HttpRequest, subject: UUID) -> bool:
 
 def end(request: HttpRequest, response: HttpResponse) -> None:
     """Stop remembering this browser: delete its row and its cookie."""
-    _delete(request)
+    _delete_remembered(request)
     response.delete_cookie(payer.cookie_name(TOKEN), samesite="Lax")
 
 
-def _delete(request: HttpRequest) -> None:
+def _delete_remembered(request: HttpRequest) -> None:
     if token := request.COOKIES.get(payer.cookie_name(TOKEN), ""):
         KnownBrowser.objects.filter(token_digest=crypto.digest(token)).delete()
 

@@ -70,13 +70,13 @@ def summary_of(target: PaymentTarget) -> Summary:
     return Summary(
         merchant_name=merchant.name,
         merchant_initial=merchant.name[:1].upper(),
-        brand_css=_sheet(merchant.pk, merchant.brand_version),
+        brand_css=_style_sheet_address(merchant.pk, merchant.brand_version),
         logo=storage.logo_of(merchant),
         order_id=checkout.merchant_order_id,
         order_label=_("{name}’s order").format(name=name) if target.share else _("Order"),
         due=money.for_payer(target.amount, checkout.currency),
         title=title(checkout),
-        subtitle=_when(items[0], zone_of(checkout)),
+        subtitle=_item_date(items[0], zone_of(checkout)),
         lines=[line(item, checkout.currency) for item in items],
         total_label=total_label(checkout) if target.share else _("Total"),
         total=money.for_payer(checkout.amount, checkout.currency),
@@ -99,7 +99,7 @@ def total_label(checkout: Checkout) -> str:
 
 
 @lru_cache(1024)
-def _sheet(merchant_uuid: UUID, version: int) -> str:
+def _style_sheet_address(merchant_uuid: UUID, version: int) -> str:
     """Return the address of a merchant's style sheet."""
     return f"{reverse('brand_css', args=[merchant_uuid, version])}?{brand.TOKENS_VERSION}"
 
@@ -138,7 +138,7 @@ def card_name(payment: Payment | None) -> str:
     return _("{brand} ending {last4}").format(brand=payment.card_brand, last4=payment.card_last4)
 
 
-def _when(item: Item, zone: ZoneInfo) -> str:
+def _item_date(item: Item, zone: ZoneInfo) -> str:
     """Return an item's date in the order's time zone, "" if it has no date or the date has no offset."""
     start = (item.custom_data or {}).get("event_start")
     if not isinstance(start, str):
@@ -150,16 +150,20 @@ def _when(item: Item, zone: ZoneInfo) -> str:
         at = given.astimezone(zone)
     except (ValueError, OverflowError):
         return ""
-    return _in_place(_format(at, "EEE d MMMM y, HH:mm"), at, zone)
+    return _in_place(_format_in_language(at, "EEE d MMMM y, HH:mm"), at, zone)
 
 
 def _in_place(date: str, local: datetime, zone: ZoneInfo) -> str:
     """Return a date with the city of its zone, or with the zone's letters if the zone has no city."""
-    place = _place(zone)
-    return _("{date}, {place} time").format(date=date, place=place) if place else f"{date} {_letters(local)}"
+    place = _zone_city(zone)
+    return (
+        _("{date}, {place} time").format(date=date, place=place)
+        if place
+        else f"{date} {_zone_letters(local)}"
+    )
 
 
-def _locale() -> str:
+def _babel_locale() -> str:
     """Return Babel's name of the active language."""
     return to_locale(get_language() or "en")
 
@@ -176,12 +180,12 @@ def zone_of(checkout: Checkout) -> ZoneInfo:
 
 def hour(at: datetime, zone: ZoneInfo) -> SafeString:
     """Return a time of day to the minute, as HTML."""
-    return _time(at, zone, f"{at.astimezone(zone):%H:%M}")
+    return _time_with_zone(at, zone, f"{at.astimezone(zone):%H:%M}")
 
 
 def clock_time(at: datetime, zone: ZoneInfo) -> SafeString:
     """Return a time of day with seconds, as HTML."""
-    return _time(at, zone, f"{at.astimezone(zone):%H:%M:%S}")
+    return _time_with_zone(at, zone, f"{at.astimezone(zone):%H:%M:%S}")
 
 
 def time_in_words(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
@@ -192,12 +196,12 @@ def time_in_words(at: datetime, now: datetime, zone: ZoneInfo) -> SafeString:
 
 def day(at: datetime | None, checkout: Checkout) -> SafeString:
     """Return a day with its time to the minute as HTML, "" if `at` is None."""
-    return SafeString() if at is None else _written(at, zone_of(checkout), "EEE d MMMM, HH:mm")
+    return SafeString() if at is None else _format_time(at, zone_of(checkout), "EEE d MMMM, HH:mm")
 
 
 def full_time(at: datetime, zone: ZoneInfo) -> SafeString:
     """Return a full date with its time, as HTML."""
-    return _written(at, zone, "d MMMM y, HH:mm:ss")
+    return _format_time(at, zone, "d MMMM y, HH:mm:ss")
 
 
 def dated(at: datetime, zone: ZoneInfo) -> str:
@@ -205,7 +209,7 @@ def dated(at: datetime, zone: ZoneInfo) -> str:
 
     A line can break only between the date and the time.
     """
-    day, time = _format(at.astimezone(zone), "d MMMM y, HH:mm:ss").rsplit(" ", 1)
+    day, time = _format_in_language(at.astimezone(zone), "d MMMM y, HH:mm:ss").rsplit(" ", 1)
     return day.replace(" ", "\N{NO-BREAK SPACE}") + f" {time}"
 
 
@@ -216,23 +220,23 @@ def dated_in_place(at: datetime, zone: ZoneInfo) -> str:
 
 def zone_words(at: datetime, zone: ZoneInfo) -> str:
     """Return the zone of a time, for a reader in any zone: "London time (GMT)"."""
-    letters, place = _letters(at.astimezone(zone)), _place(zone)
+    letters, place = _zone_letters(at.astimezone(zone)), _zone_city(zone)
     return _("{place} time ({letters})").format(place=place, letters=letters) if place else letters
 
 
-def _written(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
-    return _time(at, zone, _format(at.astimezone(zone), pattern))
+def _format_time(at: datetime, zone: ZoneInfo, pattern: str) -> SafeString:
+    return _time_with_zone(at, zone, _format_in_language(at.astimezone(zone), pattern))
 
 
-def _time(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
+def _time_with_zone(at: datetime, zone: ZoneInfo, words: str) -> SafeString:
     """Return a time as HTML with its zone's letters, for payers in another zone or without script."""
     local = at.astimezone(zone)
     ahead = round((local.utcoffset() or timedelta()).total_seconds()) // 60
     html = '<time datetime="{}" data-zone="{}">{}<span>\N{NO-BREAK SPACE}{}</span></time>'
-    return format_html(html, clock.iso(at.astimezone(UTC)), ahead, words, _letters(local))
+    return format_html(html, clock.iso(at.astimezone(UTC)), ahead, words, _zone_letters(local))
 
 
-def _letters(local: datetime) -> str:
+def _zone_letters(local: datetime) -> str:
     """Return the letters of a time's zone, such as "CEST", or else its offset, such as "UTC+5:30"."""
     name = local.tzname() or "UTC"
     if name[0] not in "+-":
@@ -240,21 +244,21 @@ def _letters(local: datetime) -> str:
     return f"UTC{name[0]}{int(name[1:3])}{f':{name[3:]}' if name[3:] else ''}"
 
 
-def _place(zone: ZoneInfo) -> str:
+def _zone_city(zone: ZoneInfo) -> str:
     """Return the city of a time zone, "" if the zone has no city."""
     if "/" not in zone.key or zone.key.startswith("Etc/"):
         return ""
-    return get_timezone_location(zone, locale=_locale(), return_city=True)
+    return get_timezone_location(zone, locale=_babel_locale(), return_city=True)
 
 
 def date_of(at: datetime, checkout: Checkout) -> str:
     """Return a day and its month, for a date of the current or the last year."""
-    return _format(at.astimezone(zone_of(checkout)), "d MMMM")
+    return _format_in_language(at.astimezone(zone_of(checkout)), "d MMMM")
 
 
-def _format(at: datetime, pattern: str) -> str:
+def _format_in_language(at: datetime, pattern: str) -> str:
     """Return a local time by a CLDR pattern, in the notation of the active language."""
-    locale = _locale()
+    locale = _babel_locale()
     for plain, its in DATES.get(locale, {}).items():
         pattern = pattern.replace(plain, its)
     return format_datetime(at, pattern, locale=locale)

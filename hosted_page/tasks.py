@@ -42,5 +42,5 @@ def check_card_page() -> None:
 
 
 @signals.worker_shutdown.connect
-def _stop(**_: Any) -> None:
+def _stop_sender(**_: Any) -> None:
     sending.stop(STOP_SECONDS)

@@ -49,7 +49,7 @@ OF_MATE: dict[str, View] = {
 }
 
 
-def _routes(prefix: str, name: str, pages: Mapping[str, View]) -> list[URLPattern]:
+def _build_routes(prefix: str, name: str, pages: Mapping[str, View]) -> list[URLPattern]:
     """Return the addresses of pages below a prefix. Their names begin with `name`."""
     return [
         path(f"{prefix}/{page}", view, name=f"{name}_{page.replace('/', '_').replace('-', '_')}")
@@ -59,18 +59,18 @@ def _routes(prefix: str, name: str, pages: Mapping[str, View]) -> list[URLPatter
 
 urlpatterns = [
     path("pay", views.show_order, name="pay"),
-    *_routes("pay", "pay", STEPS | OF_LEAD),
+    *_build_routes("pay", "pay", STEPS | OF_LEAD),
     path("pay/stop/<str:token>", stopped_numbers.show_stop_page, name="sms_stop"),
     path("pay/offers/<str:token>", link.show_box, name="opt_in_link"),
     path("pay/share/<str:token>", mate_views.show_share, name="share"),
     path("pay/share/<str:token>/qr.svg", mate_views.qr, name="share_qr"),
-    *_routes("pay/share/<str:token>", "share", STEPS | OF_MATE),
+    *_build_routes("pay/share/<str:token>", "share", STEPS | OF_MATE),
     path("pay/g/<str:token>", group_page.show_group, name="group"),
     path("pay/g/<str:token>/take", group_page.take_share, name="group_take"),
     path("pay/g/<str:token>/qr", group_page.qr_page, name="group_qr"),
     path("pay/g/<str:token>/qr.svg", group_page.qr, name="group_qr_svg"),
     path("pay/g/<str:token>/<int:position>", mate_views.show_share, name="group_share"),
-    *_routes(
+    *_build_routes(
         "pay/g/<str:token>/<int:position>", "group_share", STEPS | OF_MATE | {"release": mate_views.release}
     ),
     path("csp-reports", reports.receive_report, name="csp_reports"),

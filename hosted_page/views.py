@@ -68,15 +68,15 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
         target.checkout, now=current_checkouts.read_at(target.checkout), is_lead=signed_in
     )
     if found is None:
-        return HttpResponseClientRefresh() if rendering.wants_part(request) else _step(request, target)
+        return HttpResponseClientRefresh() if rendering.wants_part(request) else _next_step(request, target)
     if not signed_in and sign_in.is_asked(request, target):
         return sign_in.show_sign_in(request, target)
-    response = _shown(request, target, found, refused) if signed_in else _to_others(request, target, found)
+    response = _to_lead(request, target, found, refused) if signed_in else _to_others(request, target, found)
     sign_in_extension.prolong(request, response, target)
     return response
 
 
-def _shown(
+def _to_lead(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> HttpResponse:
     """Show the lead the bill of a split order once it is paid, otherwise the status page.
@@ -84,20 +84,22 @@ def _shown(
     If the order was read as held, but was captured before its shares were read, the page is loaded again.
     """
     if found.state == "confirmed" and target.checkout.has_mates:
-        return _bill(request, target, found, refused)
+        return _show_bill(request, target, found, refused)
     held = bill.bill_of(target.checkout) if found.state == "held" else None
     if held is not None and held.has_begun:
         return HttpResponseClientRefresh() if rendering.wants_part(request) else target.go()
-    own = _of_lead(request, target, found, refused) | {"bill": held, **_around(request, target, found)}
+    own = _of_lead(request, target, found, refused) | {"bill": held, **_frame_context(request, target, found)}
     return rendering.show_status(request, target, found, own, is_refused=refused != NOTHING)
 
 
 def _to_others(request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus) -> HttpResponse:
-    own = sign_in.way_back(request, target) | _around(request, target, found)
+    own = sign_in.way_back(request, target) | _frame_context(request, target, found)
     return rendering.show_status(request, target, found, own, is_refused=False)
 
 
-def _around(request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus) -> dict[str, Any]:
+def _frame_context(
+    request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus
+) -> dict[str, Any]:
     """Return the link back to the shop and the notice of the sign-in's end."""
     return {
         "return_url_path": _way_out(target.checkout, found),
@@ -106,7 +108,7 @@ def _around(request: HttpRequest, target: PaymentTarget, found: order_status.Pag
     }
 
 
-def _bill(
+def _show_bill(
     request: HttpRequest, target: PaymentTarget, found: order_status.PageStatus, refused: Refused
 ) -> HttpResponse:
     """Show the bill. A page that still shows the order as held reloads, because the bill is another page."""
@@ -115,7 +117,7 @@ def _bill(
         return HttpResponseClientRefresh()
     context = {
         **bill_context(target, shown),
-        **_around(request, target, found),
+        **_frame_context(request, target, found),
         **of_receipt(request, target, found, refused),
         "refused": refused.act,
         "asks": request.GET.get("asks", "") if shown.said_no else "",
@@ -140,7 +142,7 @@ def bill_context(target: PaymentTarget, shown: bill.Bill) -> dict[str, Any]:
     return {"bill": shown, "one_link": shared, **{f"{step}_action": target.address(step) for step in ACTS}}
 
 
-def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def _next_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Show the next step.
 
     The steps after the sign-in have their own addresses, so that the browser can go back.
@@ -149,7 +151,7 @@ def _step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if customer_uuid is None:
         return sign_in.show_sign_in(request, target)
     if customer_uuid != target.checkout.lead_id:
-        return _elsewhere(request, target)
+        return _show_signed_in_elsewhere(request, target)
     return target.go("split" if target.checkout.people is None else "card")
 
 
@@ -175,7 +177,7 @@ def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
     return checkout.return_url if paid else checkout.cancel_url
 
 
-def _elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that another person has signed in since, because an order has only one lead at a time."""
     after, nothing = _("They signed in on this order after you."), order_status.nothing_paid(target.checkout)
     words = format_html("{} {}", nothing, after)
@@ -243,7 +245,7 @@ def cancel(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 @require_safe
 def brand_css(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return the style sheet with a merchant's colour. A new colour or new tokens get a new address."""
-    return _sheet(request, get_object_or_404(Merchant, pk=merchant_uuid).brand_colour)
+    return _serve_style_sheet(request, get_object_or_404(Merchant, pk=merchant_uuid).brand_colour)
 
 
 @require_safe
@@ -251,10 +253,10 @@ def colour_css(request: HttpRequest, colour: str) -> HttpResponse:
     """Return the style sheet for a colour that is not saved yet, such as "A61C59"."""
     if not brand.is_colour(f"#{colour}"):
         raise Http404
-    return _sheet(request, f"#{colour}")
+    return _serve_style_sheet(request, f"#{colour}")
 
 
-def _sheet(request: HttpRequest, colour: str) -> HttpResponse:
+def _serve_style_sheet(request: HttpRequest, colour: str) -> HttpResponse:
     response = HttpResponse(brand.sheet(colour), content_type="text/css; charset=utf-8")
     # A page of another release can request another version, which this answer is not: do not cache that.
     if request.META["QUERY_STRING"] == brand.TOKENS_VERSION:

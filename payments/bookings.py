@@ -24,7 +24,7 @@ def settle_outside(refund: Operation, amount: int, *, note: str, now: datetime, 
         share_uuid=(refund.resends or refund).share_uuid,
         amount=amount,
     )
-    return _post(booking, note=note, now=now, cause=cause)
+    return _post_booking(booking, note=note, now=now, cause=cause)
 
 
 def close_owed(
@@ -32,7 +32,7 @@ def close_owed(
 ) -> Booking:
     """Book that an amount is no longer owed to the lead for a share. `payment`'s card got it instead."""
     booking = Booking(kind=Kind.CLOSING, payment=payment, share_uuid=share_uuid, amount=amount)
-    return _post(booking, note=note, now=now, cause=cause)
+    return _post_booking(booking, note=note, now=now, cause=cause)
 
 
 def reverse(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
@@ -45,18 +45,18 @@ def reverse(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Book
         amount=-booking.amount,
         reverses=booking,
     )
-    return _post(reversal, note=note, now=now, cause=cause)
+    return _post_booking(reversal, note=note, now=now, cause=cause)
 
 
-def _post(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
+def _post_booking(booking: Booking, *, note: str, now: datetime, cause: Cause) -> Booking:
     booking.checkout_uuid = booking.payment.checkout_uuid
     booking.note, booking.actor, booking.created_at = note, cause.actor, now
     booking.save(force_insert=True)
-    ledger.post(booking.pk, booking.payment, _lines(booking))
+    ledger.post(booking.pk, booking.payment, _lines_of(booking))
     return booking
 
 
-def _lines(booking: Booking) -> dict[Account, int]:
+def _lines_of(booking: Booking) -> dict[Account, int]:
     if booking.kind == Kind.CLOSING:
         return {Account.LEAD: booking.amount, Account.MERCHANT: -booking.amount}
     bearer = Account.LEAD if booking.share_uuid else Account.MERCHANT

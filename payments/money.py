@@ -96,7 +96,7 @@ def parse(text: str, currency: str) -> int | None:
 
 def display(amount: int, currency: str) -> str:
     """Return an amount of minor units formatted in the active language, with a true minus sign."""
-    return _displayed(amount, currency, _locale(), is_narrow=False)
+    return _format_amount(amount, currency, _active_locale(), is_narrow=False)
 
 
 def for_payer(amount: int, currency: str) -> str:
@@ -105,15 +105,15 @@ def for_payer(amount: int, currency: str) -> str:
     An example in French is "95,50 £". A payer knows which pounds or dollars a shop means, but a merchant's
     list can contain several. Rule page.signs.
     """
-    return _displayed(amount, currency, _locale(), is_narrow=True)
+    return _format_amount(amount, currency, _active_locale(), is_narrow=True)
 
 
-def _locale() -> str:
+def _active_locale() -> str:
     return translation.to_locale(translation.get_language() or "en")
 
 
 @lru_cache(4096)  # a page that refreshes automatically shows the same amounts every second
-def _displayed(amount: int, currency: str, locale: str, *, is_narrow: bool) -> str:
+def _format_amount(amount: int, currency: str, locale: str, *, is_narrow: bool) -> str:
     digits = minor_digits(currency)
     pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])
     pattern.frac_prec = (digits, digits)

@@ -40,15 +40,15 @@ def is_stopped(merchant_uuid: UUID) -> bool:
 
 def suspend(merchant: Merchant, *, reason: str) -> Switch | None:
     """Stop a merchant's new business. Return the switch, or None if the merchant was already stopped."""
-    return _set(merchant, is_stopped=True, reason=reason)
+    return _set_switch(merchant, is_stopped=True, reason=reason)
 
 
 def resume(merchant: Merchant, *, reason: str) -> Switch | None:
     """Lift a merchant's stop. Return the switch, or None if there was none. A stop of all merchants stays."""
-    return _set(merchant, is_stopped=False, reason=reason)
+    return _set_switch(merchant, is_stopped=False, reason=reason)
 
 
-def _set(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
+def _set_switch(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
     with transaction.atomic(durable=True):
         Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
         switch = Switch.objects.filter(merchant=merchant).first() or Switch(
@@ -62,10 +62,10 @@ def _set(merchant: Merchant, *, is_stopped: bool, reason: str) -> Switch | None:
     return switch
 
 
-def _read() -> frozenset[UUID | None]:
+def _read_stopped_merchants() -> frozenset[UUID | None]:
     """Return the stopped merchants. None in the result means all merchants."""
     return frozenset(Switch.objects.filter(is_stopped=True).values_list("merchant_id", flat=True))
 
 
-_stopped = Fresh(_read, seconds=FRESH_SECONDS)
+_stopped = Fresh(_read_stopped_merchants, seconds=FRESH_SECONDS)
 read_anew = _stopped.read_anew

@@ -71,7 +71,7 @@ def address(said: Any) -> str:
 def card(said: Any) -> Card | None:
     if not isinstance(said, Card):
         return None
-    return Card(_brand(said.brand), _last4(said.last4), _fingerprint(said.fingerprint))
+    return Card(_read_brand(said.brand), _read_last4(said.last4), _read_fingerprint(said.fingerprint))
 
 
 def amount(said: Any) -> int | None:
@@ -146,18 +146,18 @@ def message_id(said: Any) -> str:
     return without_card_numbers(said[:64]) if _is_text(said, 5000) else ""
 
 
-def _brand(said: Any) -> str:
+def _read_brand(said: Any) -> str:
     """Return the brand, cut, or OTHER if it is invalid. A brand with digits might be the card's number."""
     if not isinstance(said, str) or not (said.isprintable() or not said) or any(map(str.isdigit, said)):
         return OTHER if said else ""
     return said[:20]
 
 
-def _last4(said: Any) -> str:
+def _read_last4(said: Any) -> str:
     return said if isinstance(said, str) and _LAST4.fullmatch(said) else ""
 
 
-def _fingerprint(said: Any) -> str:
+def _read_fingerprint(said: Any) -> str:
     """Return the fingerprint, or its digest if it cannot be stored, so that cards can still be compared."""
     if not isinstance(said, str):
         return ""

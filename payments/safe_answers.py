@@ -129,7 +129,7 @@ def safe_outcome(operation: Operation, said: object) -> Outcome:
 
     If it has lost its meaning, report a discrepancy and return UNKNOWN.
     """
-    read = _read(said, Outcome, OUTCOME, operation=str(operation.pk))
+    read = _read_fields(said, Outcome, OUTCOME, operation=str(operation.pk))
     if isinstance(said, Outcome) and _has_sense(operation, said, read):
         return Outcome(**read)
     reporting.report_operation(operation, kinds.UNREADABLE_ANSWER, to=operation.kind)
@@ -139,46 +139,48 @@ def safe_outcome(operation: Operation, said: object) -> Outcome:
 def notifications(said: Iterable[object]) -> Iterator[Notification]:
     """Yield up to MAX_NOTIFICATIONS of a message, safe to use. An invalid field gets a placeholder."""
     for told in islice(said, MAX_NOTIFICATIONS):
-        yield Notification(**_read(told, Notification, NOTIFICATION))
+        yield Notification(**_read_fields(told, Notification, NOTIFICATION))
 
 
 def disputes(said: Iterable[object], *, now: datetime) -> Iterator[DisputeRecord]:
     """Yield up to MAX_DISPUTES disputes of a payment, safe to book. `now` replaces an invalid `opened_at`."""
     for told in islice(said, MAX_DISPUTES):
-        read = _read(told, DisputeRecord, DISPUTE)
-        lines = tuple(_dated(line, DisputeLine, LINE, now) for line in read["lines"][:MAX_LINES])
+        read = _read_fields(told, DisputeRecord, DISPUTE)
+        lines = tuple(_read_dated_record(line, DisputeLine, LINE, now) for line in read["lines"][:MAX_LINES])
         yield DisputeRecord(**read | {"opened_at": read["opened_at"] or now, "lines": lines})
 
 
 def books(said: object, *, now: datetime) -> Books:
     """Return the provider's books about a payment, safe to record. `now` replaces an invalid time."""
-    read = _read(said, Books, BOOKS)
+    read = _read_fields(said, Books, BOOKS)
     capture = read["capture"]
     return Books(
         is_held=read["is_held"],
-        capture=None if capture is None else _dated(capture, CaptureRecord, CAPTURE, now),
-        refunds=tuple(_dated(told, RefundRecord, REFUND, now) for told in read["refunds"][:MAX_REFUNDS]),
+        capture=None if capture is None else _read_dated_record(capture, CaptureRecord, CAPTURE, now),
+        refunds=tuple(
+            _read_dated_record(told, RefundRecord, REFUND, now) for told in read["refunds"][:MAX_REFUNDS]
+        ),
         disputes=tuple(disputes(read["disputes"], now=now)),
     )
 
 
-def _dated(said: object, kind: type[T], readers: Readers, now: datetime) -> T:
+def _read_dated_record(said: object, kind: type[T], readers: Readers, now: datetime) -> T:
     """Return a record of the given kind, safe to store, with `now` in place of an invalid `at`."""
-    read = _read(said, kind, readers)
+    read = _read_fields(said, kind, readers)
     return kind(**read | {"at": read["at"] or now})
 
 
 def safe_entries(said: Iterable[object], *, now: datetime) -> Iterator[Entry]:
     """Yield the lines of the provider's balance, safe to store. `now` replaces an invalid `at`."""
     for told in said:
-        read = _read(told, Entry, ENTRY)
+        read = _read_fields(told, Entry, ENTRY)
         yield Entry(**read | {"at": read["at"] or now})
 
 
 def payment_records(said: Iterable[object]) -> Iterator[PaymentRecord]:
     """Yield the payments in the provider's books, safe to restore."""
     for told in said:
-        yield PaymentRecord(**_read(told, PaymentRecord, PAYMENT))
+        yield PaymentRecord(**_read_fields(told, PaymentRecord, PAYMENT))
 
 
 def safe_payments(said: Iterable[object]) -> Iterator[UUID]:
@@ -227,7 +229,7 @@ def _has_sense(operation: Operation, said: Outcome, read: Mapping[str, Any]) -> 
     return True
 
 
-def _read(said: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
+def _read_fields(said: object, kind: type, readers: Readers, **of: str) -> dict[str, Any]:
     """Return each field as its reader returns it. Log the fields that their readers changed."""
     if not isinstance(said, kind):
         _log_strange(kind.__name__.lower(), said, **of)

@@ -50,14 +50,14 @@ def mail_discrepancies() -> None:
         return
     try:
         now = clock.now()
-        rows = _waiting(now)
-        if rows and _send(rows):  # with no transaction open, because a mail server can be slow
+        rows = _discrepancies_to_mail(now)
+        if rows and _send_mail(rows):  # with no transaction open, because a mail server can be slow
             Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).update(mailed_at=now)
     finally:
         cache.delete(_TURN)
 
 
-def _waiting(now: datetime) -> Sequence[Discrepancy]:
+def _discrepancies_to_mail(now: datetime) -> Sequence[Discrepancy]:
     """Return the discrepancies to mail. The list is empty if this minute has already had its mail."""
     this_minute = now.replace(second=0, microsecond=0)
     if Discrepancy.objects.filter(mailed_at__gte=this_minute).exists():
@@ -66,26 +66,26 @@ def _waiting(now: datetime) -> Sequence[Discrepancy]:
     return list(rows.filter(mailed_at=None).order_by("created_at"))
 
 
-def _send(rows: Sequence[Discrepancy]) -> bool:
+def _send_mail(rows: Sequence[Discrepancy]) -> bool:
     noun = "discrepancy needs" if len(rows) == 1 else "discrepancies need"
     subject = f"{settings.ENVIRONMENT}: {len(rows)} {noun} a person"
     try:
-        EmailMessage(subject, _body(rows), to=settings.OPERATORS).send()
+        EmailMessage(subject, _write_mail(rows), to=settings.OPERATORS).send()
     except OSError as error:
         log.error("mail not sent", discrepancies=len(rows), error=type(error).__name__)
         return False
     return True
 
 
-def _body(rows: Sequence[Discrepancy]) -> str:
-    parts = [_about(row) for row in rows[:LISTED]]
+def _write_mail(rows: Sequence[Discrepancy]) -> str:
+    parts = [_describe_discrepancy(row) for row in rows[:LISTED]]
     if len(rows) > LISTED:
         address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_changelist")
         parts.append(f"And {len(rows) - LISTED} more: {address}\n")
     return "\n".join(parts)
 
 
-def _about(row: Discrepancy) -> str:
+def _describe_discrepancy(row: Discrepancy) -> str:
     """Return the lines about one discrepancy, without its facts, which not every reader of a mail may see."""
     address = settings.PORTAL_URL + reverse("admin:payments_discrepancy_change", args=[row.pk])
     kind = row.kind_entry

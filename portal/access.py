@@ -144,7 +144,7 @@ def requires(
         @wraps(view)
         @_logged_in
         def guarded(request: HttpRequest, *args: Params.args, **kwargs: Params.kwargs) -> HttpResponseBase:
-            membership = _acting(request, kwargs)
+            membership = _acting_membership(request, kwargs)
             answer = guard.response(request, membership, kwargs)
             if answer is not None:
                 return answer
@@ -177,7 +177,7 @@ def _refuse_other_merchant(request: HttpRequest, membership: Membership) -> Http
     raise OtherMerchant(membership)
 
 
-def _acting(request: HttpRequest, ids: dict[str, Any]) -> Membership:
+def _acting_membership(request: HttpRequest, ids: dict[str, Any]) -> Membership:
     """Return the membership by which the person acts.
 
     The request's log lines then name its merchant and the checkout. Raises PermissionDenied for a person

@@ -86,22 +86,26 @@ def record(request: HttpRequest | None, membership: Membership, action: str, **f
     A task has no request. Call this in the transaction of the change. `facts` holds ids and names, never a
     secret.
     """
-    return _write(request, AuditEntry(merchant=membership.merchant, user=membership.user), action, facts)
+    return _write_entry(
+        request, AuditEntry(merchant=membership.merchant, user=membership.user), action, facts
+    )
 
 
 def record_of_key(request: HttpRequest, caller: Caller, action: str, **facts: Any) -> AuditEntry:
     """Write what an API key did, as `record` does for a person."""
     entry = AuditEntry(merchant=caller.merchant, client_id=caller.client_uuid)
-    return _write(request, entry, action, facts)
+    return _write_entry(request, entry, action, facts)
 
 
 def record_of_operator(request: Any, merchant: Merchant, action: str, **facts: Any) -> AuditEntry:
     """Write what an operator did to a merchant in the admin, as `record` does for the merchant's people."""
     entry = AuditEntry(merchant=merchant, user=request.user, is_operators=True)
-    return _write(request, entry, action, facts)
+    return _write_entry(request, entry, action, facts)
 
 
-def _write(request: HttpRequest | None, entry: AuditEntry, action: str, facts: dict[str, Any]) -> AuditEntry:
+def _write_entry(
+    request: HttpRequest | None, entry: AuditEntry, action: str, facts: dict[str, Any]
+) -> AuditEntry:
     entry.action, entry.facts = action, facts
     is_shown = request is not None and not entry.is_operators
     entry.address = (address.caller_address(request) or None) if request is not None and is_shown else None
@@ -109,14 +113,14 @@ def _write(request: HttpRequest | None, entry: AuditEntry, action: str, facts: d
     with transaction.atomic(savepoint=True):
         entry.save()
         last_writes.note_write(entry.merchant_id)
-        if what := _sensitive(action, facts):
+        if what := _owners_mail_text(action, facts):
             outbox.queue_once(
                 entry.merchant, "sensitive_change", key=str(entry.pk), entry=str(entry.pk), what=what
             )
     return entry
 
 
-def _sensitive(action: str, facts: dict[str, Any]) -> str:
+def _owners_mail_text(action: str, facts: dict[str, Any]) -> str:
     """Return the text of the owners' mail about an action, "" if it is not mailed."""
     if action == "settings_changed":
         changed = [SENSITIVE_SETTINGS[name] for name in facts["fields"] if name in SENSITIVE_SETTINGS]

@@ -29,26 +29,26 @@ def facts_in_words(entry: AuditEntry) -> str:
     return words(entry.facts) if words and entry.facts else ""
 
 
-def _role(facts: Facts) -> str:
+def _role_words(facts: Facts) -> str:
     return Role(facts["role"]).label.lower()
 
 
-def _endpoint(facts: Facts) -> str:
+def _endpoint_words(facts: Facts) -> str:
     types = facts["event_types"]
     waits = "" if facts.get("is_approved", True) else ", not approved for personal data"
     return f"{facts['url']}, {'all events' if types == ['*'] else ', '.join(types)}{waits}"
 
 
-def _resent(facts: Facts) -> str:
+def _resent_words(facts: Facts) -> str:
     left_out = facts.get("left_out")
     return f"{facts['sent']} sent" + (f", {left_out} left out" if left_out else "")
 
 
-def _refund(facts: Facts) -> str:
+def _refund_words(facts: Facts) -> str:
     return f"Order {facts['order']}, reference {facts['ref']}"
 
 
-def _file(facts: Facts) -> str:
+def _file_words(facts: Facts) -> str:
     filters = ", ".join(
         f"{name.replace('_', ' ')} {value}" for name, value in facts.get("filters", {}).items()
     )
@@ -56,12 +56,12 @@ def _file(facts: Facts) -> str:
     return f"{str(facts['file']).capitalize()}{f': {of}' if of else ''}"
 
 
-def _case(facts: Facts) -> str:
+def _case_words(facts: Facts) -> str:
     case = CASES.get(facts["case"])
     return case.title if case else str(facts["case"])
 
 
-def _fields(facts: Facts) -> str:
+def _field_words(facts: Facts) -> str:
     return ", ".join(SETTINGS.get(name, name) for name in facts["fields"]).capitalize()
 
 
@@ -71,33 +71,33 @@ def _as_is(pattern: str) -> Callable[[Facts], str]:
 
 _KEY, _ORDER, _EVENT = _as_is("{name}, {client_id}"), _as_is("Order {order}"), _as_is("Event {event}")
 _WORDS: dict[str, Callable[[Facts], str]] = {
-    "subscription_saved": _endpoint,
+    "subscription_saved": _endpoint_words,
     "endpoint_approved": _as_is("{url}"),
     "key_created": _KEY,
     "key_rotated": _KEY,
     "key_secret_stopped": _KEY,
     "key_revoked": _KEY,
-    "person_invited": lambda facts: f"{facts['email']}, as {_role(facts)}",
+    "person_invited": lambda facts: f"{facts['email']}, as {_role_words(facts)}",
     "invitation_taken_back": _as_is("{email}"),
-    "invitation_accepted": lambda facts: f"{facts['email']}, as {_role(facts)}",
-    "role_changed": lambda facts: f"{facts['email']} is {_role(facts)}",
+    "invitation_accepted": lambda facts: f"{facts['email']}, as {_role_words(facts)}",
+    "role_changed": lambda facts: f"{facts['email']} is {_role_words(facts)}",
     "person_removed": _as_is("{email}"),
     "email_changed": _as_is("{before} is now {email}"),
     "account_closed": _as_is("{email}"),
     "account_opened": _as_is("{email}"),
     "second_factor_deleted": _as_is("{email}"),
-    "refund": _refund,
+    "refund": _refund_words,
     "note_written": _ORDER,
     "cancelled": _ORDER,
     "test_event_sent": _EVENT,
     "personal_data_revealed": _EVENT,
-    "trial_begun": _case,
+    "trial_begun": _case_words,
     "deliveries_closed": _as_is("{closed} closed"),
-    "deliveries_resent": _resent,
+    "deliveries_resent": _resent_words,
     "customer_exported": _as_is("Checkout {checkout}"),
-    "settings_changed": _fields,
+    "settings_changed": _field_words,
     "opt_in_wording_written": _as_is("Version {version}, {language}"),
-    "exported": _file,
+    "exported": _file_words,
     "logged_in": _as_is("{browser}"),
     "sessions_ended": _as_is("{sessions} ended"),
 }

@@ -73,7 +73,7 @@ def of_delivery(delivery: Delivery) -> Badge:
     if delivery.lease_token is not None:
         return UNDER_WAY
     if delivery.attempt_count and delivery.next_attempt_at:
-        return Badge("move", "clock", f"Retries {_time(delivery.next_attempt_at)}")
+        return Badge("move", "clock", f"Retries {_format_time(delivery.next_attempt_at)}")
     return WAITING
 
 
@@ -88,11 +88,11 @@ def of_attempt(delivery: Delivery, attempt: Attempt) -> Badge:
         why = "its data is deleted" if delivery.event_type in PERSONAL else "the hold ended"
         return FAILED._replace(note=f"not tried again: {why}")
     if is_latest and delivery.status == Delivery.Status.PENDING and delivery.next_attempt_at:
-        return FAILED._replace(note=f"next try {_time(delivery.next_attempt_at)}")
+        return FAILED._replace(note=f"next try {_format_time(delivery.next_attempt_at)}")
     return FAILED
 
 
-def _time(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     local = timezone.localtime(moment)
     is_today = local.date() == timezone.localdate()
     return date_format(local, "H:i:s" if is_today else "j M, H:i")

@@ -44,7 +44,7 @@ def csv_response(
     request.
     """
     begin = "\ufeff" + csv_lines([heading])  # so that spreadsheets read it as UTF-8
-    parts = _parts(source, since=last_writes.position(membership.merchant_id))
+    parts = _yield_parts(source, since=last_writes.position(membership.merchant_id))
     response = StreamingHttpResponse(chain([begin], parts), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
@@ -56,7 +56,7 @@ def csv_lines(rows: Iterable[Sequence[Any]]) -> str:
     return "".join(writer.writerow([cell(value) for value in row]) for row in rows)
 
 
-def _parts(source: Source, *, since: int) -> Iterator[str]:
+def _yield_parts(source: Source, *, since: int) -> Iterator[str]:
     """Yield the lines of a thousand rows at a time, by keyset: no long transaction, no growing offset."""
     key, ordered = source.key, source.rows.order_by(f"-{source.key}", "-pk")
     rows = ordered

@@ -128,7 +128,7 @@ def rotate(by: Membership, client_uuid: UUID) -> NewClient:
     Raises ApiClient.DoesNotExist, StillRotating, ScopeNotAllowed, access.NotAllowed. Rule token.grants.
     """
     with transaction.atomic(savepoint=True):
-        client = _locked(by, client_uuid)
+        client = _lock_client(by, client_uuid)
         if client.previous_secret:
             raise StillRotating
         secret = _new_secret()
@@ -145,7 +145,7 @@ def stop_previous(by: Membership, client_uuid: UUID) -> ApiClient:
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
     with transaction.atomic(savepoint=True):
-        client = _locked(by, client_uuid)
+        client = _lock_client(by, client_uuid)
         client.previous_secret, client.previous_holder = "", None
         client.save(update_fields=["previous_secret", "previous_holder"])
         AccessToken.objects.filter(application=client).delete()
@@ -158,7 +158,7 @@ def revoke(by: Membership, client_uuid: UUID) -> ApiClient:
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.
     """
     with transaction.atomic(savepoint=True):
-        client = _locked(by, client_uuid)
+        client = _lock_client(by, client_uuid)
         client.revoked_at = clock.now()
         client.previous_secret, client.previous_holder = "", None
         client.save(update_fields=["revoked_at", "previous_secret", "previous_holder"])
@@ -186,7 +186,7 @@ def may_approve_endpoint(caller: Caller) -> bool:
     return managers.count() == len(holders)
 
 
-def _locked(by: Membership, client_uuid: UUID) -> ApiClient:
+def _lock_client(by: Membership, client_uuid: UUID) -> ApiClient:
     """Lock and return a live key that the person may manage.
 
     Raises ApiClient.DoesNotExist, ScopeNotAllowed, access.NotAllowed.

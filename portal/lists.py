@@ -53,14 +53,14 @@ def show_list(request: HttpRequest, membership: Membership, listing: Listing) ->
     """Show a page of a list; an invalid cursor leads to the first page."""
     name = listing.name
     try:
-        context = _page(request, membership, listing)
+        context = _list_page(request, membership, listing)
     except cursor.InvalidCursor:
         return redirect(f"portal_{name}")
     template = f"portal/_{name}.html" if pages.is_asked_for(request, "found") else f"portal/{name}.html"
     return pages.show_page(request, membership, template, context, here=f"portal_{name}")
 
 
-def _page(request: HttpRequest, membership: Membership, listing: Listing) -> dict[str, Any]:
+def _list_page(request: HttpRequest, membership: Membership, listing: Listing) -> dict[str, Any]:
     found, older = cursor.read_page(
         listing.rows,
         scope=f"portal-{listing.name}-{listing.key}:{membership.merchant_id}",

@@ -13,14 +13,14 @@ def report_keys(merchant: Merchant, person: User, *, before: str, after: str) ->
 
     `after` is "" for a person who leaves. Call it in the transaction of the change. Rule portal.lost_rights.
     """
-    if not _rights(before) - _rights(after):
+    if not _rights_of(before) - _rights_of(after):
         return
     held = [{"name": key.name, "client_id": key.client_id} for key in keys.held_by(merchant, person)]
     if held:
         outbox.queue_once(merchant, "keys_of_person", key=str(uuid4()), person=person.email, keys=held)
 
 
-def _rights(role: str) -> set[str]:
+def _rights_of(role: str) -> set[str]:
     """Return all that a role allows: the portal's actions, and the scopes that it may give a key."""
     if not role:
         return set()

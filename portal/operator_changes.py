@@ -45,7 +45,7 @@ def record_removal(request: HttpRequest, membership: Membership) -> None:
 def record_email(request: HttpRequest, person: User, *, before: str) -> None:
     """Record that an operator changed a person's e-mail, and inform the person at the previous address."""
     _record_of_person(request, person, "email_changed", before=before, email=person.email)
-    _mail(
+    _queue_mail(
         before,
         "Your e-mail address was changed",
         f"Our support changed the address with which you log in from {before} to {person.email}. "
@@ -60,7 +60,7 @@ def record_activity(request: HttpRequest, person: User) -> None:
         _record_of_person(request, person, "account_opened", email=person.email)
         return
     _record_of_person(request, person, "account_closed", email=person.email)
-    for membership in _memberships(person):
+    for membership in _memberships_of(person):
         lost_rights.report_keys(membership.merchant, person, before=membership.role, after="")
 
 
@@ -69,7 +69,7 @@ def record_removed_factor(request: HttpRequest, authenticator: Authenticator) ->
     person: User = authenticator.user
     _record_of_person(request, person, "second_factor_deleted", email=person.email)
     kind = authenticator.get_type_display()
-    _mail(
+    _queue_mail(
         person.email,
         "A second factor was removed",
         f"Our support removed a second factor of your account: {kind}. "
@@ -79,15 +79,15 @@ def record_removed_factor(request: HttpRequest, authenticator: Authenticator) ->
 
 
 def _record_of_person(request: HttpRequest, person: User, action: str, **facts: Any) -> None:
-    for membership in _memberships(person):
+    for membership in _memberships_of(person):
         audit.record_of_operator(request, membership.merchant, action, **facts)
 
 
-def _memberships(person: User) -> list[Membership]:
+def _memberships_of(person: User) -> list[Membership]:
     return list(Membership.objects.filter(user=person).select_related("merchant"))
 
 
-def _mail(address: str, subject: str, words: str, kind: str) -> None:
+def _queue_mail(address: str, subject: str, words: str, kind: str) -> None:
     prefix = "TEST · " if settings.SANDBOX else ""
     body = f"{words}\n\nIf you did not ask for this, write to {settings.SUPPORT_EMAIL} now.\n"
     outbox.queue_mail(EmailMessage(f"{prefix}{subject}", body, to=[address]), kind, seconds=None)

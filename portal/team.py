@@ -29,7 +29,7 @@ def invite(by: Membership, email: str, role: Role) -> Invitation:
     """Write an invitation and queue its mail. Raises TeamRefused, NotAllowed."""
     token = secrets.token_urlsafe(32)
     with transaction.atomic(savepoint=True):
-        merchant = _locked(by.merchant)
+        merchant = _lock_merchant(by.merchant)
         access.recheck(by, "change_team")
         _check_owner(by, role)
         _check_open(merchant, email)
@@ -84,7 +84,7 @@ def accept(token: str, user: User) -> Membership:
     """Let a person who has proven their address join in the offered role. Raises Invitation.DoesNotExist."""
     with transaction.atomic(savepoint=True):
         invitation = open_invitation(token)
-        _locked(invitation.merchant)
+        _lock_merchant(invitation.merchant)
         if not Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=clock.now()):
             raise Invitation.DoesNotExist
         membership, _ = Membership.objects.get_or_create(
@@ -109,7 +109,7 @@ def change_role(by: Membership, membership_uuid: UUID, role: Role) -> Membership
     Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
     with transaction.atomic(savepoint=True):
-        member = _member(by, membership_uuid)
+        member = _managed_member(by, membership_uuid)
         _check_owner(by, Role(member.role), role)
         if member.role == Role.OWNER and role != Role.OWNER:
             _check_another_owner(member)
@@ -125,7 +125,7 @@ def remove(by: Membership, membership_uuid: UUID) -> Membership:
     Raises Membership.DoesNotExist, TeamRefused, NotAllowed.
     """
     with transaction.atomic(savepoint=True):
-        member = _member(by, membership_uuid)
+        member = _managed_member(by, membership_uuid)
         _check_owner(by, Role(member.role))
         if member.role == Role.OWNER:
             _check_another_owner(member)
@@ -135,13 +135,13 @@ def remove(by: Membership, membership_uuid: UUID) -> Membership:
     return member
 
 
-def _locked(merchant: Merchant) -> Merchant:
+def _lock_merchant(merchant: Merchant) -> Merchant:
     """Lock the merchant, so that one of two owners who remove each other at once stays."""
     return Merchant.objects.select_for_update(no_key=True).get(pk=merchant.pk)
 
 
-def _member(by: Membership, membership_uuid: UUID) -> Membership:
-    _locked(by.merchant)
+def _managed_member(by: Membership, membership_uuid: UUID) -> Membership:
+    _lock_merchant(by.merchant)
     access.recheck(by, "change_team")
     rows = Membership.objects.select_related("user", "merchant")
     return rows.get(pk=membership_uuid, merchant=by.merchant)

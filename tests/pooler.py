@@ -32,7 +32,9 @@ def before(database_url: str, folder: Path) -> Iterator[str]:
     assert program, "make test-full installs it"
     command = children.tied([program, str(settings)], by=signal.SIGINT)
     with log.open("ab") as lines:
-        process = subprocess.Popen([*servers._unprivileged(), *command], stdout=lines, stderr=lines)
+        process = subprocess.Popen(
+            [*servers._drop_privileges_command(), *command], stdout=lines, stderr=lines
+        )
     try:
         _answers(sockets / f".s.PGSQL.{PORT}", log)
         yield f"{database_url}&port={PORT}"

@@ -141,7 +141,7 @@ class Sender:
     async def _record(self) -> None:
         ended = {task: claimed for task, claimed in self._sending.items() if task.done()}
         if ended:
-            results = [_result(task, claimed) for task, claimed in ended.items()]
+            results = [_result_of(task, claimed) for task, claimed in ended.items()]
             await self._in_database(self._recording, record_surely, results)
             for task in ended:
                 del self._sending[task]
@@ -210,7 +210,7 @@ class Sender:
         except targets.TargetRefused:
             return transport.Answer(None, "address not allowed", "", 0)
         except Exception as error:
-            log.error("webhook not sent", **_facts(claimed), error=type(error).__name__)
+            log.error("webhook not sent", **_log_fields(claimed), error=type(error).__name__)
             return transport.Answer(None, "the request could not be sent", "", 0)
 
     def _cut_off(self) -> None:
@@ -223,7 +223,7 @@ class Sender:
         return await self._loop.run_in_executor(thread, _with_connection, call, arguments)
 
 
-def _result(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> delivery.Result:
+def _result_of(task: asyncio.Task[transport.Answer], claimed: delivery.Claimed) -> delivery.Result:
     lease = (claimed.delivery_id, claimed.lease_token)
     if task.cancelled():
         return delivery.Result(*lease, None, delivery.WORKER_LOST, None)
@@ -243,14 +243,14 @@ def _count_and_log(claimed: delivery.Claimed, answer: transport.Answer) -> None:
     log.info(
         "delivery",
         outcome=outcome,
-        **_facts(claimed),
+        **_log_fields(claimed),
         status=answer.http_status,
         error=answer.error_message,
         ms=answer.duration_ms,
     )
 
 
-def _facts(claimed: delivery.Claimed) -> dict[str, object]:
+def _log_fields(claimed: delivery.Claimed) -> dict[str, object]:
     """Return the fields of every log line about an attempt."""
     return {
         "delivery": claimed.delivery_id,

@@ -42,7 +42,7 @@ def sign(secrets: Sequence[str], body: bytes, at: int) -> str:
     The newest secret comes first.
     """
     message = f"{at}.".encode("ascii") + body
-    return ",".join([f"t={at}", *(f"v1={_signature(secret, message)}" for secret in secrets)])
+    return ",".join([f"t={at}", *(f"v1={_sign_message(secret, message)}" for secret in secrets)])
 
 
 def standard_headers(secrets: Sequence[str], body: bytes, at: int, *, event_id: str) -> dict[str, str]:
@@ -66,11 +66,11 @@ def verify(
     `body` is the raw request body, and `now` is the receiver's unix time. `tolerance` is the number of
     seconds by which `now` can differ from the header's `t`. Raises VerificationError. Rule signing.verify.
     """
-    timestamp, signatures = _parse(header)
+    timestamp, signatures = _parse_header(header)
     # The signature is checked before the time, because an unsigned timestamp is no proof.
     message = f"{timestamp}.".encode("ascii") + body
     known = [secret for secret in secrets if secret]  # anyone can sign with ""
-    expected = [_signature(secret, message).encode("ascii") for secret in known]
+    expected = [_sign_message(secret, message).encode("ascii") for secret in known]
     # Every pair is compared, so that the time taken does not reveal which one matched.
     if not sum(hmac.compare_digest(given, wanted) for given in signatures for wanted in expected):
         raise VerificationError("no_matching_signature")
@@ -79,7 +79,7 @@ def verify(
     return _parse_envelope(body)
 
 
-def _signature(secret: str, message: bytes) -> str:
+def _sign_message(secret: str, message: bytes) -> str:
     return hmac.digest(secret.encode("utf-8"), message, "sha256").hex()
 
 
@@ -92,7 +92,7 @@ def _standard_key(secret: str) -> bytes:
     return base64.b64decode(secret.removeprefix(SECRET_PREFIX))
 
 
-def _parse(header: str | None) -> tuple[str, list[bytes]]:
+def _parse_header(header: str | None) -> tuple[str, list[bytes]]:
     """Return the header's `t` as it was sent, and its v1 entries; entries of unknown schemes are ignored."""
     entries = [entry.partition("=") for entry in (header or "").split(",")]
     timestamps = [text for scheme, _, text in entries if scheme == "t"]
@@ -105,13 +105,13 @@ def _parse(header: str | None) -> tuple[str, list[bytes]]:
     return timestamp, signatures
 
 
-def _refuse(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
 def _parse_envelope(body: bytes) -> dict[str, Any]:
     try:
-        envelope = json.loads(body.decode("utf-8"), parse_constant=_refuse)
+        envelope = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise VerificationError("invalid_json") from None
     if not isinstance(envelope, dict):

@@ -117,7 +117,7 @@ def check_url(url: str, *, allow_loopback: bool) -> str:
         raise TargetRefused("The URL must look like https://example.com/webhooks, without a fragment.")
     if "@" in shape["authority"] or "%" in shape["authority"]:
         raise TargetRefused("The URL must not contain a user name, or an escaped character in its host name.")
-    parsed = _parse(url)
+    parsed = _parse_url(url)
     _check_parts(parsed, allow_loopback=allow_loopback)
     normal = str(parsed)
     if len(normal) > URL_LENGTH:
@@ -160,16 +160,16 @@ def vet(url: str, *, allow_loopback: bool) -> str:
     """
     normal = check_url(url, allow_loopback=allow_loopback)
     if asks_names(normal):
-        asyncio.run(_vet_name(_host(normal), allow_loopback=allow_loopback))
+        asyncio.run(_vet_name(_ascii_host(normal), allow_loopback=allow_loopback))
     return normal
 
 
 def asks_names(url: str) -> bool:
     """Return whether name servers must be asked about this URL, which `check_url` has returned."""
-    return not is_loopback(_host(url))
+    return not is_loopback(_ascii_host(url))
 
 
-def _host(url: str) -> str:
+def _ascii_host(url: str) -> str:
     """Return the host in ASCII, because some names that DNS allows cannot be decoded to Unicode."""
     return yarl.URL(url).raw_host or ""
 
@@ -188,7 +188,7 @@ async def _vet_name(host: str, *, allow_loopback: bool) -> None:
         await resolver.close()
 
 
-def _parse(url: str) -> yarl.URL:
+def _parse_url(url: str) -> yarl.URL:
     try:
         parsed = yarl.URL(url)
         # A trailing dot only says that the name is complete; certificates are written without it.

@@ -36,5 +36,5 @@ def delete_old_events() -> None:
 
 
 @signals.worker_shutdown.connect
-def _drain(**_: Any) -> None:
+def _drain_queue(**_: Any) -> None:
     delivery_sender.stop(DRAIN_SECONDS)

@@ -41,26 +41,28 @@ def refuse_first(delivery_uuid: UUID) -> None:
     """
     taken = Delivery.objects.get(pk=delivery_uuid)
     if taken.lease_token is not None:
-        _record(taken, Answer(500, health.REFUSED_BY_SANDBOX, "", 0))
+        _record_answer(taken, Answer(500, health.REFUSED_BY_SANDBOX, "", 0))
 
 
 def drop_first(delivery_uuid: UUID) -> None:
     """Make a leased first attempt, and end it as if no answer had come; retries follow."""
-    answer = _sent(delivery_uuid, DROPPED_AFTER)
+    answer = _make_attempt(delivery_uuid, DROPPED_AFTER)
     if answer is not None:
         taken, told = answer
         is_there = told.http_status is not None or (told.error_message or "").startswith("timeout")
-        _record(taken, Answer(None, health.DROPPED_BY_SANDBOX, "", told.duration_ms) if is_there else told)
+        _record_answer(
+            taken, Answer(None, health.DROPPED_BY_SANDBOX, "", told.duration_ms) if is_there else told
+        )
 
 
 def send_first(delivery_uuid: UUID) -> None:
     """Make a leased first attempt now, and record the answer."""
-    answer = _sent(delivery_uuid, transport.DEADLINE_SECONDS)
+    answer = _make_attempt(delivery_uuid, transport.DEADLINE_SECONDS)
     if answer is not None:
-        _record(*answer)
+        _record_answer(*answer)
 
 
-def _sent(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Delivery, Answer] | None:
+def _make_attempt(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Delivery, Answer] | None:
     """Make the attempt and return its delivery and the answer.
 
     Return None if it is no longer ours to make.
@@ -87,14 +89,14 @@ def _sent(delivery_uuid: UUID, deadline_seconds: float) -> tuple[Delivery, Answe
         checkout_uuid=str(taken.event.checkout_uuid),
         traceparent="",
     )
-    return taken, _answered(claimed, body, deadline_seconds)
+    return taken, _await_answer(claimed, body, deadline_seconds)
 
 
-def _answered(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
-    return transport.run(_post(claimed, body, deadline_seconds))
+def _await_answer(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
+    return transport.run(_post_event(claimed, body, deadline_seconds))
 
 
-async def _post(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
+async def _post_event(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answer:
     loopback = settings.WEBHOOK_LOOPBACK
     try:
         url = targets.check_url(claimed.url, allow_loopback=loopback)
@@ -105,7 +107,7 @@ async def _post(claimed: Claimed, body: bytes, deadline_seconds: float) -> Answe
         return await transport.post(pool, url, signed, body, deadline_seconds=deadline_seconds)
 
 
-def _record(taken: Delivery, answer: Answer) -> None:
+def _record_answer(taken: Delivery, answer: Answer) -> None:
     lease = str(taken.pk), str(taken.lease_token)
     delivery.record(
         [Result(*lease, answer.http_status, answer.error_message, answer.duration_ms, answer.excerpt)]

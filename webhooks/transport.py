@@ -100,15 +100,15 @@ async def open_pool(
     connector = functools.partial(
         connections.Connector, ssl=tls or tls_context(), resolver=resolver, socket_factory=guarded_socket
     )
-    kept = _session(connector(keepalive_timeout=connections.IDLE_SECONDS))
-    async with kept, _session(connector(force_close=True)) as new:
+    kept = _open_session(connector(keepalive_timeout=connections.IDLE_SECONDS))
+    async with kept, _open_session(connector(force_close=True)) as new:
         try:
             yield Pool(kept, new)
         finally:
             await resolver.close()
 
 
-def _session(connector: connections.Connector) -> aiohttp.ClientSession:
+def _open_session(connector: connections.Connector) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -138,7 +138,7 @@ async def post(
     started = time.monotonic()
     try:
         async with asyncio.timeout(deadline_seconds):
-            response = await _ask(pool, _parsed(url), headers, body)
+            response = await _send_post(pool, _parse_url(url), headers, body)
     except Exception as failure:
         return Answer(None, describe(failure, deadline_seconds), "", _milliseconds_since(started))
     left = deadline_seconds - (time.monotonic() - started)
@@ -147,7 +147,9 @@ async def post(
     return Answer(response.status, error, excerpt, _milliseconds_since(started))
 
 
-async def _ask(pool: Pool, url: yarl.URL, headers: Mapping[str, str], body: bytes) -> aiohttp.ClientResponse:
+async def _send_post(
+    pool: Pool, url: yarl.URL, headers: Mapping[str, str], body: bytes
+) -> aiohttp.ClientResponse:
     try:
         return await pool.kept.post(url, headers=headers, data=body, allow_redirects=False)
     except connections.KeptConnectionLost:
@@ -158,7 +160,7 @@ async def _ask(pool: Pool, url: yarl.URL, headers: Mapping[str, str], body: byte
 
 
 @functools.lru_cache(maxsize=1024)  # so that an endpoint's URL is parsed once, not for every delivery
-def _parsed(url: str) -> yarl.URL:
+def _parse_url(url: str) -> yarl.URL:
     return yarl.URL(url, encoded=True)
 
 

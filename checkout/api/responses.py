@@ -130,7 +130,7 @@ class SharesOut(Out):
         return {"count": len(instance), "paid_count": len(paid), "paid_amount": sum(paid)}
 
 
-def _actions(checkout: Any) -> list[str]:
+def _allowed_actions(checkout: Any) -> list[str]:
     is_standing = any(part["status"] in Dispute.STANDING for part in checkout.dispute_parts)
     is_disputed = is_standing and refunds.obstacle(checkout) is not None
     kind = detailed_reads.open_kind(checkout)
@@ -141,7 +141,7 @@ class StandingOut(Out):
     """Status and allowed actions, in the error for a call that the state refuses (rule api.conflict)."""
 
     status = STATUS()
-    available_actions = Computed(_actions, available_actions_field())
+    available_actions = Computed(_allowed_actions, available_actions_field())
 
 
 class CheckoutOut(Out):
@@ -172,7 +172,7 @@ class CheckoutOut(Out):
         max_length=100,
         help_text="The lines, in the order in which you sent them.",
     )
-    available_actions = Computed(_actions, available_actions_field())
+    available_actions = Computed(_allowed_actions, available_actions_field())
     payable_until = PAYABLE_UNTIL(required=False)
     expired_at = Time(required=False, help_text="When the unpaid checkout expired.")
     authorized_at = Time(required=False, help_text="When the card was held.")

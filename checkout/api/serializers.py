@@ -64,10 +64,10 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
             raise serializers.ValidationError("Must be an object.")
         if _written_out(data) > MAX_OWN:
             raise serializers.ValidationError("Must be at most 8 KiB of JSON, with numbers written in full.")
-        self._walk(data, depth=1)
+        self._count_keys(data, depth=1)
         return data
 
-    def _walk(self, value: Any, depth: int) -> int:
+    def _count_keys(self, value: Any, depth: int) -> int:
         """Return the number of keys. Raises ValidationError for a NUL, too many levels or too many keys."""
         if isinstance(value, str) and "\x00" in value:
             raise serializers.ValidationError("Must not contain NUL characters.")
@@ -77,7 +77,7 @@ class CustomData(serializers.Field[dict[str, Any], Any, Any, Any]):
             raise serializers.ValidationError("Must be at most 4 levels deep.")
         names = list(value) if isinstance(value, dict) else []
         inner = [*names, *(value.values() if isinstance(value, dict) else value)]
-        keys = len(names) + sum(self._walk(part, depth + 1) for part in inner)
+        keys = len(names) + sum(self._count_keys(part, depth + 1) for part in inner)
         if keys > 50:
             raise serializers.ValidationError("Must have at most 50 keys.")
         return keys
@@ -95,16 +95,16 @@ def _written_out(value: Any) -> int:
 
     PostgreSQL writes 1e300 as 301 digits.
     """
-    exponents = (repr(number).partition("e")[2] for number in _floats(value))
+    exponents = (repr(number).partition("e")[2] for number in _floats_in(value))
     return len(orjson.dumps(value)) + sum(abs(int(exponent or 0)) for exponent in exponents)
 
 
-def _floats(value: Any) -> Iterator[float]:
+def _floats_in(value: Any) -> Iterator[float]:
     if isinstance(value, float):
         yield value
     elif isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _floats(part)
+            yield from _floats_in(part)
 
 
 class Metadata(serializers.Field[dict[str, str], Any, Any, Any]):

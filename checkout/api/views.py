@@ -36,7 +36,7 @@ class Checkouts(RecordedView):
         return Response({"data": responses.CreatedCheckoutOut.write(checkout)}, status=201)
 
     def get(self, request: Request) -> Response:
-        rows, next_cursor = _page(caller_of(request).merchant, self.query)
+        rows, next_cursor = _read_page(caller_of(request).merchant, self.query)
         watched_reads.record_reads(request, rows)
         page = responses.CheckoutListOut.write({"checkouts": rows, "next_cursor": next_cursor})
         return Response({"data": page})
@@ -51,7 +51,7 @@ _FILTERS = {
 _BY_TIME = (Status.VOIDED, Status.EXPIRED)  # the statuses that a late checkout gets
 
 
-def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
+def _read_page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout], str | None]:
     """Return a page and the next cursor.
 
     A late checkout on the page lapses first, and is left out if it no longer matches. If lapsing can bring a
@@ -68,7 +68,7 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
     )
     scope, limit, after = f"checkouts:{merchant.pk}", query["limit"], query.get("cursor")
     if query.get("sort"):
-        return _changes(rows, merchant, f"{scope}:changes", query)
+        return _read_changes(rows, merchant, f"{scope}:changes", query)
     if "updated_after" in query:
         since = query["updated_after"]
         begun = open_operations.begun(merchant.pk, since)
@@ -77,7 +77,7 @@ def _page(merchant: Merchant, query: Mapping[str, Any]) -> tuple[list[Checkout],
     return current_checkouts.fresh(rows, found), next_cursor
 
 
-def _changes(
+def _read_changes(
     rows: QuerySet[Checkout], merchant: Merchant, scope: str, query: Mapping[str, Any]
 ) -> tuple[list[Checkout], str]:
     """Return the checkouts that changed since a cursor, and the next cursor.
@@ -124,7 +124,9 @@ class Capture(RecordedView):
         asked = self.body(serializers.CaptureIn)
         merchant = caller_of(request).merchant
         amount = asked.get("amount")
-        checkout = captures.capture(merchant, _given(checkout_uuid), amount=amount, cause=cause_of(request))
+        checkout = captures.capture(
+            merchant, _require_uuid(checkout_uuid), amount=amount, cause=cause_of(request)
+        )
         return Response(
             {"data": responses.CheckoutOut.write(detailed_reads.read_checkout(merchant, checkout.pk))}
         )
@@ -139,7 +141,9 @@ class Cancel(RecordedView):
     def act(self, request: Request, checkout_uuid: UUID | None) -> Response:
         note = self.body(serializers.CancelIn).get("reason") or ""
         merchant = caller_of(request).merchant
-        checkout = cancellations.cancel(merchant, _given(checkout_uuid), note=note, cause=cause_of(request))
+        checkout = cancellations.cancel(
+            merchant, _require_uuid(checkout_uuid), note=note, cause=cause_of(request)
+        )
         return Response(
             {"data": responses.CheckoutOut.write(detailed_reads.read_checkout(merchant, checkout.pk))}
         )
@@ -154,7 +158,7 @@ class Refund(RecordedView):
         asked = self.body(serializers.RefundIn)
         accepted = refunds.accept(
             caller_of(request).merchant,
-            _given(checkout_uuid),
+            _require_uuid(checkout_uuid),
             ref=asked["merchant_refund_ref"],
             reason=asked.get("reason"),
             amount=asked.get("amount"),
@@ -165,7 +169,7 @@ class Refund(RecordedView):
         return Response({"data": responses.RefundOut.write(accepted.refund)})
 
 
-def _given(checkout_uuid: UUID | None) -> UUID:
+def _require_uuid(checkout_uuid: UUID | None) -> UUID:
     """Return the checkout's uuid, which the address of a verb always contains."""
     if checkout_uuid is None:
         raise Checkout.DoesNotExist

@@ -26,7 +26,7 @@ def record_reads(request: Request, checkouts: Sequence[Any]) -> None:
         return
     watched = [checkout for checkout in checkouts if _is_watched(checkout)]
     if watched:
-        ApiCall.objects.bulk_create(_row(request, checkout.pk) for checkout in watched[:MAX_NOTED])
+        ApiCall.objects.bulk_create(_call_row(request, checkout.pk) for checkout in watched[:MAX_NOTED])
 
 
 def _is_watched(checkout: Any) -> bool:
@@ -35,7 +35,7 @@ def _is_watched(checkout: Any) -> bool:
     return any(refund["status"] == Refund.Status.FAILED for refund in checkout.refund_parts)
 
 
-def _row(request: Request, checkout_uuid: UUID) -> ApiCall:
+def _call_row(request: Request, checkout_uuid: UUID) -> ApiCall:
     caller = caller_of(request)
     return ApiCall(
         merchant=caller.merchant,

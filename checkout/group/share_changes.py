@@ -55,7 +55,7 @@ def ask_again(share_uuid: UUID) -> PaymentRequest:
             ends_at = max(share.expires_at or now, now + AT_LEAST)
             link = {"token": token, "token_digest": crypto.digest(token), "expires_at": ends_at}
             share.move(ShareStatus.OPEN, ended_at=None, next_reminder_at=None, **link)
-    return _open(share)
+    return _require_open(share)
 
 
 def reconsider(share_uuid: UUID) -> PaymentRequest:
@@ -70,7 +70,7 @@ def reconsider(share_uuid: UUID) -> PaymentRequest:
         end_late(share, now)
         if may_reconsider(share, now) and may_be_asked(checkout):
             share.move(ShareStatus.OPEN, ended_at=None)
-    return _open(share)
+    return _require_open(share)
 
 
 def may_reconsider(share: PaymentRequest, now: datetime) -> bool:
@@ -89,7 +89,7 @@ def may_be_asked(checkout: Checkout) -> bool:
     return not settling.is_given_back_outside(checkout.pk)
 
 
-def _open(share: PaymentRequest) -> PaymentRequest:
+def _require_open(share: PaymentRequest) -> PaymentRequest:
     if share.status != ShareStatus.OPEN:
         raise ShareNotOpen(share.status)
     return share

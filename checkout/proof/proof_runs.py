@@ -66,11 +66,11 @@ def steps(run: ProofRun) -> Iterator[Step]:
             if found is None:
                 raise Busy
             run = found
-            breaches = _step(run) if run.ended_at is None else []
+            breaches = _prove_step(run) if run.ended_at is None else []
         yield Step(run, breaches)
 
 
-def _step(run: ProofRun) -> list[Breach]:
+def _prove_step(run: ProofRun) -> list[Breach]:
     """Prove the next range, or else the next month. Report the breaches, and write what comes next."""
     found = _prove_range(run) if run.next_uuid is not None else _prove_month(run)
     run.breach_count += len(found)

@@ -33,14 +33,14 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     be given up if a void has released its possible hold. Returns the checkout's uuid. Raises NotAllowed.
     """
     asked = operations.read_operation(operation_uuid)
-    _check(asked)
+    _check_allowed(asked)
     status_check.sync(asked.payment_id)
     outcome = status_check.look_up(asked)
-    void = None if status_check.vouches(outcome) else _released(asked, outcome, cause)
+    void = None if status_check.vouches(outcome) else _release_hold(asked, outcome, cause)
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(asked.payment.checkout_uuid)
         operation, now = operations.read_operation(operation_uuid), clock.now()
-        _check(operation)
+        _check_allowed(operation)
         outcomes.conclude(checkout, operation, Outcome(Verdict.FAILED, reason=GIVEN_UP), now=now)
         if void is not None:
             outcomes.conclude(
@@ -53,7 +53,7 @@ def give_up(operation_uuid: UUID, *, note: str, cause: Cause) -> UUID:
     return checkout.pk
 
 
-def _check(operation: Operation) -> None:
+def _check_allowed(operation: Operation) -> None:
     if operation.kind not in (Kind.AUTHORIZE, Kind.CAPTURE):
         raise NotAllowed("Only an authorization or a capture is given up. A refund or a void is sent again.")
     if not operation_queue.is_in_doubt(operation):
@@ -67,7 +67,7 @@ def _check(operation: Operation) -> None:
         raise NotAllowed("The money is still to be taken, and is asked for by itself.")
 
 
-def _released(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
+def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:
     """Release the possible hold of an authorization; return the void, which has succeeded.
 
     Raises NotAllowed.

@@ -29,21 +29,21 @@ def send_again(operation_uuid: UUID, *, cause: Cause) -> UUID:
     NotAllowed. Rule doubt.old_key.
     """
     asked = operations.read_operation(operation_uuid)
-    _check(asked)
+    _check_allowed(asked)
     is_refused, checkout_uuid = _is_refused_there(asked), asked.payment.checkout_uuid
     with transaction.atomic(durable=True):
         checkout = Checkout.objects.locked(checkout_uuid)
         operation, now = operations.read_operation(operation_uuid), clock.now()
-        _check(operation)
+        _check_allowed(operation)
         if operation.ended_at is None:
-            _advance(checkout, operation, asked, now)
+            _make_due(checkout, operation, asked, now)
         elif operation.kind == Kind.REFUND:
             if not is_refused:
                 _check_new_key(operation)
-            _give(outstanding_refund.check(checkout, operation, now), cause, now)
+            _plan_refund(outstanding_refund.check(checkout, operation, now), cause, now)
             checkout.touch()
         else:
-            _release(checkout, operation, cause, now)
+            _plan_void(checkout, operation, cause, now)
             checkout.touch()
         wakeup.after_commit(settling.FINISH_OPERATIONS)
     return checkout_uuid
@@ -67,7 +67,7 @@ def _is_refused_there(asked: Operation) -> bool:
     return is_refused
 
 
-def _check(operation: Operation) -> None:
+def _check_allowed(operation: Operation) -> None:
     if operation.kind not in (Kind.REFUND, Kind.VOID):
         raise NotAllowed("Only a refund or a void is sent again.")
     if operation.state == State.SUCCEEDED and not outstanding_refund.has_come_back(operation):
@@ -76,7 +76,7 @@ def _check(operation: Operation) -> None:
         raise NotAllowed("It has not been sent yet, and will be by itself.")
 
 
-def _give(due: Due, cause: Cause, now: datetime) -> None:
+def _plan_refund(due: Due, cause: Cause, now: datetime) -> None:
     """Plan what is owed for a refund, due now, and withdraw the attempts that were planned for later."""
     due.withdraw_planned(now)
     details = Details(
@@ -89,7 +89,7 @@ def _give(due: Due, cause: Cause, now: datetime) -> None:
     planning.plan([due.key.payment_uuid], Kind.REFUND, now=now, cause=cause, details=details)
 
 
-def _release(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -> None:
+def _plan_void(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -> None:
     """Plan a refused void again, due now. If a void is planned already, make it due now."""
     if void.payment.status in RELEASED:
         raise NotAllowed(f"Nothing is held any more: the payment is {void.payment.status}.")
@@ -102,7 +102,7 @@ def _release(checkout: Checkout, void: Operation, cause: Cause, now: datetime) -
         planning.plan_void_again(void, at=now, cause=cause)
 
 
-def _advance(checkout: Checkout, operation: Operation, asked: Operation, now: datetime) -> None:
+def _make_due(checkout: Checkout, operation: Operation, asked: Operation, now: datetime) -> None:
     """Make an operation that never arrived due now.
 
     It keeps its key if that key may still be sent. Otherwise it gets a new key.

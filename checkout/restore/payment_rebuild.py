@@ -29,11 +29,11 @@ def write_payment(told: PaymentRecord) -> bool:
         share = checkout.payment_requests.filter(pk=told.subject or checkout.pk).first()
         subject = share or checkout
         asked = (checkout.merchant_id, subject.amount, checkout.currency)
-        if asked != (told.account, told.amount, told.currency) or told.place not in _places(
+        if asked != (told.account, told.amount, told.currency) or told.place not in _accounts_of(
             checkout.merchant
         ):
             return False
-        _write(checkout, share, told, now)
+        _write_payment(checkout, share, told, now)
     return True
 
 
@@ -45,7 +45,7 @@ def _order_of(subject: UUID | None) -> UUID | None:
     return order if Checkout.objects.filter(pk=order).exists() else None
 
 
-def _places(merchant: Merchant) -> set[str]:
+def _accounts_of(merchant: Merchant) -> set[str]:
     """Return the accounts that a merchant has or had at the provider.
 
     Owners of other accounts can write any data into them.
@@ -54,7 +54,9 @@ def _places(merchant: Merchant) -> set[str]:
     return {merchant.provider_account, *former}
 
 
-def _write(checkout: Checkout, share: PaymentRequest | None, told: PaymentRecord, now: datetime) -> None:
+def _write_payment(
+    checkout: Checkout, share: PaymentRequest | None, told: PaymentRecord, now: datetime
+) -> None:
     subject = share or checkout
     is_second = open_operations.live_payment(subject.pk) is not None
     Payment.objects.create(

@@ -54,11 +54,11 @@ def repair(since: datetime, tell: Callable[[str], None] = lambda _: None) -> Rep
         since = restore_guard.begin_repair(since)
         for number in range(1, MAX_ROUNDS + 1):
             before = done.written
-            _round(since - reconciliation.SKEW, done)
+            _run_round(since - reconciliation.SKEW, done)
             tell(f"Round {number}: {done.written - before} written again.")
             if done.written == before:
                 break
-        _settle(done.moved)
+        _settle_orders(done.moved)
         reconciliation.run(since)
         planning.assume_sent(since, clock.now())
     restore_guard.open_again()
@@ -71,7 +71,7 @@ def last_moment() -> datetime:
     return min(last or clock.now(), clock.now()) - MARGIN
 
 
-def _round(since: datetime, done: Repair) -> None:
+def _run_round(since: datetime, done: Repair) -> None:
     """Write the payments that are missing, then sync all payments.
 
     Orders come before shares, because shares are paid later.
@@ -88,7 +88,7 @@ def _round(since: datetime, done: Repair) -> None:
             done.synced += payment_rebuild.leave_old_keys(payment_uuid)
 
 
-def _settle(moved: Iterable[UUID]) -> None:
+def _settle_orders(moved: Iterable[UUID]) -> None:
     """Settle the orders of these payments, now that the books of all their cards are recorded."""
     orders = Payment.objects.filter(pk__in=list(moved)).values_list("checkout_uuid", flat=True)
     for checkout_uuid in sorted(set(orders)):

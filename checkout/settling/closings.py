@@ -22,7 +22,7 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
     Rule dispute.lost.
     """
     for disputed in accounts.cards.values():
-        _reverse(accounts, disputed, disputed.disputed, now)
+        _reverse_closings(accounts, disputed, disputed.disputed, now)
     for share in accounts.shares:
         _open_again(accounts, share)
         card = accounts.cards[share.payment_id] if share.payment_id else None
@@ -30,7 +30,7 @@ def follow_decisions(accounts: Accounts, now: datetime) -> None:
         owed = accounts.owed_to_lead(share)
         if card is None or card.disputed < share.amount or part.sent or part.given > 0 or owed <= 0:
             continue
-        _close(accounts, card, share.pk, owed, now)
+        _close_owed(accounts, card, share.pk, owed, now)
         reporting.close_resolved(kinds.OWED_BEYOND_CARD, share.pk, note=LOST, now=now)
         if share.status == ShareStatus.PAID:
             share.move(ShareStatus.REFUNDED, ended_at=now)
@@ -46,7 +46,7 @@ def _open_again(accounts: Accounts, share: PaymentRequest) -> None:
 
 def close_against_disputes(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
     """Close shares against what lost disputes gave the lead, and report the rest that no card can take."""
-    _cover(accounts, wanted, now)
+    _close_lost_amounts(accounts, wanted, now)
     for share in accounts.shares:
         rest = rest_of(accounts, share, wanted)
         if rest > 0 and accounts.lead is not None:
@@ -66,18 +66,18 @@ def follow_lead_disputes(accounts: Accounts, now: datetime) -> None:
     was returned after the refund.
     """
     if accounts.lead is not None:
-        _reverse(accounts, accounts.lead, accounts.lead.disputed, now)
-        _cover(accounts, [], now)
+        _reverse_closings(accounts, accounts.lead, accounts.lead.disputed, now)
+        _close_lost_amounts(accounts, [], now)
 
 
-def _cover(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
+def _close_lost_amounts(accounts: Accounts, wanted: list[Want], now: datetime) -> None:
     lead = accounts.lead
     if lead is None:
         return
     for share in accounts.shares:
         closed = min(rest_of(accounts, share, wanted), lead.disputed - _closed_on(accounts, lead))
         if closed > 0:
-            _close(accounts, lead, share.pk, closed, now)
+            _close_owed(accounts, lead, share.pk, closed, now)
 
 
 def _closed_on(accounts: Accounts, card: Card) -> int:
@@ -85,13 +85,13 @@ def _closed_on(accounts: Accounts, card: Card) -> int:
     return sum(row.amount for row in rows if row.payment_id == card.payment.pk)
 
 
-def _close(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, now: datetime) -> None:
+def _close_owed(accounts: Accounts, card: Card, share_uuid: UUID, amount: int, now: datetime) -> None:
     booking = bookings.close_owed(card.payment, share_uuid, amount, note=LOST, now=now, cause=PUMP)
     accounts.bookings.append(booking)
     reporting.close_resolved(kinds.SHARE_NOT_REIMBURSED, booking.share_uuid, note=LOST, now=now)
 
 
-def _reverse(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
+def _reverse_closings(accounts: Accounts, card: Card, limit: int, now: datetime) -> None:
     """Reverse closings on a card, newest first, until their sum is at most what disputes took."""
     reversed_ones = {row.reverses_id for row in accounts.bookings}
     standing = [

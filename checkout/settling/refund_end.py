@@ -28,12 +28,12 @@ def end(accounts: Accounts, refund: Refund, wanted: Sequence[Want], now: datetim
     if amounts_owed.is_being_paid(accounts) or any(card.sent for card in accounts.cards.values()):
         return
     if not wanted:
-        _succeed(accounts, refund, now)
+        _settle_refund(accounts, refund, now)
     elif not amounts_owed.has_begun(accounts, refund) and all(want.has_failed for want in wanted):
-        _fail(accounts, refund, wanted[0], now)
+        _fail_refund(accounts, refund, wanted[0], now)
 
 
-def _succeed(accounts: Accounts, refund: Refund, now: datetime) -> None:
+def _settle_refund(accounts: Accounts, refund: Refund, now: datetime) -> None:
     """Settle the refund, because each card has got what it bore, and cancel open links.
 
     If a returned amount is still owed, the refund reads `failed`.
@@ -77,7 +77,7 @@ def close_shares(accounts: Accounts, now: datetime) -> None:
             accounts.bookings.append(closed)
 
 
-def _fail(accounts: Accounts, refund: Refund, want: Want, now: datetime) -> None:
+def _fail_refund(accounts: Accounts, refund: Refund, want: Want, now: datetime) -> None:
     """Fail the refund, because no part reached a card, and resume paused links.
 
     Rules refund.failed, share.pauses.

@@ -33,7 +33,7 @@ def settle(checkout: Checkout, now: datetime, cause: Cause = PUMP) -> None:
         return
     accounts = cards.read_accounts(checkout)
     if disputes.is_open(checkout.pk):
-        _plan(accounts, [], now, cause)
+        _plan_wants(accounts, [], now, cause)
         closings.follow_returns(accounts, now, is_disputed=True)
         return
     refund = amounts_owed.current_refund(accounts)
@@ -61,14 +61,14 @@ def settled_later(checkout: Checkout) -> Iterator[None]:
 def _settle_captured(accounts: Accounts, now: datetime, cause: Cause) -> None:
     closings.follow_decisions(accounts, now)
     wanted = amounts_owed.reimbursements(accounts, now)
-    _plan(accounts, wanted, now, cause)
+    _plan_wants(accounts, wanted, now, cause)
     closings.close_against_disputes(accounts, wanted, now)
     closings.end_reimbursed(accounts, now)
 
 
 def _settle_refund(accounts: Accounts, refund: Refund, now: datetime, cause: Cause) -> None:
     wanted = amounts_owed.refund_parts(accounts, refund, now)
-    _plan(accounts, wanted, now, cause)
+    _plan_wants(accounts, wanted, now, cause)
     is_pending = refund.status == Refund.Status.PENDING
     if is_pending and not any(want.is_open for want in wanted):
         refund_end.end(accounts, refund, wanted, now)
@@ -90,7 +90,7 @@ def _report_excess(accounts: Accounts) -> None:
             reporting.report(kinds.CARD_GOT_TOO_MUCH, card.payment.pk, merchant=checkout.merchant_id, **facts)
 
 
-def _plan(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Cause) -> None:
+def _plan_wants(accounts: Accounts, wanted: Sequence[Want], now: datetime, cause: Cause) -> None:
     """Plan each want that is not planned yet, and withdraw every other planned refund."""
     planned = {
         row.pk: row for part in accounts.parts.values() for row in part.attempts if row.state == State.PLANNED

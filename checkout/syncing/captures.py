@@ -31,7 +31,7 @@ def follow_capture(reading: Reading, told: CaptureRecord | None) -> bool:
         return False
     known = payment.movements.filter(kind=Movement.Kind.CAPTURED).first()
     if (told.amount, told.currency) != (payment.amount, payment.currency):
-        _report(reading, kinds.CAPTURED_ANOTHER_AMOUNT, told)
+        _report_capture(reading, kinds.CAPTURED_ANOTHER_AMOUNT, told)
         return False
     if known is not None:
         return False
@@ -39,13 +39,13 @@ def follow_capture(reading: Reading, told: CaptureRecord | None) -> bool:
         payment.operations.filter(kind=Kind.CAPTURE).select_related("payment").order_by("created_at").last()
     )
     if capture is None and not reading.is_restored:
-        _report(reading, kinds.OUTSIDE_CAPTURE, told)
+        _report_capture(reading, kinds.OUTSIDE_CAPTURE, told)
         return False
-    _record(reading, capture or _lost(reading), told)
+    _record_capture(reading, capture or _write_lost_capture(reading), told)
     return True
 
 
-def _record(reading: Reading, capture: Operation, told: CaptureRecord) -> None:
+def _record_capture(reading: Reading, capture: Operation, told: CaptureRecord) -> None:
     if capture.ended_at is not None:
         outcomes.recover(reading.checkout, capture, told.reference, reading.now)
         return
@@ -53,7 +53,7 @@ def _record(reading: Reading, capture: Operation, told: CaptureRecord) -> None:
     outcomes.conclude(reading.checkout, capture, outcome, now=reading.now)
 
 
-def _lost(reading: Reading) -> Operation:
+def _write_lost_capture(reading: Reading) -> Operation:
     """Write the capture that a restore has lost and, if it is lost too, its hold. Return the capture.
 
     The capture is written before the hold. Otherwise the hold would be released if the order or its share no
@@ -116,7 +116,7 @@ def report_missing(reading: Reading, books: Books) -> None:
         reporting.report_operation(movement.operation, kinds.MISSING_THERE, amount=movement.amount)
 
 
-def _report(reading: Reading, kind: DiscrepancyKind, told: CaptureRecord) -> None:
+def _report_capture(reading: Reading, kind: DiscrepancyKind, told: CaptureRecord) -> None:
     payment = reading.payment
     facts = {"checkout": str(payment.checkout_uuid), "payment": str(payment.pk)}
     reporting.report(

@@ -32,7 +32,7 @@ def follow_hold(reading: Reading, books: Books) -> bool:
         return _let_go(reading, payment, books)
     if books.is_held and payment.status in GONE:
         is_released = payment.status == Status.VOIDED
-        _report(payment, kinds.HOLD_NOT_RELEASED if is_released else kinds.HELD_AFTER_REFUSAL)
+        _report_payment(payment, kinds.HOLD_NOT_RELEASED if is_released else kinds.HELD_AFTER_REFUSAL)
         if not is_released:
             share_outcomes.release(payment, reading.now)
             return True
@@ -40,7 +40,7 @@ def follow_hold(reading: Reading, books: Books) -> bool:
         if reading.is_restored:  # the restore lost the release and its reason
             void, done = captures.rewrite_operation(reading, Operation.Kind.VOID), Outcome(Verdict.SUCCEEDED)
             return outcomes.conclude(reading.checkout, void, done, now=reading.now)
-        _report(payment, kinds.OUTSIDE_VOID)
+        _report_payment(payment, kinds.OUTSIDE_VOID)
     return False
 
 
@@ -57,6 +57,6 @@ def _let_go(reading: Reading, payment: Payment, books: Books) -> bool:
     return True
 
 
-def _report(payment: Payment, kind: DiscrepancyKind) -> None:
+def _report_payment(payment: Payment, kind: DiscrepancyKind) -> None:
     facts = {"checkout": str(payment.checkout_uuid), "payment": str(payment.pk)}
     reporting.report(kind, payment.pk, merchant=payment.merchant_id, **facts)

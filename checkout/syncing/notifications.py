@@ -37,18 +37,18 @@ def receive(request: HttpRequest) -> HttpResponse:
     try:
         told = list(safe_answers.notifications(provider.current_provider().parse_notifications(request)))
     except ForgedNotification:
-        return _refused(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
+        return _refuse_notification(kinds.FORGED_NOTIFICATION, "The signature does not fit.")
     except (RequestDataTooBig, UnreadablePostError):
         raise
     except Exception as error:  # never a 500: an operator looks into it
         log.warning("unreadable notification", error=type(error).__name__)
-        return _refused(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
+        return _refuse_notification(kinds.UNREADABLE_NOTIFICATION, "This cannot be read.")
     for notification in told:
         hear_message(notification)
     return HttpResponse(status=204)
 
 
-def _refused(kind: DiscrepancyKind, words: str) -> HttpResponse:
+def _refuse_notification(kind: DiscrepancyKind, words: str) -> HttpResponse:
     reporting.report(kind, None)
     return HttpResponse(words, status=400, content_type="text/plain")
 
@@ -63,7 +63,7 @@ def hear_message(told: Notification) -> None:
     if payment is None:
         reporting.report(kinds.MISSING_HERE, told.payment)
         return
-    operation = _operation(payment, told)
+    operation = _operation_of(payment, told)
     if operation is not None and operation.state == ENDS.get(told.verdict):
         return
     with transaction.atomic(durable=True):
@@ -75,7 +75,7 @@ def hear_message(told: Notification) -> None:
             wakeup.after_commit(ANSWER_INQUIRIES)
 
 
-def _operation(payment: Payment, told: Notification) -> Operation | None:
+def _operation_of(payment: Payment, told: Notification) -> Operation | None:
     """Return our operation that a notification names, or else our last one of its kind.
 
     Returns None for a refund by others.

@@ -28,8 +28,8 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
     A refund by others is recorded as an operation with the purpose `outside`, at the merchant's expense. If a
     settled refund has failed since, its return is recorded and reported. Rules sync.outside, refund.returned.
     """
-    known = _operation(reading, told)
-    operation = known or _adopted(reading, told)
+    known = _operation_of(reading, told)
+    operation = known or _adopt_refund(reading, told)
     if operation is None:
         return False
     if (told.amount, told.currency) != (operation.amount, reading.payment.currency):
@@ -40,13 +40,13 @@ def follow_refund(reading: Reading, told: RefundRecord) -> bool:
     if operation.ended_at is not None and operation.ended_at >= reading.asked_at:
         return False  # its end was recorded after these books were requested
     verdict = Verdict.SUCCEEDED if told.has_returned and known is None else told.verdict
-    has_changed = _end(reading, operation, told, verdict) or known is None
+    has_changed = _record_end(reading, operation, told, verdict) or known is None
     if told.verdict == Verdict.FAILED and operation.state == State.SUCCEEDED:
         has_changed |= _come_back(reading, operation, told)
     return has_changed
 
 
-def _operation(reading: Reading, told: RefundRecord) -> Operation | None:
+def _operation_of(reading: Reading, told: RefundRecord) -> Operation | None:
     """Return our operation for a refund, or None for a refund by others.
 
     The provider's own id is compared first. A second refund can name an operation that has an id already. It
@@ -62,7 +62,7 @@ def _operation(reading: Reading, told: RefundRecord) -> Operation | None:
     return by_reference or named
 
 
-def _adopted(reading: Reading, told: RefundRecord) -> Operation | None:
+def _adopt_refund(reading: Reading, told: RefundRecord) -> Operation | None:
     """Write a refund that has no row here, and return its operation.
 
     It was made by others or, in a restored database, it can be one of our own that was lost. Returns None for
@@ -125,7 +125,7 @@ def _end_links(reading: Reading) -> None:
     links.update(status=ShareStatus.CANCELLED, ended_at=reading.now, **NO_CLAIM)
 
 
-def _end(reading: Reading, operation: Operation, told: RefundRecord, verdict: Verdict) -> bool:
+def _record_end(reading: Reading, operation: Operation, told: RefundRecord, verdict: Verdict) -> bool:
     """Record the state of an operation; return whether the state is new.
 
     A refund that the provider settled and took back before the service knew of its settlement has failed.

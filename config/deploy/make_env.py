@@ -36,7 +36,7 @@ def write(folder: Path, host: str) -> None:
     variables, tls, kept = folder / ".env", folder / ".tls", folder / ".kept"
     if not variables.exists():
         variables.touch(mode=0o600)
-        variables.write_text(_variables(host))
+        variables.write_text(_write_variables(host))
     if not tls.exists():
         tls.mkdir(mode=0o755)
         names = ["-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}"]
@@ -50,7 +50,7 @@ def write(folder: Path, host: str) -> None:
             kept.chmod(0o1777)
 
 
-def _variables(host: str) -> str:
+def _write_variables(host: str) -> str:
     return VARIABLES.format(
         host=host,
         secret_key=secrets.token_urlsafe(48),

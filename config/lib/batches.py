@@ -49,7 +49,7 @@ def repeat(step: Callable[[int], int], *, rows: int = ROWS) -> int:
 
 def delete(old: QuerySet[Any]) -> int:
     """Delete the rows in small steps; return how many there were."""
-    return repeat(lambda rows: _step(old, rows, lambda found: found.delete()))
+    return repeat(lambda rows: _run_batch(old, rows, lambda found: found.delete()))
 
 
 def update(old: QuerySet[Any], **values: Any) -> int:
@@ -57,10 +57,10 @@ def update(old: QuerySet[Any], **values: Any) -> int:
 
     An updated row must no longer match `old`.
     """
-    return repeat(lambda rows: _step(old, rows, lambda found: found.update(**values)))
+    return repeat(lambda rows: _run_batch(old, rows, lambda found: found.update(**values)))
 
 
-def _step(old: QuerySet[Any], rows: int, act: Callable[[QuerySet[Any]], object]) -> int:
+def _run_batch(old: QuerySet[Any], rows: int, act: Callable[[QuerySet[Any]], object]) -> int:
     keys = list(old.values_list("pk", flat=True)[:rows])
     act(old.model._default_manager.filter(pk__in=keys))
     return len(keys)

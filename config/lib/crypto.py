@@ -16,18 +16,18 @@ KEY_MARK_LETTERS = 8
 
 
 @cache
-def _fernet() -> MultiFernet:
+def _field_cipher() -> MultiFernet:
     return MultiFernet([Fernet(key) for key in settings.FIELD_KEYS])
 
 
 def encrypt(plain: str) -> str:
     """Return `plain` encrypted under the first of FIELD_KEYS."""
-    return _fernet().encrypt(plain.encode()).decode()
+    return _field_cipher().encrypt(plain.encode()).decode()
 
 
 def decrypt(sealed: str) -> str:
     """Return the plain text that `encrypt` sealed under any of FIELD_KEYS. Raises InvalidToken otherwise."""
-    return _fernet().decrypt(sealed.encode()).decode()
+    return _field_cipher().decrypt(sealed.encode()).decode()
 
 
 def is_under_first_key(sealed: str) -> bool:
@@ -44,7 +44,7 @@ def rotate(sealed: str) -> str:
 
     Raises InvalidToken for other texts.
     """
-    return _fernet().rotate(sealed.encode()).decode()
+    return _field_cipher().rotate(sealed.encode()).decode()
 
 
 def digest(value: str) -> str:
@@ -142,8 +142,8 @@ class SessionSerializer(JSONSerializer):
     """Serializer that encrypts sessions in the database. They hold codes, and secrets that are shown once."""
 
     def dumps(self, obj: Any) -> bytes:
-        return _fernet().encrypt(super().dumps(obj))
+        return _field_cipher().encrypt(super().dumps(obj))
 
     def loads(self, data: bytes) -> Any:
         """Return the session's data. Raises InvalidToken for data of another key, which ends the session."""
-        return super().loads(_fernet().decrypt(data))
+        return super().loads(_field_cipher().decrypt(data))

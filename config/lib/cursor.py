@@ -42,7 +42,7 @@ def read_page(
         at, last = read_cursor(cursor, scope, *_PLACE)
         rows = rows.filter(TupleLessThan(Tuple(F(key), F("pk")), (at, last)))
     rows = rows.order_by(f"-{key}", "-pk")
-    found = _newest(rows, limit + 1, key, at or clock.now()) if in_steps else list(rows[: limit + 1])
+    found = _first_rows(rows, limit + 1, key, at or clock.now()) if in_steps else list(rows[: limit + 1])
     if len(found) <= limit:
         return found, None
     end: Any = found[limit - 1]
@@ -52,7 +52,7 @@ def read_page(
 _STEPS = (timedelta(days=1), timedelta(days=7))
 
 
-def _newest(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) -> list[Row]:
+def _first_rows(rows: QuerySet[Any, Row], count: int, key: str, at: datetime) -> list[Row]:
     """Return the first of the ordered rows.
 
     Search the last day before `at` first, then the last week, then the rest.

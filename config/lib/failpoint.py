@@ -45,10 +45,10 @@ def reach(point: str, *details: object) -> None:
     if point not in POINTS:
         raise ValueError(f"{point} is no fail point.")
     for length in range(len(details), -1, -1):
-        _act(".".join([point, *map(str, details[:length])]))
+        _run_armed_fault(".".join([point, *map(str, details[:length])]))
 
 
-def _act(name: str) -> None:
+def _run_armed_fault(name: str) -> None:
     taken = Path(settings.FAIL_POINTS) / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
     try:
         (Path(settings.FAIL_POINTS) / name).rename(taken)  # succeeds in only one process

@@ -52,17 +52,23 @@ class _Count(NamedTuple):
 
 def spend(name: str, *key: str, shared: Shared | None = None) -> bool:
     """Count one call against settings.LIMITS[name]; return whether it was within each limit."""
-    return _ask(_spend, lambda count: _own().hit(count.rate, *count.identifiers), _counts(name, key, shared))
+    return _ask_store(
+        _spend_counts,
+        lambda count: _process_limiter().hit(count.rate, *count.identifiers),
+        _counts_to_spend(name, key, shared),
+    )
 
 
 def has_left(name: str, *key: str, shared: Shared | None = None) -> bool:
     """Return whether another call would be within each limit, without counting a call."""
-    counts = _counts(name, key, shared)
-    return _ask(_have_left, lambda count: _own().test(count.rate, *count.identifiers), counts)
+    counts = _counts_to_spend(name, key, shared)
+    return _ask_store(
+        _have_left, lambda count: _process_limiter().test(count.rate, *count.identifiers), counts
+    )
 
 
-def _counts(name: str, key: tuple[str, ...], shared: Shared | None) -> list[_Count]:
-    rate = _rate(settings.LIMITS[name])
+def _counts_to_spend(name: str, key: tuple[str, ...], shared: Shared | None) -> list[_Count]:
+    rate = _parse_rate(settings.LIMITS[name])
     counts = [_Count(rate, (name, *key))]
     if shared is not None:
         larger = type(rate)(rate.amount * shared.factor, rate.multiples)
@@ -70,7 +76,7 @@ def _counts(name: str, key: tuple[str, ...], shared: Shared | None) -> list[_Cou
     return counts
 
 
-def _ask(
+def _ask_store(
     in_redis: Callable[[list[_Count]], bool], in_process: Callable[[_Count], bool], counts: list[_Count]
 ) -> bool:
     global _out_until
@@ -84,31 +90,31 @@ def _ask(
         return all(in_process(count) for count in counts)
 
 
-def _spend(counts: list[_Count]) -> bool:
+def _spend_counts(counts: list[_Count]) -> bool:
     arguments = [number for rate, _ in counts for number in (rate.amount, rate.get_expiry())]
-    return bool(_script()([count.key for count in counts], arguments))
+    return bool(_spend_script()([count.key for count in counts], arguments))
 
 
 def _have_left(counts: list[_Count]) -> bool:
-    used = _redis().mget([count.key for count in counts])
+    used = _redis_client().mget([count.key for count in counts])
     return all(int(number or 0) < count.rate.amount for number, count in zip(used, counts, strict=True))
 
 
 @cache
-def _rate(text: str) -> RateLimitItem:
+def _parse_rate(text: str) -> RateLimitItem:
     return parse(text)
 
 
 @cache
-def _redis() -> Redis:
+def _redis_client() -> Redis:
     return Redis.from_url(settings.REDIS_URL, socket_timeout=0.2, socket_connect_timeout=0.2)
 
 
 @cache
-def _script() -> Script:
-    return _redis().register_script(_SPEND)
+def _spend_script() -> Script:
+    return _redis_client().register_script(_SPEND)
 
 
 @cache
-def _own() -> FixedWindowRateLimiter:
+def _process_limiter() -> FixedWindowRateLimiter:
     return FixedWindowRateLimiter(MemoryStorage())

@@ -55,7 +55,7 @@ def redact(_logger: object, _method: str, line: MutableMapping[str, Any]) -> Mut
     """
     for key, value in line.items():
         if key not in _OURS:
-            line[key] = _cleaned(value)
+            line[key] = _redact_value(value)
     return line
 
 
@@ -77,16 +77,16 @@ def _blank_paths(text: str) -> str:
     return _RANDOM_PART.sub(r"\1[secret]", _KNOWN_PATH.sub(r"\1[secret]", text))
 
 
-def _cleaned(value: Any) -> Any:
+def _redact_value(value: Any) -> Any:
     match value:
         case bool() | int() | float() | None:
             return value
         case str():
             return value if _HARMLESS.fullmatch(value) else blank(value)
         case Mapping():
-            return {key: _cleaned(kept) for key, kept in value.items()}
+            return {key: _redact_value(kept) for key, kept in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_cleaned(kept) for kept in value]
+            return [_redact_value(kept) for kept in value]
         case _:
             return blank(str(value))
 

@@ -40,25 +40,25 @@ class InvalidJson(Exception):
 
 def parse(body: bytes) -> Any:
     """Return the value that the body holds. Raises InvalidJson."""
-    text = _decoded(body)
+    text = _decode(body)
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         if error.msg.startswith("depth limit"):
-            _check(text[: error.pos])  # raises, since our own limit is lower
+            _check_tokens(text[: error.pos])  # raises, since our own limit is lower
         raise InvalidJson(error.msg, before=text[: error.pos]) from None
-    _check(text)
+    _check_tokens(text)
     return value
 
 
-def _decoded(body: bytes) -> str:
+def _decode(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
         raise InvalidJson("not UTF-8", before=body[: error.start].decode()) from None
 
 
-def _check(text: str) -> None:
+def _check_tokens(text: str) -> None:
     """Raise InvalidJson for valid JSON on which parsers disagree: depth, duplicate keys, big integers."""
     keys: list[set[str]] = []  # the keys of each open object; an empty set for a list
     for found in _TOKEN.finditer(text):
@@ -70,14 +70,14 @@ def _check(text: str) -> None:
             case "closing":
                 keys.pop()
             case "is_key":
-                problem = _duplicate(found["string"], keys[-1])
+                problem = _check_duplicate(found["string"], keys[-1])
             case "integer":
-                problem = _overflow(found["integer"])
+                problem = _check_overflow(found["integer"])
         if problem:
             raise InvalidJson(problem, before=text[: found.start()])
 
 
-def _duplicate(string: str, known: set[str]) -> str:
+def _check_duplicate(string: str, known: set[str]) -> str:
     """Add the string's unescaped key to the known ones. Return an error text if it was known, else ""."""
     key = orjson.loads(string) if "\\" in string else string[1:-1]
     if key in known:
@@ -86,7 +86,7 @@ def _duplicate(string: str, known: set[str]) -> str:
     return ""
 
 
-def _overflow(digits: str) -> str:
+def _check_overflow(digits: str) -> str:
     """Return an error text for an integer beyond 64 bits, on which parsers disagree, else ""."""
     is_long = len(digits) > 20
     return "an integer beyond 64 bits" if is_long or not -(2**63) <= int(digits) < 2**63 else ""

@@ -18,19 +18,19 @@ _sender: threading.Thread | None = None
 
 def after_commit(task_name: str) -> None:
     """Request a run of the Celery task once the open transaction commits. Never blocks, never raises."""
-    transaction.on_commit(partial(_enqueue, task_name))
+    transaction.on_commit(partial(_enqueue_task, task_name))
 
 
-def _enqueue(task_name: str) -> None:
+def _enqueue_task(task_name: str) -> None:
     global _sender
     _names.put(task_name)
     with _starting:
         if _sender is None or not _sender.is_alive():
-            _sender = threading.Thread(target=_send, name="wakeup", daemon=True)
+            _sender = threading.Thread(target=_send_forever, name="wakeup", daemon=True)
             _sender.start()
 
 
-def _send() -> None:
+def _send_forever() -> None:
     """Send wake-ups forever, in a separate thread, so that a silent or missing Redis delays no request."""
     while True:
         names = {_names.get()}

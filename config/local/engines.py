@@ -49,8 +49,8 @@ def running(
         sockets = stack.enter_context(_socket_folder(folder))
         place = servers.Place(folder, sockets, held, durable)
         if not database_url:
-            _started(servers.postgres(place), stack)
-        valkey = None if redis_url else _started(servers.valkey(place), stack)
+            _start_server(servers.postgres(place), stack)
+        valkey = None if redis_url else _start_server(servers.valkey(place), stack)
         yield Engines(
             database_url or f"postgresql://checkout@/checkout?host={sockets}",
             redis_url or f"unix://{sockets / servers.VALKEY_SOCKET}",
@@ -58,7 +58,7 @@ def running(
         )
 
 
-def _started(server: servers.Server, stack: contextlib.ExitStack) -> servers.Server:
+def _start_server(server: servers.Server, stack: contextlib.ExitStack) -> servers.Server:
     """Start a server. The stack stops it, even if the start is interrupted."""
     stack.callback(server.stop)
     server.start()
@@ -73,17 +73,17 @@ def _only_run_in(folder: Path) -> Iterator[int]:
     therefore waits for engines that are still shutting down.
     """
     with (folder / "run.lock").open("w") as run, (folder / "engines.lock").open("w") as engines:
-        if not _locked(run.fileno()):
+        if not _try_lock(run.fileno()):
             raise CannotStart(f"{folder} is in use by another run: stop that one first.")
         deadline = time.monotonic() + 10
-        while not _locked(engines.fileno()):
+        while not _try_lock(engines.fileno()):
             if time.monotonic() > deadline:
                 raise CannotStart(f"The engines of an earlier run in {folder} are still stopping: try again.")
             time.sleep(0.05)
         yield engines.fileno()
 
 
-def _locked(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -29,8 +29,8 @@ def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
 
     Raises CannotStart for invalid ports.
     """
-    port = _port("PORT", given.get("PORT") or "8000")
-    shop_port = _port("SHOP_PORT", given.get("SHOP_PORT") or str(port + 1))
+    port = _read_port("PORT", given.get("PORT") or "8000")
+    shop_port = _read_port("SHOP_PORT", given.get("SHOP_PORT") or str(port + 1))
     if port == shop_port:
         raise CannotStart(f"PORT and SHOP_PORT are both {port}: give the shop a port of its own.")
     own = {"BASE_URL": f"http://127.0.0.1:{port}", **keys(folder)}
@@ -45,7 +45,7 @@ def of_run(given: Mapping[str, str], folder: Path) -> dict[str, str]:
     }
 
 
-def _port(name: str, value: str) -> int:
+def _read_port(name: str, value: str) -> int:
     if not value.isdecimal() or not 0 < int(value) < 65536:
         raise CannotStart(f"{name} must be a number from 1 to 65535, not {value!r}.")
     return int(value)

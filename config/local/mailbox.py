@@ -59,10 +59,10 @@ def newest_first() -> list[Mail]:
 
 def _mails_of(file: Path) -> list[Mail]:
     parts = [part for part in _END.split(file.read_bytes()) if part.strip()]
-    return [_read(f"{file.stem}-{number}", part) for number, part in enumerate(parts, start=1)]
+    return [_read_mail(f"{file.stem}-{number}", part) for number, part in enumerate(parts, start=1)]
 
 
-def _read(name: str, written: bytes) -> Mail:
+def _read_mail(name: str, written: bytes) -> Mail:
     message = message_from_bytes(written, EmailMessage, policy=policy.default)
     plain = message.get_body(("plain",))
     return Mail(

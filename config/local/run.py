@@ -63,7 +63,7 @@ def main(folder: Path = environment.FOLDER, planned: Callable[[Path, str], Plan]
     os.umask(0o077)
     try:
         with _ended_by_signals():
-            _run(folder, planned)
+            _run_planned(folder, planned)
     except CannotStart as reason:
         sys.stderr.write(f"make run: {reason}\n")
         return 1
@@ -79,7 +79,7 @@ def _ended_by_signals() -> Iterator[None]:
     """End the block in an orderly way at the first signal."""
 
     def stop(signum: int, frame: FrameType | None) -> None:
-        _deafen()
+        _ignore_signals()
         raise _Ended
 
     for number in SIGNALS:
@@ -88,13 +88,13 @@ def _ended_by_signals() -> Iterator[None]:
         yield
 
 
-def _deafen() -> None:
+def _ignore_signals() -> None:
     """Ignore further signals, so that they do not disturb the end."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _run(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
+def _run_planned(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
     variables = environment.of_run(os.environ, folder)
     steps = planned(folder, variables["PORT"])
     _check_ports(variables)
@@ -108,19 +108,19 @@ def _run(folder: Path, planned: Callable[[Path, str], Plan]) -> None:
             (folder / SANDBOX).unlink(missing_ok=True)  # left by a killed run
             variables |= {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
             stack.callback(environment.share(variables, folder).unlink, missing_ok=True)
-            credentials = _seed(steps.seed, variables, folder, log)
+            credentials = _migrate_and_seed(steps.seed, variables, folder, log)
             services = stack.enter_context(
-                _started(steps.services, variables | _for_shop(credentials, folder), log)
+                _start_commands(steps.services, variables | _for_shop(credentials, folder), log)
             )
             _wait_until_ready(steps.ready, variables, services)
             stack.callback((folder / SANDBOX).unlink, missing_ok=True)
-            _announce(variables, credentials, folder)
-            _stay(services)
+            _announce_addresses(variables, credentials, folder)
+            _watch_services(services)
         finally:
-            _deafen()
+            _ignore_signals()
 
 
-def _stay(services: Sequence[children.Child]) -> None:
+def _watch_services(services: Sequence[children.Child]) -> None:
     """Watch the services. This never returns, but raises at a signal or if a service ends."""
     while True:
         _check_alive(services)
@@ -128,7 +128,7 @@ def _stay(services: Sequence[children.Child]) -> None:
 
 
 @contextlib.contextmanager
-def _started(
+def _start_commands(
     commands: Commands, variables: Mapping[str, str], log: children.Log
 ) -> Iterator[list[children.Child]]:
     """Start the commands, and end all of them with the block."""
@@ -141,11 +141,11 @@ def _started(
         children.end(started, within=END_SECONDS)
 
 
-def _seed(
+def _migrate_and_seed(
     command: Sequence[str], variables: Mapping[str, str], folder: Path, log: children.Log
 ) -> dict[str, str]:
     """Migrate and seed; return the credentials that the seed wrote."""
-    with _started({"seed": command}, variables, log) as (seed,):
+    with _start_commands({"seed": command}, variables, log) as (seed,):
         while seed.exit_code() is None:
             time.sleep(0.02)
     if seed.exit_code() != 0:
@@ -184,7 +184,7 @@ def _wait_until_ready(
     """Wait until every address answers 200. Raises CannotStart if a service ends, or after a minute."""
     deadline = time.monotonic() + READY_SECONDS
     for name, path in ready.items():
-        while not _answers(int(variables[name]), path):
+        while not _is_answering(int(variables[name]), path):
             _check_alive(services)
             if time.monotonic() > deadline:
                 raise CannotStart(
@@ -193,7 +193,7 @@ def _wait_until_ready(
             time.sleep(0.1)
 
 
-def _answers(port: int, path: str) -> bool:
+def _is_answering(port: int, path: str) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
         connection.request("GET", path)
@@ -201,7 +201,7 @@ def _answers(port: int, path: str) -> bool:
     return False
 
 
-def _announce(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> None:
+def _announce_addresses(variables: Mapping[str, str], credentials: Mapping[str, str], folder: Path) -> None:
     """Print the addresses and credentials, and write them to a file for programs.
 
     For these, the file means that the service is ready. Rule environment.run.

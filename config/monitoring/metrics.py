@@ -53,10 +53,10 @@ def begin() -> None:
     """Start measuring in this process."""
     sampling.begin()
     if settings.METRICS_TOKEN:
-        threading.Thread(target=_follow, name="figures", daemon=True).start()
+        threading.Thread(target=_refresh_figures_forever, name="figures", daemon=True).start()
 
 
-def _follow() -> None:
+def _refresh_figures_forever() -> None:
     pause = threading.Event()
     while True:
         read_figures()

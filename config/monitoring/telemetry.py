@@ -41,11 +41,11 @@ def _tell_errors(part: str) -> None:
         send_default_pii=False,
         max_request_body_size="never",
         max_breadcrumbs=0,
-        before_send=_cleaned,
+        before_send=_redact_event,
     )
 
 
-def _cleaned(event: Any, hint: dict[str, Any]) -> Any:
+def _redact_event(event: Any, hint: dict[str, Any]) -> Any:
     """Return Sentry's event for a log line, with message and fields separated and secrets blanked in both."""
     import sentry_sdk
     from sentry_sdk.utils import event_from_exception

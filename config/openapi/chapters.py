@@ -50,12 +50,12 @@ def chapters_text(document: dict[str, Any]) -> str:
 def parts(text: str) -> list[Part]:
     """Split a text into parts. A line that begins with # starts a part, a line with ## starts a section."""
     return [
-        Part(title, [_section(section) for section in re.split(r"^## ", body, flags=re.M)[1:]])
+        Part(title, [_parse_section(section) for section in re.split(r"^## ", body, flags=re.M)[1:]])
         for title, body in (part.split("\n", 1) for part in re.split(r"^# ", text, flags=re.M)[1:])
     ]
 
 
-def _section(text: str) -> Section:
+def _parse_section(text: str) -> Section:
     title, body = text.split("\n", 1)
     anchor = page_text.slug(title)
     return Section(anchor, title, page_text.block(body, title), BESIDE.get(anchor, ""))

@@ -53,12 +53,12 @@ class Program(NamedTuple):
 
 def quick_starts() -> list[Program]:
     """Return the quick starts in the order of the languages."""
-    return _programs("quickstart", RUN_BY)
+    return _programs_of("quickstart", RUN_BY)
 
 
 def receiving() -> list[Program]:
     """Return the receivers in the order of the languages."""
-    return _programs("receiver", SERVED_BY)
+    return _programs_of("receiver", SERVED_BY)
 
 
 def catching_up() -> list[Program]:
@@ -70,15 +70,15 @@ def catching_up() -> list[Program]:
     ]
 
 
-def _programs(stem: str, run_by: dict[str, str]) -> list[Program]:
+def _programs_of(stem: str, run_by: dict[str, str]) -> list[Program]:
     return [
-        Program(LANGUAGES[path.suffix], name, _typed(name, run_by[path.suffix]), path.read_text())
+        Program(LANGUAGES[path.suffix], name, _command_to_run(name, run_by[path.suffix]), path.read_text())
         for name, path in FILES.items()
         if path.stem == stem
     ]
 
 
-def _typed(name: str, run_by: str) -> str:
+def _command_to_run(name: str, run_by: str) -> str:
     return f"curl -O {settings.BASE_URL}{reverse('api_docs_file', args=[name])}\n{run_by.format(name=name)}"
 
 
@@ -89,21 +89,21 @@ def vectors() -> int:
 
 
 @functools.cache
-def _content(name: str) -> bytes:
+def _read_content(name: str) -> bytes:
     return FILES[name].read_bytes()
 
 
 @csrf_exempt  # otherwise a POST to an unknown file would get 403, and a GET 404
 def download(request: HttpRequest, name: str) -> HttpResponse:
     """Serve a file unchanged at GET /api/docs/<name> (rules docs.downloads, listen.file)."""
-    return _file(request, name) if name in FILES else errors.json_answer("not_found")
+    return _serve_file(request, name) if name in FILES else errors.json_answer("not_found")
 
 
 @require_safe
-def _file(_request: HttpRequest, name: str) -> HttpResponse:
+def _serve_file(_request: HttpRequest, name: str) -> HttpResponse:
     kind = KINDS.get(FILES[name].suffix, "text/plain; charset=utf-8")
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',
         "Cache-Control": "public, max-age=300",
     }
-    return HttpResponse(_content(name), content_type=kind, headers=headers)
+    return HttpResponse(_read_content(name), content_type=kind, headers=headers)

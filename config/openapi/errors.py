@@ -93,21 +93,21 @@ def responses(codes: Collection[str]) -> Schema:
     """Return the responses for these codes, by status."""
     rows = [(str(errors.ERRORS[code].status), code) for code in errors.ERRORS if code in codes]
     grouped = groupby(sorted(rows, key=lambda row: row[0]), key=lambda row: row[0])
-    return {status: _response([code for _, code in found]) for status, found in grouped}
+    return {status: _response_for([code for _, code in found]) for status, found in grouped}
 
 
-def _response(codes: list[str]) -> Schema:
+def _response_for(codes: list[str]) -> Schema:
     content = {
         "schema": {"$ref": "#/components/schemas/ApiError"},
         "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
     }
     return {
         "description": "\n".join(f"- `{code}`: {errors.ERRORS[code].message}" for code in codes),
-        "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in _headers(codes)},
+        "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in _header_names(codes)},
         "content": {"application/json": content},
     }
 
 
-def _headers(codes: Iterable[str]) -> list[str]:
+def _header_names(codes: Iterable[str]) -> list[str]:
     sent = {name for code in codes for name in errors.error_headers(code)}
     return ["X-Request-Id", *(name for name in ("Retry-After", "WWW-Authenticate") if name in sent)]

@@ -70,7 +70,7 @@ OTHER_DATA: Schema = {
 
 def webhooks() -> Schema:
     """Return the path item of each event type, with its envelope (rule event.types)."""
-    return {kind.value: {"post": _event(kind)} for kind in DATA}
+    return {kind.value: {"post": _path_item_of(kind)} for kind in DATA}
 
 
 def event_name(kind: EventType) -> str:
@@ -97,29 +97,33 @@ def schemas(registry: ComponentRegistry) -> Schema:
         "oneOf": [refer(name) for name in names.values()],
         "discriminator": {"propertyName": "type", "mapping": mapping},
     }
-    named = {event_name(kind): _envelope(kind) for kind in DATA}
-    return named | {"WithheldEvent": _withheld(), "OtherEvent": _other(), "Event": any_of_them}
+    named = {event_name(kind): _envelope_schema(kind) for kind in DATA}
+    return named | {
+        "WithheldEvent": _withheld_event_schema(),
+        "OtherEvent": _other_event_schema(),
+        "Event": any_of_them,
+    }
 
 
-def _withheld() -> Schema:
+def _withheld_event_schema() -> Schema:
     """Return the schema of a listed event whose personal data is withheld (rule events.personal)."""
-    envelope = _envelope(EventType.OPTED_IN)
+    envelope = _envelope_schema(EventType.OPTED_IN)
     why = "Null without the scope `customers:read`, and after deletion, a week after the delivery ended."
     envelope["properties"]["data"] = {"type": "null", "description": why}
     return envelope
 
 
-def _other() -> Schema:
+def _other_event_schema() -> Schema:
     """Return the schema that existing clients use for event types that are added later."""
     known = [kind.value for kind in DATA]
-    envelope = _envelope(EventType.TEST) | {"description": "An event of a type that was added later."}
+    envelope = _envelope_schema(EventType.TEST) | {"description": "An event of a type that was added later."}
     kind = {"type": "string", "not": {"enum": known}, "description": "A type that is not listed above."}
     inside = {"oneOf": [refer("OtherData"), {"type": "null"}], "description": "The event's data."}
     envelope["properties"] |= {"type": kind, "data": inside}
     return envelope
 
 
-def _event(kind: EventType) -> Schema:
+def _path_item_of(kind: EventType) -> Schema:
     summary, description = SENTENCES[kind]
     body = {"schema": refer(event_name(kind))} | components.example(examples.event_example(kind.value))
     return {
@@ -128,7 +132,7 @@ def _event(kind: EventType) -> Schema:
         "description": description,
         "tags": ["Events"],
         "security": [],
-        "parameters": [_header(name, text) for name, text in SIGNATURE_HEADERS.items()],
+        "parameters": [_header_parameter(name, text) for name, text in SIGNATURE_HEADERS.items()],
         "requestBody": {"required": True, "content": components.json(body)},
         "responses": {
             "2XX": {"description": "Delivered."},
@@ -140,13 +144,13 @@ def _event(kind: EventType) -> Schema:
     }
 
 
-def _header(name: str, text: str) -> Schema:
+def _header_parameter(name: str, text: str) -> Schema:
     kind = {"type": "string", "format": "uuid"} if name in UUIDS else {"type": "string"}
     shape = {"schema": kind}
     return {"name": name, "in": "header", "required": True, "description": text} | shape
 
 
-def _envelope(kind: EventType) -> Schema:
+def _envelope_schema(kind: EventType) -> Schema:
     """Return the schema of the request body for an event of this type."""
     data = DATA[kind]
     envelope: Schema = {

@@ -19,29 +19,29 @@ REQUEST_ID = "req_0193c2a17e447b0c9d1f5a6e0c41b2d8"
 
 
 @functools.cache
-def _recorded() -> dict[str, Any]:
+def _read_examples() -> dict[str, Any]:
     recorded: dict[str, Any] = orjson.loads(PATH.read_text().replace(BASE, settings.BASE_URL))
     return recorded
 
 
 def request_example(name: str) -> Any:
     """Return the body that was sent to the named operation, None if it had none."""
-    return _recorded()["requests"].get(name)
+    return _read_examples()["requests"].get(name)
 
 
 def response_example(name: str, status: int) -> Any:
     """Return the body of the named operation's answer with this status, None if none is recorded."""
-    return _recorded()["answers"].get(f"{name} {status}")
+    return _read_examples()["answers"].get(f"{name} {status}")
 
 
 def event_example(name: str) -> Any:
     """Return the envelope that was sent for an event."""
-    return _recorded()["events"][name]
+    return _read_examples()["events"][name]
 
 
 def error_example(code: str) -> Any:
     """Return the error body for a code: the recorded body, or else one made from the error table."""
-    body = _recorded()["errors"].get(code)
+    body = _read_examples()["errors"].get(code)
     if body is None:
         body = errors.error_envelope(code)
         body["error"]["request_id"] = REQUEST_ID

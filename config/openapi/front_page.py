@@ -40,7 +40,7 @@ class Place(NamedTuple):
 def front(request: HttpRequest) -> HttpResponse:
     """Show the front page, GET / (rule docs.front)."""
     title = settings.SPECTACULAR_SETTINGS["TITLE"]
-    context = {"title": title, "places": _places(), "people": PEOPLE, "write_to": _write_to()}
+    context = {"title": title, "places": _list_places(), "people": PEOPLE, "write_to": _write_to()}
     response = render(request, "front.html", context)
     response["Cache-Control"] = "public, max-age=300"
     return response
@@ -54,7 +54,7 @@ def _write_to() -> str:
     return "" if settings.SUPPORT_EMAIL in settings.OPERATORS else settings.SUPPORT_EMAIL
 
 
-def _places() -> list[Place]:
+def _list_places() -> list[Place]:
     places = [
         Place(reverse("api_docs"), "Documentation", "For developers: a quick start, recipes, every call."),
         Place(reverse("portal_home"), "Portal", "Sign in: orders, refunds, webhooks, keys and people."),

@@ -40,16 +40,16 @@ def filled_in(text: str, document: dict[str, Any]) -> str:
     starts = [str(start) for start in getattr(urgent, "starts", ())[1:]]
     filled = {
         "{base_url}": settings.BASE_URL,
-        "{scopes}": _scopes(),
-        "{moves}": _moves(states.ALLOWED),
-        "{share_moves}": _moves(states.SHARE_ALLOWED),
+        "{scopes}": _scope_table(),
+        "{moves}": _describe_moves(states.ALLOWED),
+        "{share_moves}": _describe_moves(states.SHARE_ALLOWED),
         "{always}": ", ".join(f"`{name}`" for name, field in properties.items() if "x-states" not in field),
-        "{states}": _states(properties),
+        "{states}": _state_table(properties),
         "{authorized}": f"{', '.join(starts[:-1])} and {starts[-1]}",
         "{attempts}": str(patient.attempts),
         "{unpaid}": str(round(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() / 60)),
         "{kept}": str(settings.WEBHOOK_RETENTION.days),
-        "{cards}": _cards(),
+        "{cards}": _card_table(),
         "{api_version}": outbox.API_VERSION,
         "{months}": str(deprecated.MONTHS),
         "{deprecated}": deprecated.table_as_text(),
@@ -60,42 +60,42 @@ def filled_in(text: str, document: dict[str, Any]) -> str:
     return text
 
 
-def _scopes() -> str:
-    return _table(
+def _scope_table() -> str:
+    return _write_table(
         ("Scope", "Allows"), ((f"`{scope}`", meaning) for scope, meaning in settings.SCOPES.items())
     )
 
 
-def _moves(allowed: Mapping[tuple[Any, Any], str]) -> str:
+def _describe_moves(allowed: Mapping[tuple[Any, Any], str]) -> str:
     rows = (
         (f"`{origin}`", f"`{to}`", f"{cause[0].upper()}{cause[1:]}")
         for (origin, to), cause in allowed.items()
     )
-    return _table(("From", "To", "When"), rows)
+    return _write_table(("From", "To", "When"), rows)
 
 
-def _states(properties: dict[str, Any]) -> str:
+def _state_table(properties: dict[str, Any]) -> str:
     """Return the table of the fields that only some states have (rule read.fields)."""
     header = ("Field", *(f"`{status}`" for status in Status))
     rows = (
-        (f"`{name}`", *(_presence(field["x-states"], status) for status in Status))
+        (f"`{name}`", *(_describe_presence(field["x-states"], status) for status in Status))
         for name, field in properties.items()
         if "x-states" in field
     )
-    return _table(header, rows)
+    return _write_table(header, rows)
 
 
-def _cards() -> str:
+def _card_table() -> str:
     """Return the table of test cards, each with the recipe that uses it."""
     rows = (
         (f"`{card.number}`", card.effect.capitalize(), f"[{recipe.title}](#{recipe.anchor})")
         for card in CARDS.values()
         for recipe in [recipes.OF_CARD.get(card.number, recipes.RECIPES[0])]
     )
-    return _table(("Test card", "What it does", "Recipe"), rows)
+    return _write_table(("Test card", "What it does", "Recipe"), rows)
 
 
-def _presence(carried: dict[str, list[str]], status: Status) -> str:
+def _describe_presence(carried: dict[str, list[str]], status: Status) -> str:
     if status in carried["always"]:
         return "yes"
     return "may" if status in carried["sometimes"] else "–"
@@ -106,9 +106,9 @@ def of_tag(name: str) -> str:
     if name != "Sandbox":
         return TAGS[name]
     cards = ((f"`{card.number}`", card.effect.capitalize()) for card in CARDS.values())
-    return f"{TAGS[name]}\n\n{_table(('Test card', 'What it does'), cards)}"
+    return f"{TAGS[name]}\n\n{_write_table(('Test card', 'What it does'), cards)}"
 
 
-def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def _write_table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

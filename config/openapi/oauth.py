@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 SENT = partial(drf.CharField, max_length=2048)
 
 
-def _words(help_text: str) -> drf.ListField:
+def _word_list_field(help_text: str) -> drf.ListField:
     return drf.ListField(child=drf.CharField(), help_text=help_text)
 
 
@@ -89,13 +89,13 @@ class ServerMetadataOut(drf.Serializer[Any]):
     issuer = drf.URLField(help_text="The authorization server.")
     token_endpoint = drf.URLField(help_text="Where a client gets a token.")
     revocation_endpoint = drf.URLField(help_text="Where a client ends a token.")
-    scopes_supported = _words("All scopes that a key can have.")
-    response_types_supported = _words("Empty, because there is no authorization endpoint.")
-    grant_types_supported = _words("`client_credentials`.")
-    token_endpoint_auth_methods_supported = _words(
+    scopes_supported = _word_list_field("All scopes that a key can have.")
+    response_types_supported = _word_list_field("Empty, because there is no authorization endpoint.")
+    grant_types_supported = _word_list_field("`client_credentials`.")
+    token_endpoint_auth_methods_supported = _word_list_field(
         help_text="How a client authenticates: by HTTP Basic or in the body."
     )
-    revocation_endpoint_auth_methods_supported = _words("The same as at the token endpoint.")
+    revocation_endpoint_auth_methods_supported = _word_list_field("The same as at the token endpoint.")
     service_documentation = drf.URLField(help_text="The documentation page.")
 
 
@@ -124,13 +124,13 @@ def register(registry: ComponentRegistry) -> None:
 def paths() -> Schema:
     """Return the OAuth endpoints (rules token.answer, token.revocation, token.metadata)."""
     return {
-        "/oauth/token": {"post": _token()},
-        "/oauth/revoke": {"post": _revocation()},
-        metadata.PATH: {"get": _metadata()},
+        "/oauth/token": {"post": _token_endpoint()},
+        "/oauth/revoke": {"post": _revocation_endpoint()},
+        metadata.PATH: {"get": _metadata_endpoint()},
     }
 
 
-def _token() -> Schema:
+def _token_endpoint() -> Schema:
     token = {"schema": refer("Token")} | components.example(examples.response_example("get_token", 200))
     return {
         "operationId": "get_token",
@@ -139,37 +139,39 @@ def _token() -> Schema:
         "HTTP Basic instead. The response has no `data`. Keep the token until it expires, and do not request "
         "one for each call.",
         **_OF_CLIENTS,
-        "requestBody": _sent("TokenRequest", "TokenForm", examples.request_example("get_token")),
+        "requestBody": _request_body("TokenRequest", "TokenForm", examples.request_example("get_token")),
         "responses": {
             "200": {
                 "description": "A token.",
                 "headers": components.request_id(),
                 "content": components.json(token),
             },
-            **_refusals(TOKEN_REFUSALS),
+            **_refusal_responses(TOKEN_REFUSALS),
         },
     }
 
 
-def _revocation() -> Schema:
+def _revocation_endpoint() -> Schema:
     return {
         "operationId": "revoke_token",
         "summary": "Revoke an access token",
         "description": "Ends a token of the client at once (RFC 7009). Authenticate as at `/oauth/token`. "
         "The response is the same for an unknown token and for a token of another client, which stays valid.",
         **_OF_CLIENTS,
-        "requestBody": _sent("RevocationRequest", "RevocationForm", examples.request_example("revoke_token")),
+        "requestBody": _request_body(
+            "RevocationRequest", "RevocationForm", examples.request_example("revoke_token")
+        ),
         "responses": {
             "200": {
                 "description": "The client no longer has such a token.",
                 "headers": components.request_id(),
             },
-            **_refusals(REVOCATION_REFUSALS),
+            **_refusal_responses(REVOCATION_REFUSALS),
         },
     }
 
 
-def _metadata() -> Schema:
+def _metadata_endpoint() -> Schema:
     described = {"schema": refer("ServerMetadata"), "example": metadata.describe()}
     return {
         "operationId": "read_server_metadata",
@@ -198,7 +200,7 @@ _OF_CLIENTS: Schema = {
 }
 
 
-def _sent(body: str, form: str, example: Any) -> Schema:
+def _request_body(body: str, form: str, example: Any) -> Schema:
     return {
         "required": True,
         "content": {
@@ -208,7 +210,7 @@ def _sent(body: str, form: str, example: Any) -> Schema:
     }
 
 
-def _refusals(sentences: dict[str, str]) -> dict[str, Schema]:
+def _refusal_responses(sentences: dict[str, str]) -> dict[str, Schema]:
     refusals: dict[str, Schema] = {
         status: {
             "description": description,

@@ -82,22 +82,22 @@ def show_documentation(request: HttpRequest) -> HttpResponse:
     If a portal user is signed in, the page shows their client id (rule docs.own_key).
     """
     who = reader.reader_of(request)
-    response = HttpResponse(reader.filled_in(_html(who is not None), who))
+    response = HttpResponse(reader.filled_in(_render_html(who is not None), who))
     response["Cache-Control"] = "private, no-store" if who else "public, max-age=300"
     patch_vary_headers(response, ["Cookie"])
     return response
 
 
 @functools.cache
-def _html(is_known: bool) -> str:
+def _render_html(is_known: bool) -> str:
     """Return the page for a stranger or, if `is_known`, with placeholders for a reader's names."""
-    return render_to_string("docs.html", _context() | {"is_known": is_known})
+    return render_to_string("docs.html", _page_context() | {"is_known": is_known})
 
 
 @Once
-def _context() -> dict[str, Any]:
+def _page_context() -> dict[str, Any]:
     document = schema.document()
-    groups = [_group(document, tag) for tag in document["tags"]]
+    groups = [_group_calls(document, tag) for tag in document["tags"]]
     calls = [call for group in groups for call in group.calls]
     return {
         "title": document["info"]["title"],
@@ -114,14 +114,14 @@ def _context() -> dict[str, Any]:
         "recipes": recipes.RECIPES,
         "groups": groups,
         "things": page_fields.things(document),
-        "refusals": [_refusal(code, shown, calls) for code, shown in by_code().items()],
+        "refusals": [_describe_refusal(code, shown, calls) for code, shown in by_code().items()],
     }
 
 
-def _group(document: Schema, tag: Schema) -> Group:
+def _group_calls(document: Schema, tag: Schema) -> Group:
     places = {**document["paths"], **document["webhooks"]}
     calls = [
-        _call(document, place, method.upper(), operation)
+        _describe_call(document, place, method.upper(), operation)
         for place, methods in places.items()
         for method, operation in methods.items()
         if tag["name"] in operation["tags"]
@@ -131,7 +131,7 @@ def _group(document: Schema, tag: Schema) -> Group:
     return Group(page_text.slug(name), name, page_text.block(guide.TAGS[name], name), calls)
 
 
-def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
+def _describe_call(document: Schema, place: str, method: str, operation: Schema) -> Call:
     is_event = place in document["webhooks"]
     media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     return Call(
@@ -143,27 +143,29 @@ def _call(document: Schema, place: str, method: str, operation: Schema) -> Call:
         scope=next((scope for need in operation["security"] for scope in need["oauth2"]), ""),
         parameters=page_fields.parameters(document, operation),
         fields=page_fields.rows(document, media.get("schema", {})),
-        request=reader.without_names(_example(media)),
-        answers=[] if is_event else _answers(operation),
-        codes=_codes(operation),
+        request=reader.without_names(_example_text(media)),
+        answers=[] if is_event else _success_answers(operation),
+        codes=_own_error_codes(operation),
     )
 
 
-def _answers(operation: Schema) -> list[Shown]:
+def _success_answers(operation: Schema) -> list[Shown]:
     """Return the 2xx answers, without the error envelopes."""
     return [
-        Shown(status, page_text.inline(answer["description"]), page_fields.thing_of(media), _example(media))
+        Shown(
+            status, page_text.inline(answer["description"]), page_fields.thing_of(media), _example_text(media)
+        )
         for status, answer in operation["responses"].items()
         for media in [answer.get("content", {}).get("application/json", {})]
         if "examples" not in media
     ]
 
 
-def _example(media: Schema) -> str:
+def _example_text(media: Schema) -> str:
     return page_text.json(media["example"]) if "example" in media else ""
 
 
-def _codes(operation: Schema) -> dict[str, list[str]]:
+def _own_error_codes(operation: Schema) -> dict[str, list[str]]:
     """Return the call's own error codes by status. The error table names the codes that many calls share."""
     found = {
         status: answer.get("content", {}).get("application/json", {}).get("examples", {})
@@ -173,7 +175,7 @@ def _codes(operation: Schema) -> dict[str, list[str]]:
     return {status: codes for status, codes in own.items() if codes}
 
 
-def _refusal(code: str, example: Schema, calls: list[Call]) -> Refusal:
+def _describe_refusal(code: str, example: Schema, calls: list[Call]) -> Refusal:
     found = [call for call in calls if any(code in codes for codes in call.codes.values())]
     return Refusal(
         code,

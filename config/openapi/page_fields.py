@@ -33,9 +33,9 @@ class Thing(NamedTuple):
 def rows(document: Schema, schema: Schema, within: str = "") -> list[Row]:
     """Return the fields of a request or event. Fields of nested objects are named `items[].name`."""
     found = []
-    schema = _resolved(document, schema)
+    schema = _resolve_reference(document, schema)
     for name, field in schema.get("properties", {}).items():
-        found.append(_row(within + name, field, name in schema.get("required", []))._replace(thing=""))
+        found.append(_field_row(within + name, field, name in schema.get("required", []))._replace(thing=""))
         inner, step = (field["items"], "[].") if "items" in field else (field, ".")
         found += rows(document, inner, f"{within}{name}{step}")
     return found
@@ -43,9 +43,9 @@ def rows(document: Schema, schema: Schema, within: str = "") -> list[Row]:
 
 def parameters(document: Schema, operation: Schema) -> list[Row]:
     """Return the path, query and header parameters, except those that every call has."""
-    found = (_resolved(document, parameter) for parameter in operation["parameters"])
+    found = (_resolve_reference(document, parameter) for parameter in operation["parameters"])
     return [
-        _row(
+        _field_row(
             parameter["name"],
             parameter["schema"] | {"description": parameter["description"]},
             parameter.get("required", False),
@@ -62,23 +62,23 @@ def things(document: Schema) -> list[Thing]:
         for operation in methods.values():
             for answer in operation["responses"].values():
                 media = answer.get("content", {}).get("application/json", {})
-                _collect(document, media.get("schema", {}), names)
+                _collect_objects(document, media.get("schema", {}), names)
     schemas = document["components"]["schemas"]
     return [Thing(name, _rows_of(schemas[name])) for name in names]
 
 
 def thing_of(media: Schema) -> str:
     """Return the name of the object under `data`, or at the top if there is no `data`."""
-    return _name(media.get("schema", {}))
+    return _object_name(media.get("schema", {}))
 
 
 def _rows_of(schema: Schema) -> list[Row]:
     required = schema.get("required", [])
-    return [_row(name, field, name in required) for name, field in schema["properties"].items()]
+    return [_field_row(name, field, name in required) for name, field in schema["properties"].items()]
 
 
-def _collect(document: Schema, schema: Schema, names: list[str]) -> None:
-    name = _name(schema)
+def _collect_objects(document: Schema, schema: Schema, names: list[str]) -> None:
+    name = _object_name(schema)
     if name in names or name in FREE:
         return
     if name:
@@ -87,70 +87,72 @@ def _collect(document: Schema, schema: Schema, names: list[str]) -> None:
     parts = [*schema.get("properties", {}).values(), *schema.get("allOf", []), schema.get("items", {})]
     for part in parts:
         if part:
-            _collect(document, part, names)
+            _collect_objects(document, part, names)
 
 
-def _row(name: str, field: Schema, is_required: bool) -> Row:
-    thing = _name(field) or _name(field.get("items", {}))
+def _field_row(name: str, field: Schema, is_required: bool) -> Row:
+    thing = _object_name(field) or _object_name(field.get("items", {}))
     thing = "" if thing in FREE else thing
     text = page_text.inline(field.get("description", ""))
-    return Row(name, _kind(field), thing, is_required, "x-states" in field, text)
+    return Row(name, _describe_type(field), thing, is_required, "x-states" in field, text)
 
 
-def _kind(field: Schema) -> str:
+def _describe_type(field: Schema) -> str:
     """Return a field's type with its limits, in words."""
-    if _name(field):
+    if _object_name(field):
         return "object or null" if "oneOf" in field else "object"
     types = [field["type"]] if isinstance(field.get("type"), str) else field.get("type", ["value"])
     first = types[0]
     if first == "array":
-        words = f"list of {_plural(field['items'])}"
+        words = f"list of {_pluralize(field['items'])}"
     elif "x-known-values" in field:
         words = f"one of {', '.join(field['x-known-values'])}"
     elif "enum" in field:
         known = [value for value in field["enum"] if value is not None]
-        words = f"always {_json(known[0])}" if len(known) == 1 else f"one of {', '.join(map(str, known))}"
+        words = f"always {_as_json(known[0])}" if len(known) == 1 else f"one of {', '.join(map(str, known))}"
     else:
         words = KINDS.get(field.get("format", ""), first)
     default = field.get("default") or field.get("x-default")
     told = f", default {default}" if default else ""
-    return words + _limits(field) + (" or null" if "null" in types else "") + told
+    return words + _describe_limits(field) + (" or null" if "null" in types else "") + told
 
 
-def _plural(item: Schema) -> str:
+def _pluralize(item: Schema) -> str:
     return (
-        "objects" if _name(item) else ", ".join(item.get("x-known-values") or item.get("enum") or ["strings"])
+        "objects"
+        if _object_name(item)
+        else ", ".join(item.get("x-known-values") or item.get("enum") or ["strings"])
     )
 
 
-def _json(value: Any) -> str:
+def _as_json(value: Any) -> str:
     return page_text.json(value) if isinstance(value, bool) else str(value)
 
 
-def _limits(field: Schema) -> str:
+def _describe_limits(field: Schema) -> str:
     for minimum, maximum, unit in (
         ("minimum", "maximum", ""),
         ("minItems", "maxItems", ""),
         ("minLength", "maxLength", " characters"),
     ):
         if maximum in field:
-            return f", {_span(field.get(minimum), field[maximum])}{unit}"
+            return f", {_describe_range(field.get(minimum), field[maximum])}{unit}"
     return ""
 
 
-def _span(low: int | None, high: int) -> str:
+def _describe_range(low: int | None, high: int) -> str:
     if low is None:
         return f"at most {high:,}"
     return f"{low:,}" if low == high else f"{low:,} to {high:,}".replace("-", "−")
 
 
-def _name(schema: Schema) -> str:
+def _object_name(schema: Schema) -> str:
     """Return the name of the object in a field, without the suffix of an envelope; "" if there is none."""
     held = schema["oneOf"][0] if "oneOf" in schema else schema  # the other one is null
     return str(held.get("$ref", "")).rpartition("/")[2].removesuffix(WRAPPED)
 
 
-def _resolved(document: Schema, schema: Schema) -> Schema:
+def _resolve_reference(document: Schema, schema: Schema) -> Schema:
     if "$ref" not in schema:
         return schema
     found: Any = document

@@ -25,7 +25,7 @@ def typeset(words: str) -> str:
     return units.whole(_APOSTROPHE.sub("’", words))
 
 
-def _typeset(state: StateCore) -> None:
+def _typeset_text(state: StateCore) -> None:
     """Typeset running text. Code stays as it is typed, and short code stays on one line."""
     for token in (child for block in state.tokens for child in block.children or ()):
         if token.type == "text":
@@ -34,7 +34,7 @@ def _typeset(state: StateCore) -> None:
             token.attrSet("class", "whole")
 
 
-_MARKDOWN.core.ruler.push("typeset", _typeset)
+_MARKDOWN.core.ruler.push("typeset", _typeset_text)
 
 
 def slug(title: str) -> str:
@@ -52,13 +52,13 @@ def block(text: str, title: str) -> SafeString:
 
     Wide parts can be scrolled separately, also by keyboard.
     """
-    html = _CODE.sub(_code, _MARKDOWN.render(text)).replace("</table>", "</table></div>")
+    html = _CODE.sub(_code_block, _MARKDOWN.render(text)).replace("</table>", "</table></div>")
     html = _HEADING.sub(lambda found: f'<h3 id="{slug(found[1])}">{found[1]}</h3>', html)
     opening = format_html('<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>', title)
     return SafeString(html.replace("<table>", opening))
 
 
-def _code(found: re.Match[str]) -> str:
+def _code_block(found: re.Match[str]) -> str:
     """Return a block of code under a bar that names its language and has room for a button."""
     title = LANGUAGES.get(found[1] or "", "")
     return f'<div class="code"><p class="code-bar">{title}</p><pre tabindex="0"><code>{found[2]}</code></pre></div>'

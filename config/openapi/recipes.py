@@ -73,7 +73,7 @@ class Recipe(NamedTuple):
     card: str = ""
 
 
-def _pay(card: str = "", **more: Any) -> Step:
+def _pay_step(card: str = "", **more: Any) -> Step:
     return Step("pay", 200, {"status": "authorized"}, ({"card": card} if card else {}) | more)
 
 
@@ -85,7 +85,7 @@ RECIPES = (
         "recipe-paid",
         "A payment",
         "Most orders go this way. Two other approved cards are 5555555555554444 and 378282246310005.",
-        (_pay("4242424242424242"), _CAPTURE, _CAPTURE),
+        (_pay_step("4242424242424242"), _CAPTURE, _CAPTURE),
         "4242424242424242",
     ),
     Recipe(
@@ -99,7 +99,7 @@ RECIPES = (
                 {"code": "card_declined", "details[0].reason": "declined"},
                 {"card": "4000000000000002"},
             ),
-            _pay(),
+            _pay_step(),
         ),
         "4000000000000002",
     ),
@@ -123,7 +123,7 @@ RECIPES = (
         "The bank asks the customer first. A challenge passes unless the call says that it fails.",
         (
             Step("pay", 402, {"code": "card_declined"}, {"card": "4000002500003155", "challenge": "fail"}),
-            _pay("4000002500003155"),
+            _pay_step("4000002500003155"),
         ),
         "4000002500003155",
     ),
@@ -133,7 +133,7 @@ RECIPES = (
         "checkout.voided arrives with the reason auth_expired, dated at the deadline. Don’t fulfil the "
         "order.",
         (
-            _pay(),
+            _pay_step(),
             Step("advance", 200, {"status": "voided", "void_reason": "auth_expired"}, {"seconds": 121}),
             Step("capture", 409, {"code": "not_capturable"}),
         ),
@@ -142,7 +142,7 @@ RECIPES = (
         "recipe-cancel",
         "Cancelling a held checkout",
         "Sold out in the meantime? checkout.voided arrives with the reason merchant_cancel.",
-        (_pay(), Step("cancel", 200, {"status": "voided", "void_reason": "merchant_cancel"})),
+        (_pay_step(), Step("cancel", 200, {"status": "voided", "void_reason": "merchant_cancel"})),
     ),
     Recipe(
         "recipe-expiry",
@@ -158,7 +158,7 @@ RECIPES = (
         "A refund, requested twice",
         "The same merchant_refund_ref is the same refund. Read the order until it is refunded.",
         (
-            _pay(),
+            _pay_step(),
             _CAPTURE,
             _REFUND,
             Step("refund", 200, {"merchant_refund_ref": "R-1"}, {"merchant_refund_ref": "R-1"}),
@@ -170,7 +170,7 @@ RECIPES = (
         "A refund that fails",
         "The order is captured again, and you can try again with a new merchant_refund_ref.",
         (
-            _pay("4000000000005126"),
+            _pay_step("4000000000005126"),
             _CAPTURE,
             _REFUND,
             Step("read", 200, {"status": "captured", "refunds[0].status": "failed"}, waits=True),
@@ -183,7 +183,7 @@ RECIPES = (
         "A refund that is settled and fails afterwards",
         "The order stays refunded, and its refund reads failed. Our operators take care of it.",
         (
-            _pay("4000000000007726"),
+            _pay_step("4000000000007726"),
             _CAPTURE,
             _REFUND,
             Step("read", 200, {"status": "refunded", "refunds[0].status": "failed"}, waits=True),
@@ -195,7 +195,7 @@ RECIPES = (
         "A capture whose answer is lost",
         "The money has moved, but you got no answer. Repeat the capture: it takes the money only once.",
         (
-            _pay("4000000000006975"),
+            _pay_step("4000000000006975"),
             Step("capture", 504, {"code": "outcome_unknown"}),
             Step("capture", 200, {"status": "captured"}, waits=True),
         ),
@@ -206,7 +206,7 @@ RECIPES = (
         "An asynchronous capture",
         "The bank accepts it and confirms it three seconds later. Your call waits for that, at most eight "
         "seconds.",
-        (_pay("4000000000000077"), _CAPTURE),
+        (_pay_step("4000000000000077"), _CAPTURE),
         "4000000000000077",
     ),
     Recipe(
@@ -215,7 +215,7 @@ RECIPES = (
         "The outcome is unknown until the hold ends. Then it is certain that no money was taken. Don’t "
         "fulfil on a guess: read the order.",
         (
-            _pay("4000000000006983"),
+            _pay_step("4000000000006983"),
             Step("capture", 504, {"code": "outcome_unknown"}),
             Step("capture", 409, {"code": "operation_in_progress"}),
             Step("read", 200, {"status": "authorized", "pending_operation": "capture"}),
@@ -226,7 +226,7 @@ RECIPES = (
         "recipe-slow-bank",
         "A slow bank",
         "Each call takes two seconds. Does your webhook still answer within fifteen seconds?",
-        (_pay("4000000000000341"), _CAPTURE),
+        (_pay_step("4000000000000341"), _CAPTURE),
         "4000000000000341",
     ),
     Recipe(
@@ -234,7 +234,7 @@ RECIPES = (
         "A release that the bank fails ten times",
         "The order is voided at once for you and the customer. The service repeats the release until it "
         "succeeds.",
-        (_pay("4000000000008013"), Step("cancel", 200, {"status": "voided"})),
+        (_pay_step("4000000000008013"), Step("cancel", 200, {"status": "voided"})),
         "4000000000008013",
     ),
     Recipe(
@@ -243,7 +243,7 @@ RECIPES = (
         "Two seconds after the capture, the customer asks their bank for the money back. A refund would pay "
         "the customer twice.",
         (
-            _pay("4000000000000259"),
+            _pay_step("4000000000000259"),
             _CAPTURE,
             Step("read", 200, {"status": "captured", "disputes[0].status": "open"}, waits=True),
             Step("refund", 409, {"code": "not_refundable"}, {"merchant_refund_ref": "R-1"}),
@@ -255,7 +255,7 @@ RECIPES = (
         "A split cost",
         "You capture the whole amount as usual. The mate’s payment goes to the lead’s card, not to you.",
         (
-            _pay(shares=[{"name": "Finn", "amount": 750}]),
+            _pay_step(shares=[{"name": "Finn", "amount": 750}]),
             _CAPTURE,
             Step("read", 200, {"shares.count": 1, "shares.paid_count": 0}),
             Step("pay-share", 200, {"status": "paid"}),
@@ -269,7 +269,7 @@ RECIPES = (
         "with either secret.",
         (
             Step("rotate", 200, {}),
-            _pay(),
+            _pay_step(),
             Step("rotate", 200, {}),
             Step("rotate", 409, {"code": "rotation_in_progress"}),
             Step("rotate", 200, {"previous_secret_expires_at": None}, {"revoke_previous": True}),
@@ -280,7 +280,7 @@ RECIPES = (
         "An endpoint that is down",
         "First register an endpoint. If it answers 500, attempts follow after about 5, 25 and 75 seconds. If "
         "it answers 400, there is no second attempt. Then send the event again from the portal.",
-        (_pay(), Step("deliveries", 200, {"deliveries[0].status": "failed"}, waits=True)),
+        (_pay_step(), Step("deliveries", 200, {"deliveries[0].status": "failed"}, waits=True)),
     ),
     Recipe(
         "recipe-opt-in",

@@ -42,30 +42,30 @@ class EndpointSchema(AutoSchema):
     """Describes a view's method by its row in the tables and by the serializers that the row names."""
 
     @property
-    def _key(self) -> tuple[type[APIView], str]:
+    def _view_and_method(self) -> tuple[type[APIView], str]:
         return type(self.view), self.method
 
     @property
-    def _endpoint(self) -> DescribedOperation:
-        return ENDPOINTS[self._key]
+    def _described_endpoint(self) -> DescribedOperation:
+        return ENDPOINTS[self._view_and_method]
 
     def get_operation_id(self) -> str:
-        return self._endpoint.name
+        return self._described_endpoint.name
 
     def get_summary(self) -> str:
-        return self._endpoint.summary
+        return self._described_endpoint.summary
 
     def get_description(self) -> str:  # type: ignore[override]  # as in the class above, DRF's has arguments
-        return self._endpoint.description
+        return self._described_endpoint.description
 
     def get_tags(self) -> list[str]:
-        return [TAGS[self._key]]
+        return [TAGS[self._view_and_method]]
 
     def get_override_parameters(self) -> list[Any]:
-        return [self._endpoint.query] if self._endpoint.query else []
+        return [self._described_endpoint.query] if self._described_endpoint.query else []
 
     def get_request_serializer(self) -> Any:
-        return self._endpoint.takes
+        return self._described_endpoint.takes
 
     def get_response_serializers(self) -> None:
         """Return None, because `_get_response_bodies` reads the row instead."""
@@ -90,18 +90,18 @@ class EndpointSchema(AutoSchema):
 
     def _get_request_body(self, direction: str = "request") -> Schema | None:
         body: Schema | None = super()._get_request_body(direction)  # type: ignore[no-untyped-call]  # untyped there
-        example = examples.request_example(self._endpoint.name)
+        example = examples.request_example(self._described_endpoint.name)
         if body is not None and example is not None:
             body["content"]["application/json"]["example"] = example
         return body
 
     def _get_response_bodies(self, direction: str = "response") -> Schema:
-        answers = self._endpoint.answers.items()
-        return {str(status): self._answer(status, answer) for status, answer in answers} | errors.responses(
-            self._codes()
-        )
+        answers = self._described_endpoint.answers.items()
+        return {
+            str(status): self._describe_answer(status, answer) for status, answer in answers
+        } | errors.responses(self._all_error_codes())
 
-    def _answer(self, status: int, answer: DescribedResponse) -> Schema:
+    def _describe_answer(self, status: int, answer: DescribedResponse) -> Schema:
         names = ["X-Request-Id", *(["Idempotent-Replay"] if self._is_recorded else [])]
         headers = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
         described: Schema = {"description": answer.sentence, "headers": headers}
@@ -109,12 +109,12 @@ class EndpointSchema(AutoSchema):
             return described
         self.resolve_serializer(answer.body, "response")
         media = {"schema": components.refer(components.name_of(answer.body) + WRAPPED)}
-        example = examples.response_example(self._endpoint.name, status)
+        example = examples.response_example(self._described_endpoint.name, status)
         return described | {"content": components.json(media | components.example(example))}
 
-    def _codes(self) -> set[str]:
+    def _all_error_codes(self) -> set[str]:
         """Return the error codes that every call can return, those that its shape implies, and its own."""
-        endpoint = self._endpoint
+        endpoint = self._described_endpoint
         by_shape = {
             errors.WITH_BODY: self.method == "POST",
             errors.WITH_FIELDS: bool(endpoint.takes or endpoint.query),
@@ -145,23 +145,23 @@ def complete(result: Schema, generator: SchemaGenerator, **_: Any) -> Schema:
     result["paths"] = oauth.paths() | result["paths"]
     result["webhooks"] = events.webhooks()
     made = generator.registry.build({})
-    own = envelopes | {"OtherData": events.OTHER_DATA} | _wrappers(result["paths"])
+    own = envelopes | {"OtherData": events.OTHER_DATA} | _envelope_schemas(result["paths"])
     made["schemas"] = _without_defaults(made["schemas"]) | own
     made |= {"headers": components.HEADERS, "parameters": components.PARAMETERS}
-    result["components"] = made | {"examples": _examples()}
+    result["components"] = made | {"examples": _error_examples()}
     _add_states(made["schemas"]["Checkout"]["properties"])
     _mark_deprecated(result["paths"])
     cleaned: Schema = _without_marks(result)
     return cleaned
 
 
-def _wrappers(paths: Schema) -> Schema:
+def _envelope_schemas(paths: Schema) -> Schema:
     """Return the named envelopes of responses. Without names, code generators would number them."""
-    names = sorted(name for name in _named(paths) if name.endswith(WRAPPED))
-    return {name: _wrapper(name.removesuffix(WRAPPED)) for name in names}
+    names = sorted(name for name in _referenced_names(paths) if name.endswith(WRAPPED))
+    return {name: _envelope_schema(name.removesuffix(WRAPPED)) for name in names}
 
 
-def _wrapper(thing: str) -> Schema:
+def _envelope_schema(thing: str) -> Schema:
     content = components.refer(thing) | {"description": "The resource."}
     return {"type": "object", "required": ["data"], "properties": {"data": content}}
 
@@ -176,11 +176,11 @@ def _without_defaults(requests: Schema) -> Schema:
     return requests
 
 
-def _named(part: Schema) -> set[str]:
+def _referenced_names(part: Schema) -> set[str]:
     return {name.decode() for name in _REFERENCE.findall(orjson.dumps(part))}
 
 
-def _examples() -> Schema:
+def _error_examples() -> Schema:
     return {code: shown for code, shown in errors.by_code().items() if code not in errors.ANYWHERE}
 
 
@@ -220,14 +220,14 @@ def document() -> Schema:
     made: Schema = SchemaGenerator().get_schema(request=None, public=True)
     made["info"] |= {
         "description": guide.guide_text(made),
-        "contact": _contact(),
+        "contact": _support_contact(),
         "x-environment": settings.ENVIRONMENT,  # listen.py reads this before it sends a secret
     }
     made["tags"] = [{"name": name, "description": guide.of_tag(name)} for name in _used_tags(made)]
     return made
 
 
-def _contact() -> Schema:
+def _support_contact() -> Schema:
     return {"name": "Support", "email": parseaddr(settings.SUPPORT_EMAIL)[1]}
 
 
@@ -237,7 +237,7 @@ def _used_tags(made: Schema) -> list[str]:
 
 
 @Once
-def _written() -> bytes:
+def _document_bytes() -> bytes:
     return orjson.dumps(document(), option=orjson.OPT_INDENT_2)
 
 
@@ -245,5 +245,5 @@ def _written() -> bytes:
 def api_schema(request: HttpRequest) -> HttpResponse:
     """Serve the document at GET /api/schema."""
     return HttpResponse(
-        _written(), content_type="application/json", headers={"Cache-Control": "public, max-age=300"}
+        _document_bytes(), content_type="application/json", headers={"Cache-Control": "public, max-age=300"}
     )

@@ -139,22 +139,22 @@ def bill_of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | N
     A newer decline is then shown as a note under the badge, so that the lines of the open page do not move.
     """
     now = current_checkouts.read_at(checkout)
-    if not (shares := _shares(checkout, now)):
+    if not (shares := _shares_of(checkout, now)):
         return None
     of_bank = _of_bank(checkout, shares)
-    disputed, borne = of_bank.disputed, _borne(checkout, shares, of_bank.outside)
+    disputed, borne = of_bank.disputed, _amounts_borne(checkout, shares, of_bank.outside)
     all_lines = bill_lines.lines_of(checkout, shares, now, wrong, of_bank)
-    said_no = next(_noes(all_lines), None) if known_no is None and not disputed else None
+    said_no = next(_declined_lines(all_lines), None) if known_no is None and not disputed else None
     return Bill(
         bears=money.for_payer(borne.bears, checkout.currency),
-        note="" if disputed else _note(checkout, all_lines, known_no, of_bank.outside),
-        sentence="" if said_no or known_no else _sentence(checkout, all_lines, borne, of_bank),
-        parts=_parts(checkout, shares, all_lines),
-        sums=_sums(borne, of_bank.outside, checkout.currency),
+        note="" if disputed else _note_of_bill(checkout, all_lines, known_no, of_bank.outside),
+        sentence="" if said_no or known_no else _mates_money_sentence(checkout, all_lines, borne, of_bank),
+        parts=_bar_parts(checkout, shares, all_lines),
+        sums=_labelled_sums(borne, of_bank.outside, checkout.currency),
         lines=all_lines,
         folds=collapsed_lines.collapse(checkout, shares, all_lines) if len(all_lines) >= MANY else [],
         total=money.for_payer(checkout.amount, checkout.currency),
-        until="" if disputed else _until(checkout, shares),
+        until="" if disputed else _end_of_links(checkout, shares),
         seen=seen(checkout, shares, now, disputed),
         said_no=said_no,
         last_day=None if disputed else last_day.last_day_offer(checkout, shares, all_lines, now),
@@ -164,7 +164,7 @@ def bill_of(checkout: Checkout, *, wrong: Wrong | None = None, known_no: str | N
     )
 
 
-def _shares(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
+def _shares_of(checkout: Checkout, now: datetime) -> list[PaymentRequest]:
     shares = current_checkouts.shares(checkout)
     return current_checkouts.shares(checkout) if mate_shares.end_all_late(checkout, shares, now) else shares
 
@@ -180,7 +180,7 @@ def _of_bank(checkout: Checkout, shares: Sequence[PaymentRequest]) -> OfBank:
     return OfBank(found.status, back, accounts)
 
 
-def _borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Borne:
+def _amounts_borne(checkout: Checkout, shares: Sequence[PaymentRequest], outside: int) -> Borne:
     """Return what each side bears, without the money that others refunded to the lead's card."""
     borne = current_checkouts.borne(checkout, shares)
     return borne._replace(yours=max(0, borne.yours - outside))
@@ -195,17 +195,17 @@ def seen(checkout: Checkout, shares: Sequence[PaymentRequest], now: datetime, di
     return hashlib.blake2b(repr(facts).encode(), digest_size=12).hexdigest()
 
 
-def _until(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
+def _end_of_links(checkout: Checkout, shares: Sequence[PaymentRequest]) -> str:
     """Return when the last open link ends, "" if no link is open."""
     return summary.day(link_deadline.ends_at(shares), checkout)
 
 
-def _noes(all_lines: Sequence[Line]) -> Iterator[Line]:
+def _declined_lines(all_lines: Sequence[Line]) -> Iterator[Line]:
     return (line for line in all_lines if line.status == ShareStatus.DECLINED)
 
 
-def _note(checkout: Checkout, all_lines: Sequence[Line], known_no: str | None, outside: int) -> str:
-    fresh = [line for line in _noes(all_lines) if line.id != known_no]
+def _note_of_bill(checkout: Checkout, all_lines: Sequence[Line], known_no: str | None, outside: int) -> str:
+    fresh = [line for line in _declined_lines(all_lines) if line.id != known_no]
     if known_no is not None and fresh:
         return _("{name} said no.").format(name=fresh[-1].name)
     if outside:
@@ -227,7 +227,9 @@ def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) ->
     return ""
 
 
-def _sentence(checkout: Checkout, all_lines: Sequence[Line], borne: Borne, of_bank: OfBank) -> str:
+def _mates_money_sentence(
+    checkout: Checkout, all_lines: Sequence[Line], borne: Borne, of_bank: OfBank
+) -> str:
     """Return the sentence about the mates' money: a lost or open dispute, otherwise where the money goes."""
     if of_bank.back:
         return of_bank.back.words
@@ -257,7 +259,7 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
     return words.format(card=card, yours=money.for_payer(borne.yours, checkout.currency))
 
 
-def _sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
+def _labelled_sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
     """Return the labelled sums, which add up to the total."""
     looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
     labels = {"mine": _("Yours"), "out": _("Still out"), "paid": _("Mates paid"), "ended": _("Given back")}
@@ -268,15 +270,15 @@ def _sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
     ]
 
 
-def _parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line]) -> list[Part]:
+def _bar_parts(checkout: Checkout, shares: Sequence[PaymentRequest], all_lines: Sequence[Line]) -> list[Part]:
     """Return the parts of the bar. A person whose amount is 0 has no part."""
     amounts = [checkout.amount - sum(share.amount for share in shares), *(share.amount for share in shares)]
     drawn = zip(all_lines, share_bar.places(amounts), strict=True)
     is_large = len(all_lines) >= MANY
-    return [_part(line, x, width, is_large=is_large) for line, (x, width) in drawn if width]
+    return [_bar_part(line, x, width, is_large=is_large) for line, (x, width) in drawn if width]
 
 
-def _part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
+def _bar_part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
     letters = _("You") if line.is_lead else line.initial
     has_room = not is_large and width >= (ROOM_FOR_YOU if line.is_lead else group_members.ROOM)
     return Part(
@@ -284,9 +286,9 @@ def _part(line: Line, x: float, width: float, *, is_large: bool) -> Part:
         x=f"{x:.3f}",
         width=f"{width:.3f}",
         letters=letters if has_room else "",
-        icon=_icon(line) if has_room else "",
+        icon=_icon_of(line) if has_room else "",
     )
 
 
-def _icon(line: Line) -> str:
+def _icon_of(line: Line) -> str:
     return "ring" if line.look == "taken" else bill_lines.ICON_ON_BAR.get(line.status, "")

@@ -164,7 +164,7 @@ class Line:
         """Return the line for a share whose reimbursement was returned. The mate has still paid."""
         tone, icon, words = CAME_BACK
         line = replace(self, tone=tone, icon=icon, words=words, hint=_("is sent again, or paid another way"))
-        spoken = _spoken(ShareStatus.PAID, self.name, self.amount)
+        spoken = _describe_aloud(ShareStatus.PAID, self.name, self.amount)
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
 
     def otherwise(self, *, is_owed: bool) -> "Line":
@@ -174,7 +174,10 @@ class Line:
         """
         words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
         hint = _("is sent again, or paid another way") if is_owed else ""
-        went, spoken = "owed" if is_owed else "otherwise", _spoken(ShareStatus.PAID, self.name, self.amount)
+        went, spoken = (
+            "owed" if is_owed else "otherwise",
+            _describe_aloud(ShareStatus.PAID, self.name, self.amount),
+        )
         seen = f"{self.seen} {went}"
         return replace(self, icon="check", words=words, hint=hint, spoken=spoken, seen=seen, went=went)
 
@@ -221,8 +224,8 @@ def lines_of(
     own = checkout.amount - sum(share.amount for share in shares)
     name = (checkout.lead.name if checkout.lead else "") or _("You")
     lead = Line("lead", name, name[:1].upper(), money.for_payer(own, checkout.currency), 1)
-    back, texts = _reimbursements(shares), queued_texts(checkout, shares, now)
-    found = [_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
+    back, texts = _last_reimbursements(shares), queued_texts(checkout, shares, now)
+    found = [_share_line(checkout, share, now, back.get(share.pk), wrong) for share in shares]
     told = [
         line.now(waits_for=texts.get(line.id, ""), disputed=of_bank.disputed, is_own_back=of_bank.is_own_back)
         for line in found
@@ -261,7 +264,7 @@ def _end_of(phone: str) -> str:
     return f"•••• {phone[-4:]}" if phone else ""
 
 
-def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
+def _last_reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Operation]:
     """Return the last reimbursement of each paid share."""
     paid = [share.pk for share in shares if share.status in SHARE_PAID]
     if not paid:
@@ -271,7 +274,7 @@ def _reimbursements(shares: Sequence[PaymentRequest]) -> dict[UUID | None, Opera
     return {row.share_uuid: row for row in rows.order_by("created_at")}
 
 
-def _line(
+def _share_line(
     checkout: Checkout, share: PaymentRequest, now: datetime, back: Operation | None, wrong: Wrong | None
 ) -> Line:
     kept_until = share.claimed_until if share.status == ShareStatus.OPEN and share.is_kept(now) else None
@@ -288,17 +291,17 @@ def _line(
         tone=tone,
         icon=icon,
         words=words,
-        hint=_kept(checkout, share) if kept_until else _hint(checkout, share, back),
-        spoken=_spoken(share.status, name, amount),
+        hint=_claim_hint(checkout, share) if kept_until else _hint_of_line(checkout, share, back),
+        spoken=_describe_aloud(share.status, name, amount),
         seen=f"{share.status} {share.token_digest[:8]} {share.next_reminder_at} {name} {kept_until}",
         typed_name=share.name,
         may_change=share_changes.may_reconsider(share, now),
         wrong=wrong if wrong and wrong.share_id == str(share.pk) else None,
-        **(_link(checkout, share) if share.status == ShareStatus.OPEN else {}),
+        **(_link_fields(checkout, share) if share.status == ShareStatus.OPEN else {}),
     )
 
 
-def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
+def _link_fields(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
     """Return the fields of a line about the share's open link."""
     target, again_at = PaymentTarget(checkout, share), share.next_reminder_at
     return {
@@ -309,7 +312,7 @@ def _link(checkout: Checkout, share: PaymentRequest) -> dict[str, Any]:
     }
 
 
-def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> str:
+def _hint_of_line(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> str:
     """Return the hint next to the badge: when the state was reached, or what follows."""
     match share.status:
         case ShareStatus.PAID:
@@ -321,9 +324,9 @@ def _hint(checkout: Checkout, share: PaymentRequest, back: Operation | None) -> 
             return format_html(_("goes back by {time}"), time=summary.day(due_at, checkout))
         case ShareStatus.REIMBURSED:
             is_back = back is not None and back.state == Operation.State.SUCCEEDED
-            return _moment(back.ended_at, checkout) if back and is_back and back.ended_at else ""
+            return _format_moment(back.ended_at, checkout) if back and is_back and back.ended_at else ""
         case ShareStatus.DECLINED:
-            at = _moment(share.ended_at, checkout) if share.ended_at else ""
+            at = _format_moment(share.ended_at, checkout) if share.ended_at else ""
             return format_html(_("{time}, stays with you"), time=at)
         case ShareStatus.EXPIRED:
             return _("stays with you")
@@ -340,13 +343,13 @@ def _where_it_went(back_at: str) -> str:
     return format_html(_("{time}, went to your card"), time=back_at) if back_at else _("stays with the shop")
 
 
-def _kept(checkout: Checkout, share: PaymentRequest) -> str:
+def _claim_hint(checkout: Checkout, share: PaymentRequest) -> str:
     """Return the hint that says until when a claimed share is kept."""
     until = share.claimed_until
-    return format_html(_("kept until {time}"), time=_moment(until, checkout)) if until else ""
+    return format_html(_("kept until {time}"), time=_format_moment(until, checkout)) if until else ""
 
 
-def _moment(at: datetime, checkout: Checkout) -> SafeString:
+def _format_moment(at: datetime, checkout: Checkout) -> SafeString:
     """Return a time as HTML: only the time of day if it is today, otherwise with its date."""
     zone = summary.zone_of(checkout)
     local = at.astimezone(zone)
@@ -355,7 +358,7 @@ def _moment(at: datetime, checkout: Checkout) -> SafeString:
     return summary.hour(at, zone)
 
 
-def _spoken(status: str, name: str, amount: str) -> str:
+def _describe_aloud(status: str, name: str, amount: str) -> str:
     match status:
         case ShareStatus.PAID:
             words = _("{name} has paid {amount}.")

@@ -41,10 +41,12 @@ def collapse(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequen
 
     A fold that is not used now is returned too, because a page that was opened earlier might show it.
     """
-    return [_fold(checkout, shares, lines, look) for look in MINIMUM]
+    return [_fold_lines(checkout, shares, lines, look) for look in MINIMUM]
 
 
-def _fold(checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], look: str) -> Fold:
+def _fold_lines(
+    checkout: Checkout, shares: Sequence[PaymentRequest], lines: Sequence[Line], look: str
+) -> Fold:
     known = {str(share.pk): share for share in shares}
     alike = [line for line in lines if line.look == look and not line.is_lead]
     amount, count = sum(known[line.id].amount for line in alike), len(alike)

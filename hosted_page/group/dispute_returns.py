@@ -44,8 +44,8 @@ def returned_money(
         for share in shares
         if share.payment_id and share.payment_id in amounts
     ]
-    if own and (came := _came(shares, accounts)):
-        told.append(_settle(checkout, came))
+    if own and (came := _returned_amounts(shares, accounts)):
+        told.append(_settlement_sentence(checkout, came))
     if any(share.status not in PAID_ONCE for share in shares):
         asked_no_more = _("Nobody is asked for a share any more.")
         told.append(asked_no_more if own else _("Nobody is asked any more: what is not paid stays with you."))
@@ -57,7 +57,9 @@ def returned_money(
     )
 
 
-def _came(shares: Sequence[PaymentRequest], accounts: Accounts | None) -> dict[PaymentRequest, int]:
+def _returned_amounts(
+    shares: Sequence[PaymentRequest], accounts: Accounts | None
+) -> dict[PaymentRequest, int]:
     """Return the shares whose reimbursement is on the lead's card, with the amount.
 
     Reimbursements that the lead's card returned do not count.
@@ -69,7 +71,7 @@ def _came(shares: Sequence[PaymentRequest], accounts: Accounts | None) -> dict[P
     return {share: amount for share, amount in found.items() if amount > 0}
 
 
-def _settle(checkout: Checkout, came: Mapping[PaymentRequest, int]) -> str:
+def _settlement_sentence(checkout: Checkout, came: Mapping[PaymentRequest, int]) -> str:
     """Return the sentence that says how much mates' money the lead's card also got.
 
     It asks the lead to settle that amount with these mates.

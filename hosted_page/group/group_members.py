@@ -92,15 +92,17 @@ def bill_for_claim(checkout: Checkout, shares: Sequence[PaymentRequest], claim: 
     is_equal = _is_equal(checkout, asked)
     people = [
         Person(1, name, name[:1].upper(), amount, LEAD, 1),
-        *(_mate(share, checkout, claim, now, is_equal=is_equal) for share in shares),
+        *(_person_of_share(share, checkout, claim, now, is_equal=is_equal) for share in shares),
     ]
     drawn = zip(people, share_bar.places([own, *asked]), strict=True)
     people = [replace(person, left=f"{x:.3f}", width=f"{width:.3f}") for person, (x, width) in drawn]
     return Bill(people, money.for_payer(asked[0], checkout.currency) if len(set(asked)) == 1 else "")
 
 
-def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, *, is_equal: bool) -> Person:
-    state = _state(share, now)
+def _person_of_share(
+    share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, *, is_equal: bool
+) -> Person:
+    state = _visible_state(share, now)
     is_leads = state == LEAD
     name = lead_name(checkout) if is_leads else share.shown_name if state != FREE else share.name
     is_mine = state == TAKEN and claim == share.claim_digest != ""
@@ -118,7 +120,7 @@ def _mate(share: PaymentRequest, checkout: Checkout, claim: str, now: datetime, 
     )
 
 
-def _state(share: PaymentRequest, now: datetime) -> str:
+def _visible_state(share: PaymentRequest, now: datetime) -> str:
     """Return the state of a share that the group may see (rule group.privacy).
 
     A share that is neither paid nor open is shown as the lead's part. The group therefore does not see

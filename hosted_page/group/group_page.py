@@ -78,7 +78,7 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
 
     @wraps(view)
     def found(request: HttpRequest, token: str) -> HttpResponse:
-        link = _links().filter(token_digest=crypto.digest(token)).first()
+        link = _links_query().filter(token_digest=crypto.digest(token)).first()
         if link is None or not link.checkout.has_mates:
             raise Http404
         bind(link.checkout)
@@ -87,7 +87,7 @@ def for_group(view: GroupView) -> Callable[..., HttpResponse]:
     return found
 
 
-def _links() -> QuerySet[GroupLink]:
+def _links_query() -> QuerySet[GroupLink]:
     rows = GroupLink.objects.select_related("checkout__merchant", "checkout__lead", "checkout__payment")
     return rows.defer("checkout__lead__phone")
 
@@ -103,34 +103,34 @@ def go(token: str, **query: int) -> HttpResponseRedirect:
 @for_group
 def show_group(request: HttpRequest, group: Group) -> HttpResponse:
     """Show the free shares, or the reason why no share can be taken now."""
-    return _page(request, group)
+    return _render_page(request, group)
 
 
-def _page(request: HttpRequest, group: Group, refused: Refused = NOTHING) -> HttpResponse:
-    bill = _bill(request, group)
-    closed = _closed(group, bill)
+def _render_page(request: HttpRequest, group: Group, refused: Refused = NOTHING) -> HttpResponse:
+    bill = _current_bill(request, group)
+    closed = _closed_reason(group, bill)
     context = {
         "name": group.name,
         "bill": bill,
         "closed": closed,
-        "notice": _notice(request, group, bill, refused),
+        "notice": _page_notice(request, group, bill, refused),
         "refused": refused,
         "take_action": group.path("take"),
         "mine_url": _share_path(group, bill.mine.position) if bill.mine else "",
-        "until": "" if closed else _until(group),
+        "until": "" if closed else _end_of_group(group),
     }
-    context["order"] = _order(group, bill, closed)
-    return _show(request, group, "group", context, status=refused.status)
+    context["order"] = _order_summary(group, bill, closed)
+    return _render_template(request, group, "group", context, status=refused.status)
 
 
-def _show(
+def _render_template(
     request: HttpRequest, group: Group, name: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
     every = {"is_share": True, "here": group.path(), "cancel_url_path": ""}
     return rendering.render_page(request, PaymentTarget(group.checkout), name, every | context, status=status)
 
 
-def _order(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.Summary:
+def _order_summary(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.Summary:
     """Return the order's summary for a mate.
 
     It shows the amount of each share while a share can be taken, or this browser has taken one.
@@ -146,7 +146,7 @@ def _order(group: Group, bill: Bill, closed: dict[str, Any] | None) -> summary.S
     )
 
 
-def _bill(request: HttpRequest, group: Group) -> Bill:
+def _current_bill(request: HttpRequest, group: Group) -> Bill:
     """Return the current bill. Shares whose time has passed end first."""
     now = clock.now()
     shares = current_checkouts.shares(group.checkout)
@@ -155,7 +155,7 @@ def _bill(request: HttpRequest, group: Group) -> Bill:
     return group_members.bill_for_claim(group.checkout, shares, payer.claim_of(request), now)
 
 
-def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
+def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
     """Return why no share can be taken, None if one can.
 
     The reason has a heading and words. `passes` says that it ends soon. Rule group.opens.
@@ -174,10 +174,10 @@ def _closed(group: Group, bill: Bill) -> dict[str, Any] | None:
         )
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
     dispute = disputes.standing(group.checkout.pk)
-    return _all_gone(group, bill) if dispute is None else _disputed(dispute)
+    return _all_gone(group, bill) if dispute is None else _dispute_reason(dispute)
 
 
-def _disputed(dispute: Dispute) -> dict[str, Any]:
+def _dispute_reason(dispute: Dispute) -> dict[str, Any]:
     """Return the reason for an order with an open or lost dispute."""
     if dispute.status == Dispute.Status.LOST:
         given_back = _("A bank gave back a payment for this order.")
@@ -214,7 +214,7 @@ def _asks_no_more(group: Group) -> dict[str, Any]:
     return {"heading": heading, "words": NOTHING_LEFT}
 
 
-def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:
+def _page_notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) -> dict[str, str] | None:
     """Return the notice at the top of the page, None if there is none.
 
     It says that the network took too many shares, that another person took or paid the share, or that a share
@@ -222,7 +222,7 @@ def _notice(request: HttpRequest, group: Group, bill: Bill, refused: Refused) ->
     """
     if refused.kind == "limit":
         return {"tone": "stop", "icon": "alert", "title": _("No more shares for now"), "words": refused.words}
-    asked = {name: bill.at(_number(request.GET.get(name, ""))) for name in ("taken", "left")}
+    asked = {name: bill.at(_parse_number(request.GET.get(name, ""))) for name in ("taken", "left")}
     tried = bill.at(refused.position) if refused.kind == "taken" else None
     if tried is not None and tried.state != group_members.FREE and not tried.is_mine:
         return _just_taken(group, bill, tried)
@@ -261,11 +261,11 @@ def _just_taken(group: Group, bill: Bill, share: Person) -> dict[str, str]:
     return {"tone": "move", "icon": "ring", "title": title, "words": words}
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 3 else 0
 
 
-def _until(group: Group) -> str:
+def _end_of_group(group: Group) -> str:
     ends = [
         share.expires_at
         for share in current_checkouts.shares(group.checkout)
@@ -282,18 +282,18 @@ def _share_path(group: Group, position: int) -> str:
 @for_group
 def take_share(request: HttpRequest, group: Group) -> HttpResponse:
     """Take a free share for this browser and redirect to its steps, or show why it was not taken."""
-    position = _number(request.POST.get("share", ""))
+    position = _parse_number(request.POST.get("share", ""))
     name = clean_name(request.POST.get("name", ""))[:MAX_NAME].strip()
     browser = payer.browser_of(request)
-    refused = _take(request, group, position, name, browser)
+    refused = _take_share(request, group, position, name, browser)
     if refused is not None:
-        return _page(request, group, refused)
+        return _render_page(request, group, refused)
     response = HttpResponseRedirect(_share_path(group, position), status=303)
     payer.name_browser(response, browser)
     return response
 
 
-def _take(request: HttpRequest, group: Group, position: int, name: str, browser: str) -> Refused | None:
+def _take_share(request: HttpRequest, group: Group, position: int, name: str, browser: str) -> Refused | None:
     """Take a share. Return why it was refused, None if it was not."""
     share = next((row for row in current_checkouts.shares(group.checkout) if row.position == position), None)
     if share is None:
@@ -325,7 +325,7 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
     The page's script gets only the part that changes. If no share can be taken any more, redirect to the page
     from which the code was opened, which says why.
     """
-    bill = _bill(request, group)
+    bill = _current_bill(request, group)
     if not _may_come(group, bill):
         return HttpResponseRedirect(_close_path(request, group), status=303)
     context = {
@@ -334,10 +334,10 @@ def qr_page(request: HttpRequest, group: Group) -> HttpResponse:
         "qr_url": group.path("qr_svg"),
         "poll_url": group.path("qr"),
         "close_url": _close_path(request, group),
-        "order": _order(group, bill, closed=None),
+        "order": _order_summary(group, bill, closed=None),
     }
     name = "_group_people" if rendering.wants_part(request) else "group_qr"
-    return _show(request, group, name, context)
+    return _render_template(request, group, name, context)
 
 
 def _may_come(group: Group, bill: Bill) -> bool:

@@ -34,12 +34,12 @@ class LastDay:
     @property
     def reminded_names(self) -> SafeString:
         """Names of the mates who were reminded today, as a list in words."""
-        return _listed(self.reminded)
+        return _list_names(self.reminded)
 
     @property
     def others_names(self) -> SafeString:
         """Names of the mates without a number, as a list in words."""
-        return _listed(self.others)
+        return _list_names(self.others)
 
     @property
     def seen(self) -> str:
@@ -48,7 +48,7 @@ class LastDay:
         return " · ".join([self.amount, *(",".join(line.name for line in lines) for lines in of_each)])
 
 
-def _listed(asked: Sequence[Line]) -> SafeString:
+def _list_names(asked: Sequence[Line]) -> SafeString:
     """Return names as a list in the active language: "Finn, Priya and نور"."""
     names = [format_html("<bdi>{}</bdi>", line.name) for line in asked]
     return SafeString(format_list(names, locale=to_locale(get_language() or "en")))

@@ -32,7 +32,7 @@ def show_page(request: HttpRequest, target: PaymentTarget, refused: Refused = NO
     if found is not None:
         if not target.is_paid_by(customer_uuid) and sign_in.is_asked(request, target):
             return sign_in.show_sign_in(request, target)
-        return _status(request, target, found, refused)
+        return _render(request, target, found, refused)
     if rendering.wants_part(request):
         return HttpResponseClientRefresh()
     if customer_uuid is None:
@@ -63,12 +63,12 @@ def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> P
     return PageStatus("taken", _("This share is taken"), [words], live=True)
 
 
-def _status(request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: Refused) -> HttpResponse:
+def _render(request: HttpRequest, target: PaymentTarget, found: PageStatus, refused: Refused) -> HttpResponse:
     own: dict[str, Any] = {
         **views.of_receipt(request, target, found, refused),
         **_unpaid_again(target),
         "place_to": _("{name}’s card").format(name=lead_name(target.checkout)),
-        "reconsider": _reconsider(target),
+        "reconsider": _reconsider_context(target),
         "stay": sign_in_extension.beside(request, target),
         "box": box.box_on(request, target, refused.tick) if found.state == "share_paid" else None,
     }
@@ -89,7 +89,7 @@ def _unpaid_again(target: PaymentTarget) -> dict[str, Any]:
     return {"order": replace(summary.summary_of(target), total_label=_("Total"))}
 
 
-def _reconsider(target: PaymentTarget) -> dict[str, Any] | None:
+def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
     """Return who still asks for a declined share, and until when. Return None if no one may ask for it."""
     share, checkout = target.share, target.checkout
     may = share is not None and share_changes.may_reconsider(share, clock.now())

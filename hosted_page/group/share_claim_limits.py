@@ -29,14 +29,14 @@ def admit(address: str) -> None:
     alike = network.caller_digests("take address", address)
     quota.lock_digests("take", *alike["address_digest"], *alike["site_digest"])
     now = clock.now()
-    _check(ShareTake.objects.filter(address_digest__in=alike["address_digest"]), PER_ADDRESS, now)
+    _check_limit(ShareTake.objects.filter(address_digest__in=alike["address_digest"]), PER_ADDRESS, now)
     of_site = ShareTake.objects.filter(quota.HAS_SITE, site_digest__in=alike["site_digest"])
     if any(alike["site_digest"]):
-        _check(of_site, PER_ADDRESS.of_site(), now)
+        _check_limit(of_site, PER_ADDRESS.of_site(), now)
     ShareTake.objects.create(created_at=now, **network.first(alike))
 
 
-def _check(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
+def _check_limit(taken: QuerySet[ShareTake], limit: Limit, now: datetime) -> None:
     """Raise TooManyTakes, with the time of the next possible take, if the limit is reached."""
     times = taken.filter(created_at__gt=now - limit.within).order_by("-created_at")
     deciding = times.values_list("created_at", flat=True)[limit.maximum - 1 : limit.maximum].first()

@@ -24,9 +24,9 @@ def decode(content: bytes) -> Image.Image:
     if len(content) > MAX_BYTES or not content.startswith((PNG, JPEG)):
         raise Unusable("Use a PNG or JPEG of at most 256 KB.")
     try:
-        found = _opened(content)
-        _measure(found)
-        picture = _plain(found)
+        found = _open_picture(content)
+        _check_size(found)
+        picture = _without_metadata(found)
     except Unusable:
         raise
     except Exception as error:  # a decoder can raise any exception for a damaged file
@@ -37,7 +37,7 @@ def decode(content: bytes) -> Image.Image:
     return picture
 
 
-def _opened(content: bytes) -> ImageFile.ImageFile:
+def _open_picture(content: bytes) -> ImageFile.ImageFile:
     """Open a file with the PNG or the JPEG decoder, chosen by its first bytes. Only the header is read.
 
     No other decoder of Pillow is used.
@@ -49,7 +49,7 @@ def _opened(content: bytes) -> ImageFile.ImageFile:
     return JpegImagePlugin.JpegImageFile(io.BytesIO(content))
 
 
-def _measure(found: ImageFile.ImageFile) -> None:
+def _check_size(found: ImageFile.ImageFile) -> None:
     """Raise Unusable if the header says that the picture is too large, too small, or animated."""
     wide, high = found.size
     if not all(MIN_SIDE <= side <= MAX_SIDE for side in found.size):
@@ -60,7 +60,7 @@ def _measure(found: ImageFile.ImageFile) -> None:
         raise Unusable("Use a picture that does not move.")
 
 
-def _plain(found: ImageFile.ImageFile) -> Image.Image:
+def _without_metadata(found: ImageFile.ImageFile) -> Image.Image:
     upright: Image.Image = ImageOps.exif_transpose(found)
     # Grey of 16 bits: a direct conversion clips all values above 255, and most of the picture becomes white.
     if upright.mode.startswith("I"):

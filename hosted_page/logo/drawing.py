@@ -44,18 +44,18 @@ class Drawn:
 
 def draw(picture: Image.Image, *, is_test: bool) -> Drawn:
     """Draw a logo from an RGBA picture. If `is_test`, the card says that no real money moves."""
-    cut = _cut(picture)
-    ground = _ground(cut)
-    mark = _mark(cut, ground)
-    return Drawn(mark, _card(cut, ground, is_test), _width(cut, ground))
+    cut = _crop_edges(picture)
+    ground = _choose_background(cut)
+    mark = _draw_mark(cut, ground)
+    return Drawn(mark, _draw_card(cut, ground, is_test), _mark_width(cut, ground))
 
 
-def _cut(picture: Image.Image) -> Image.Image:
+def _crop_edges(picture: Image.Image) -> Image.Image:
     """Cut off the transparent edges."""
     return picture.crop(picture.getchannel("A").getbbox())
 
 
-def _ground(picture: Image.Image) -> Colour | None:
+def _choose_background(picture: Image.Image) -> Colour | None:
     """Return the background colour on which less of the logo is lost.
 
     Return None if the logo has its own background.
@@ -67,7 +67,7 @@ def _ground(picture: Image.Image) -> Colour | None:
     return INK if sum(greys[BRIGHT:]) > sum(greys[: DARK + 1]) else WHITE
 
 
-def _width(picture: Image.Image, ground: Colour | None) -> int:
+def _mark_width(picture: Image.Image, ground: Colour | None) -> int:
     """Return the width of a mark in CSS pixels, in the proportion of its picture.
 
     It is at least the mark's height, and at most WIDEST times that height.
@@ -77,34 +77,34 @@ def _width(picture: Image.Image, ground: Colour | None) -> int:
     return round(min(max(wide, MARK_HEIGHT), WIDEST * MARK_HEIGHT))
 
 
-def _mark(picture: Image.Image, ground: Colour | None) -> bytes:
+def _draw_mark(picture: Image.Image, ground: Colour | None) -> bytes:
     """Return the sharpest mark that is not larger than MARK_BYTES, or else the smallest one."""
     for scale in MARK_SCALES:
-        size = (_width(picture, ground) * scale, MARK_HEIGHT * scale)
+        size = (_mark_width(picture, ground) * scale, MARK_HEIGHT * scale)
         padding = 0 if ground is None else round(MARK_HEIGHT * PADDING) * scale
-        drawn = Image.new("RGB", size, ground or _corner(picture))
-        _place(drawn, picture, (size[0] - 2 * padding, size[1] - 2 * padding))
+        drawn = Image.new("RGB", size, ground or _corner_colour(picture))
+        _paste_centred(drawn, picture, (size[0] - 2 * padding, size[1] - 2 * padding))
         few = drawn.quantize(256)
         for colours in (few,) if drawn.getcolors(256) else (drawn, few):
-            written = _png(colours)
+            written = _write_png(colours)
             if len(written) <= MARK_BYTES:
                 return written
     return written
 
 
-def _card(picture: Image.Image, ground: Colour | None, is_test: bool) -> bytes:
+def _draw_card(picture: Image.Image, ground: Colour | None, is_test: bool) -> bytes:
     """Return the picture that a chat shows with a link: only the logo.
 
     In test mode, the card has a frame of stripes and the word TEST.
     """
     card = Image.new("RGB", CARD, ground or PAPER)
     if is_test:
-        _stripe(card, ground or PAPER)
-    _place(card, picture, CARD_LOGO)
-    return _png(card.quantize(256))
+        _draw_stripe(card, ground or PAPER)
+    _paste_centred(card, picture, CARD_LOGO)
+    return _write_png(card.quantize(256))
 
 
-def _stripe(card: Image.Image, ground: Colour) -> None:
+def _draw_stripe(card: Image.Image, ground: Colour) -> None:
     wide, high = CARD
     pen = ImageDraw.Draw(card)
     pen.rectangle((0, 0, wide, high), fill=INK)
@@ -120,7 +120,7 @@ def _stripe(card: Image.Image, ground: Colour) -> None:
         pen.text(at, letter, fill=YELLOW, font=font, anchor="mm", stroke_width=1)
 
 
-def _place(drawn: Image.Image, picture: Image.Image, room: Size) -> None:
+def _paste_centred(drawn: Image.Image, picture: Image.Image, room: Size) -> None:
     """Paste a picture into the middle, as large as `room` allows."""
     scale = min(room[0] / picture.width, room[1] / picture.height)
     size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
@@ -128,12 +128,12 @@ def _place(drawn: Image.Image, picture: Image.Image, room: Size) -> None:
     drawn.paste(fitting, ((drawn.width - size[0]) // 2, (drawn.height - size[1]) // 2), fitting)
 
 
-def _corner(picture: Image.Image) -> Colour:
+def _corner_colour(picture: Image.Image) -> Colour:
     red, green, blue = picture.convert("RGB").resize((1, 1), box=(0, 0, 1, 1)).tobytes()
     return (red, green, blue)
 
 
-def _png(picture: Image.Image) -> bytes:
+def _write_png(picture: Image.Image) -> bytes:
     file = io.BytesIO()
     picture.save(file, format="PNG", optimize=True)
     return file.getvalue()

@@ -31,7 +31,7 @@ def read_upload(content: bytes) -> Drawn:
 def save_logo(merchant_uuid: UUID, drawn: Drawn) -> None:
     """Store a logo as the merchant's logo, in place of the previous one."""
     with transaction.atomic(savepoint=True):
-        version = _anew(merchant_uuid, drawn.width)
+        version = _record_brand_change(merchant_uuid, drawn.width)
         files = {"version": version, "mark": drawn.mark, "card": drawn.card}
         Logo.objects.update_or_create(merchant_id=merchant_uuid, defaults=files)
 
@@ -39,20 +39,20 @@ def save_logo(merchant_uuid: UUID, drawn: Drawn) -> None:
 def remove(merchant_uuid: UUID) -> bool:
     """Delete the merchant's logo. Return whether there was one."""
     with transaction.atomic(savepoint=True):
-        if _locked(merchant_uuid).logo_version is None:
+        if _lock_merchant(merchant_uuid).logo_version is None:
             return False
-        _anew(merchant_uuid, None)
+        _record_brand_change(merchant_uuid, None)
         Logo.objects.filter(merchant=merchant_uuid).delete()
     return True
 
 
-def _locked(merchant_uuid: UUID) -> Merchant:
+def _lock_merchant(merchant_uuid: UUID) -> Merchant:
     return Merchant.objects.select_for_update(no_key=True).get(pk=merchant_uuid)
 
 
-def _anew(merchant_uuid: UUID, width: int | None) -> int:
+def _record_brand_change(merchant_uuid: UUID, width: int | None) -> int:
     """Lock the merchant and record a change of its brand. Return the new version, which no logo has had."""
-    merchant = _locked(merchant_uuid)
+    merchant = _lock_merchant(merchant_uuid)
     merchant.brand_version += 1
     merchant.logo_version = merchant.brand_version if width else None
     merchant.logo_width = width
@@ -64,10 +64,10 @@ def logo_of(merchant: Merchant) -> Shown | None:
     """Return a merchant's logo for pages, None if the merchant has no logo."""
     if merchant.logo_version is None or merchant.logo_width is None:
         return None
-    return _shown(merchant.pk, merchant.logo_version, merchant.logo_width)
+    return _shown_logo(merchant.pk, merchant.logo_version, merchant.logo_width)
 
 
 @lru_cache(1024)
-def _shown(merchant_uuid: UUID, version: int, width: int) -> Shown:
+def _shown_logo(merchant_uuid: UUID, version: int, width: int) -> Shown:
     mark, card = (reverse(name, args=[merchant_uuid, version]) for name in ("brand_logo", "brand_card"))
     return Shown(mark, width, absolute(card))

@@ -12,16 +12,16 @@ from payments.models import Logo
 @require_safe
 def mark(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return the small logo, which pages show next to the merchant's name."""
-    return _file("mark", merchant_uuid, version)
+    return _serve_picture("mark", merchant_uuid, version)
 
 
 @require_safe
 def show_chat_card(request: HttpRequest, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return the picture that a chat shows with a group link."""
-    return _file("card", merchant_uuid, version)
+    return _serve_picture("card", merchant_uuid, version)
 
 
-def _file(name: str, merchant_uuid: UUID, version: int) -> HttpResponse:
+def _serve_picture(name: str, merchant_uuid: UUID, version: int) -> HttpResponse:
     """Return a PNG that never changes at its address. Raises Http404 for any version but the current one."""
     found = Logo.objects.filter(merchant=merchant_uuid, version=version).values_list(name, flat=True).first()
     if found is None:

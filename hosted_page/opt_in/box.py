@@ -54,7 +54,7 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
         return {"error_box": _("Tick the box first, or leave it: it is not needed.")} | typed
     try:
         email = consent.parse_email(request.POST.get("email", ""))
-        person = None if placement else _person(request, target)
+        person = None if placement else _signed_in_person(request, target)
         own = OptIn.Placement.PAY_LINK if target.share else OptIn.Placement.SUCCESS_PAGE
         text = consent.shown_version(target.checkout.merchant, request.POST.get("version", ""))
         consent.tick(
@@ -83,7 +83,7 @@ def _is_lead(request: HttpRequest, target: PaymentTarget) -> bool:
     return person is not None and person == target.checkout.lead_id
 
 
-def _person(request: HttpRequest, target: PaymentTarget) -> Customer | None:
+def _signed_in_person(request: HttpRequest, target: PaymentTarget) -> Customer | None:
     """Return the person who is signed in here, None if no one is."""
     customer_uuid = payer.customer_of(request, target.subject)
     return Customer.objects.filter(pk=customer_uuid, erased_at=None).first() if customer_uuid else None

@@ -45,16 +45,16 @@ def wording(merchant: Merchant) -> OptInText:
     for each name that the merchant has had.
     """
     language = get_language() or settings.LANGUAGE_CODE
-    return _newest(merchant, language) or _ours(merchant, language)
+    return _newest_wording(merchant, language) or _default_wording(merchant, language)
 
 
-def _newest(merchant: Merchant, language: str) -> OptInText | None:
+def _newest_wording(merchant: Merchant, language: str) -> OptInText | None:
     """Return the newest stored words, None if there are none.
 
     The merchant's own words come before our default words, and words in this language before others. Default
     words count only if they are the current ones, because earlier ones might have the merchant's old name.
     """
-    return _wordings(merchant.pk, language, our_words(merchant, language)).first()
+    return _stored_wordings(merchant.pk, language, our_words(merchant, language)).first()
 
 
 def our_words(merchant: Merchant, language: str) -> str:
@@ -63,18 +63,18 @@ def our_words(merchant: Merchant, language: str) -> str:
         return WORDS.format(merchant=merchant.name)
 
 
-def _wordings(merchant_uuid: UUID, language: str, our_text: str) -> QuerySet[OptInText]:
+def _stored_wordings(merchant_uuid: UUID, language: str, our_text: str) -> QuerySet[OptInText]:
     is_known = Q(is_ours=False) | Q(language=language, text=our_text)
     known = OptInText.objects.filter(is_known, merchant=merchant_uuid)
     is_other = Case(When(language=language, then=0), default=1)
     return known.order_by("is_ours", is_other, "-version")[:1]
 
 
-def _ours(merchant: Merchant, language: str) -> OptInText:
+def _default_wording(merchant: Merchant, language: str) -> OptInText:
     with transaction.atomic(durable=True):
         version = _next_version(merchant)  # takes the lock: two pages can find no words at the same time
         text = our_words(merchant, language)
-        return _newest(merchant, language) or OptInText.objects.create(
+        return _newest_wording(merchant, language) or OptInText.objects.create(
             merchant=merchant, version=version, language=language, text=text, is_ours=True
         )
 
@@ -132,11 +132,11 @@ def tick(
     if not merchant.opt_in_enabled:
         return None
     with transaction.atomic(durable=True):
-        if person is not None and (person := _locked(person)) is None:
+        if person is not None and (person := _lock_person(person)) is None:
             return None
         _check_room(target)
         _keep_name(person, name)
-        saved = _saved(target, _known_as(merchant, person, email), email, placement, text)
+        saved = _save_opt_in(target, _known_as(merchant, person, email), email, placement, text)
         told = event.event_data(target, saved, person, name, proven=person if has_proven else None)
         order = target.checkout.pk
         return outbox.emit(merchant, EventType.OPTED_IN, told, at=saved.opted_in_at, checkout_uuid=order).pk
@@ -158,7 +158,7 @@ def _check_room(target: PaymentTarget) -> None:
         raise TooManyTicks
 
 
-def _locked(person: Customer) -> Customer | None:
+def _lock_person(person: Customer) -> Customer | None:
     """Lock and re-read the person, so that no erasure runs at the same time.
 
     Return None if the person is erased.
@@ -178,7 +178,7 @@ def _keep_name(person: Customer | None, name: str) -> None:
         person.save(update_fields=["name"])
 
 
-def _saved(
+def _save_opt_in(
     target: PaymentTarget, known_as: MerchantCustomer, email: str, placement: str, text: OptInText
 ) -> OptIn:
     return OptIn.objects.create(

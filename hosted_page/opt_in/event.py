@@ -77,12 +77,12 @@ def event_data(
                 "email": saved.email,
                 "phone": proven.phone if proven else None,
             },
-            "opt_in": _agreed(saved, is_proven=proven is not None),
+            "opt_in": _consent_fields(saved, is_proven=proven is not None),
         }
     )
 
 
-def _agreed(saved: OptIn, *, is_proven: bool) -> dict[str, Any]:
+def _consent_fields(saved: OptIn, *, is_proven: bool) -> dict[str, Any]:
     return {
         "email_marketing": True,
         "sms_marketing": True if is_proven else None,

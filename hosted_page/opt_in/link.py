@@ -31,7 +31,7 @@ def url(checkout: Checkout, placement: str) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def show_box(request: HttpRequest, token: str) -> HttpResponse:
     """Show the box, unticked, and save a tick. No one is signed in here, so the event has no phone number."""
-    target, placement = _read(token)
+    target, placement = _read_link(token)
     wrong: dict[str, str] = {}
     if request.method == "POST":
         wrong = box.save_tick(request, target, placement)
@@ -47,7 +47,7 @@ def show_box(request: HttpRequest, token: str) -> HttpResponse:
     return rendering.render_page(request, target, "opt_in", context, status=422 if wrong else 200)
 
 
-def _read(token: str) -> tuple[PaymentTarget, str]:
+def _read_link(token: str) -> tuple[PaymentTarget, str]:
     """Return the target and the placement of a link.
 
     Raises Http404 if the service never made the link, or if it is too old.

@@ -51,12 +51,12 @@ def show_check_page(request: HttpRequest) -> HttpResponse:
 
     Raises Http404 unless this service signed the address within the last minute.
     """
-    step = _named(request.GET.get("step", ""))
+    step = _step_of_address(request.GET.get("step", ""))
     with translation.override(settings.LANGUAGE_CODE):
-        return _card(request) if step == CARD else _first_step(request)
+        return _show_card_page(request) if step == CARD else _first_step(request)
 
 
-def _named(signed: str) -> object:
+def _step_of_address(signed: str) -> object:
     try:
         return signing.loads(signed, salt=_SALT, max_age=SECONDS)
     except signing.BadSignature:
@@ -79,7 +79,7 @@ def _first_step(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _card(request: HttpRequest) -> HttpResponse:
+def _show_card_page(request: HttpRequest) -> HttpResponse:
     found = card_page()
     if not isinstance(found, CardPage):
         raise Http404
@@ -91,7 +91,7 @@ def around() -> dict[str, Any]:
     amount = money.for_payer(AMOUNT, CURRENCY)
     return {
         **_every_page(),
-        "order": asdict(_order(amount)),
+        "order": asdict(_sample_order(amount)),
         "lead": "",
         "change_split_url": "",
         "decline_action": "",
@@ -108,7 +108,7 @@ def around() -> dict[str, Any]:
 
 def _every_page() -> dict[str, Any]:
     return {
-        "order": _order(money.for_payer(AMOUNT, CURRENCY)),
+        "order": _sample_order(money.for_payer(AMOUNT, CURRENCY)),
         "is_share": False,
         "languages": [],
         "here": "",
@@ -120,7 +120,7 @@ def _ends_of_forms() -> tuple[str, ...]:
     return (settings.BASE_URL, *provider.current_provider().page_origins)
 
 
-def _order(amount: str) -> Summary:
+def _sample_order(amount: str) -> Summary:
     colour = brand.PAPER.removeprefix("#")
     return Summary(
         merchant_name="Daily check",

@@ -153,12 +153,12 @@ class _Check:
 
 def _headers_changed(page: str, live: Mapping[str, str], own: Mapping[str, str]) -> Iterator[str]:
     for name in HEADERS:
-        got, expected = _values(live, name), _values(own, name)
+        got, expected = _header_values(live, name), _header_values(own, name)
         if got != expected:
             yield f"{page}: {name} is {got or 'missing'}, not {expected or 'missing'}."
 
 
-def _values(headers: Mapping[str, str], name: str) -> str:
+def _header_values(headers: Mapping[str, str], name: str) -> str:
     """Return the value of a header. If it was sent more than once, return all values."""
     return ", ".join(value for given, value in headers.items() if given.lower() == name.lower())
 
@@ -166,7 +166,9 @@ def _values(headers: Mapping[str, str], name: str) -> str:
 def _code_changed(page: str, template: str, text: str) -> Iterator[str]:
     content = page_content.read_content(text)
     yield from (f"{page} has {other}." for other in content.other)
-    expected = {_address(script): _integrity(script) for script in inventory.scripts_of(template)}
+    expected = {
+        _script_address(script): _script_integrity(script) for script in inventory.scripts_of(template)
+    }
     for loaded in content.scripts:
         if loaded.address not in expected:
             yield f"{page} loads {loaded.address}, which is not in the inventory."
@@ -176,11 +178,11 @@ def _code_changed(page: str, template: str, text: str) -> Iterator[str]:
         yield f"{page} does not load {missing}."
 
 
-def _address(script: PageScript) -> str:
+def _script_address(script: PageScript) -> str:
     return static(script.name) if script.is_ours else settings.STRIPE_SCRIPT
 
 
-def _integrity(script: PageScript) -> str:
+def _script_integrity(script: PageScript) -> str:
     content = static_files.released(script.name) if script.is_ours else None
     return "" if content is None else static_files.integrity(content)
 
@@ -198,11 +200,11 @@ def _own_answer(address: str) -> Mapping[str, str]:
         **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in SENT.items()},
     }
     setup_testing_defaults(environ)  # adds the standard library's defaults for a plain GET
-    return _application().get_response(WSGIRequest(environ)).headers
+    return _build_application().get_response(WSGIRequest(environ)).headers
 
 
 @cache
-def _application() -> BaseHandler:
+def _build_application() -> BaseHandler:
     """Return the application with its middlewares, but without a server's handler.
 
     That handler sends signals that would close this process's database connection.

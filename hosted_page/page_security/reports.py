@@ -63,32 +63,32 @@ class NotReports(Exception):
 def receive_report(request: HttpRequest) -> HttpResponse:
     """Count the reports of a body. Return 204 for every well-formed body."""
     if bodies.length(request.META) > LARGEST:
-        return _refusal(413, f"Send at most {LARGEST} bytes.")
+        return _refuse(413, f"Send at most {LARGEST} bytes.")
     if request.content_type not in READERS:
-        return _refusal(415, f"Send {' or '.join(READERS)}.")
+        return _refuse(415, f"Send {' or '.join(READERS)}.")
     networks = address.networks_of(address.caller_address(request))
     site = limits.Shared((networks.site,), quota.SITE_FACTOR) if networks.site else None
     if not limits.spend("csp_reports", networks.network, shared=site):
-        return _refusal(429, "Send reports again in a minute.", {"Retry-After": "60"})
+        return _refuse(429, "Send reports again in a minute.", {"Retry-After": "60"})
     try:
-        found = _read(request)
+        found = _read_violations(request)
     except NotReports as refused:
-        return _refusal(400, str(refused))
+        return _refuse(400, str(refused))
     record(found, timezone.now())
     return HttpResponse(status=204)
 
 
-def _refusal(status: int, words: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
+def _refuse(status: int, words: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
     return HttpResponse(words, status=status, headers=headers, content_type="text/plain; charset=utf-8")
 
 
-def _read(request: HttpRequest) -> list[Violation]:
+def _read_violations(request: HttpRequest) -> list[Violation]:
     """Return the violations on our pages that a body reports, except those of extensions. Raises NotReports."""
     try:
         reported = READERS[request.content_type or ""](strict_json.parse(request.body))
     except InvalidJson as invalid:
         raise NotReports(f"The body is no JSON: {invalid}.") from None
-    found = (_violation(report, request.get_host()) for report in reported)
+    found = (_violation_to_count(report, request.get_host()) for report in reported)
     return [violation for violation in found if violation is not None]
 
 
@@ -103,7 +103,9 @@ def _of_reporting_api(body: Any) -> Iterator[tuple[str, str, str, str]]:
         if not isinstance(report, dict) or not isinstance(report.get("body"), dict):
             raise NotReports("Each report is an object with a body.")
         if report.get("type") == "csp-violation":
-            yield _texts(report["body"], "documentURL", "effectiveDirective", "blockedURL", "sourceFile")
+            yield _text_fields(
+                report["body"], "documentURL", "effectiveDirective", "blockedURL", "sourceFile"
+            )
 
 
 def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
@@ -112,18 +114,18 @@ def _of_report_uri(body: Any) -> Iterator[tuple[str, str, str, str]]:
     if not isinstance(report, dict):
         raise NotReports("application/csp-report is an object with csp-report.")
     names = ("document-uri", "effective-directive", "blocked-uri", "source-file")
-    page, directive, blocked, source = _texts(report, *names)
-    yield page, directive or _texts(report, "violated-directive")[0], blocked, source
+    page, directive, blocked, source = _text_fields(report, *names)
+    yield page, directive or _text_fields(report, "violated-directive")[0], blocked, source
 
 
 READERS = {"application/reports+json": _of_reporting_api, "application/csp-report": _of_report_uri}
 
 
-def _texts(report: Mapping[str, Any], *names: str) -> Any:
+def _text_fields(report: Mapping[str, Any], *names: str) -> Any:
     return tuple(value if isinstance(value := report.get(name), str) else "" for name in names)
 
 
-def _violation(report: tuple[str, str, str, str], host: str) -> Violation | None:
+def _violation_to_count(report: tuple[str, str, str, str], host: str) -> Violation | None:
     """Return the violation to count, None if the report is about another site's page or an extension."""
     page, directive, blocked, source = report
     if _EXTENSION.match(blocked) or _EXTENSION.match(source):
@@ -135,10 +137,12 @@ def _violation(report: tuple[str, str, str, str], host: str) -> Violation | None
     if parts.netloc != host:
         return None
     name = directive.partition(" ")[0]
-    return Violation(_page(parts.path), name if name in DIRECTIVES else OTHER, _blocked(blocked, host))
+    return Violation(
+        _page_kind(parts.path), name if name in DIRECTIVES else OTHER, _blocked_name(blocked, host)
+    )
 
 
-def _page(path: str) -> str:
+def _page_kind(path: str) -> str:
     """Return the kind of page at a path."""
     if _CARD_FORM.match(path):
         return CARD_FORM
@@ -147,7 +151,7 @@ def _page(path: str) -> str:
     return next((name for begun, name in PAGES.items() if f"{path}/".startswith(f"{begun}/")), OTHER)
 
 
-def _blocked(blocked: str, host: str) -> str:
+def _blocked_name(blocked: str, host: str) -> str:
     """Return the blocked keyword, or the host of the blocked address without parts that look random."""
     if blocked in KEYWORDS:
         return blocked
@@ -170,32 +174,32 @@ def record(violations: Iterable[Violation], now: datetime) -> None:
     """
     counts = Counter(violations)
     for violation in sorted(counts):
-        if not _count(violation, counts[violation], now):
-            _add(violation, counts[violation], now)
+        if not _count_violation(violation, counts[violation], now):
+            _add_row(violation, counts[violation], now)
 
 
-def _count(violation: Violation, count: int, now: datetime) -> bool:
+def _count_violation(violation: Violation, count: int, now: datetime) -> bool:
     """Add the count to the row of a violation. Return whether it has a row."""
     rows = CspReport.objects.filter(**violation._asdict())
     return bool(rows.update(count=F("count") + count, last_seen=now))
 
 
 @transaction.atomic(durable=True)
-def _add(violation: Violation, count: int, now: datetime) -> None:
+def _add_row(violation: Violation, count: int, now: datetime) -> None:
     quota.lock("csp_reports")
-    if violation.blocked != OTHER and _hosts().count() >= MAX_ROWS:
-        rarest = _hosts().order_by("count", "last_seen")[0]
+    if violation.blocked != OTHER and _host_rows().count() >= MAX_ROWS:
+        rarest = _host_rows().order_by("count", "last_seen")[0]
         _insert_or_count(Violation(rarest.page, rarest.directive, OTHER), rarest.count, now)
         rarest.delete()
     _insert_or_count(violation, count, now)
 
 
 def _insert_or_count(violation: Violation, count: int, now: datetime) -> None:
-    if not _count(violation, count, now):
+    if not _count_violation(violation, count, now):
         CspReport.objects.create(**violation._asdict(), first_seen=now, last_seen=now, count=count)
 
 
-def _hosts() -> QuerySet[CspReport]:
+def _host_rows() -> QuerySet[CspReport]:
     return CspReport.objects.exclude(blocked=OTHER)
 
 

@@ -28,20 +28,22 @@ def export_data(person: Person, merchant: Merchant | None = None) -> dict[str, A
     return {
         "name": (customer.name or None) if customer and is_whole else None,
         "phone": (customer.phone if is_whole else str(customer)) if customer else None,
-        "remembered_since": _remembered(customer) if merchant is None else [],
+        "remembered_since": _remembered_since(customer) if merchant is None else [],
         "signed_in_since": _signed_in(customer) if merchant is None else [],
         "known_since": clock.iso(customer.created_at) if customer and merchant is None else None,
-        "orders": [_order(row, customer) for row in led.select_related("merchant").order_by("created_at")],
+        "orders": [
+            _export_order(row, customer) for row in led.select_related("merchant").order_by("created_at")
+        ],
         "shares": [
-            _share(row, customer)
+            _export_share(row, customer)
             for row in shares.select_related("checkout__merchant").order_by("created_at")
         ],
-        "said_by_merchants": [_said(row) for row in prefills.select_related("checkout__merchant")],
+        "said_by_merchants": [_export_opt_in(row) for row in prefills.select_related("checkout__merchant")],
         "opt_ins": [_opt_in(row) for row in opt_ins.select_related("text__merchant").order_by("opted_in_at")],
     }
 
 
-def _remembered(customer: Customer | None) -> list[str | None]:
+def _remembered_since(customer: Customer | None) -> list[str | None]:
     """Return since when each browser is remembered with the person's number."""
     known = KnownBrowser.objects.filter(phone=customer.phone) if customer and customer.phone else ()
     return [clock.iso(row.proven_at) for row in known]
@@ -53,7 +55,7 @@ def _signed_in(customer: Customer | None) -> list[str | None]:
     return [clock.iso(row.began_at) for row in sign_ins]
 
 
-def _order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
+def _export_order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
     return {
         "merchant": row.merchant.name,
         "merchant_order_id": row.merchant_order_id,
@@ -62,11 +64,11 @@ def _order(row: Checkout, customer: Customer | None) -> dict[str, Any]:
         "amount": row.amount,
         "currency": row.currency,
         "created_at": clock.iso(row.created_at),
-        "cards": _cards(row.pk, customer),
+        "cards": _cards_used(row.pk, customer),
     }
 
 
-def _share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
+def _export_share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
     """Return a share, without its name if another person paid it, because it is then that person's name."""
     is_anothers = row.mate_id is not None and (customer is None or row.mate_id != customer.pk)
     return {
@@ -78,11 +80,11 @@ def _share(row: PaymentRequest, customer: Customer | None) -> dict[str, Any]:
         "amount": row.amount,
         "currency": row.checkout.currency,
         "created_at": clock.iso(row.created_at),
-        "cards": _cards(row.pk, customer),
+        "cards": _cards_used(row.pk, customer),
     }
 
 
-def _said(row: Prefill) -> dict[str, Any]:
+def _export_opt_in(row: Prefill) -> dict[str, Any]:
     return {
         "merchant": row.checkout.merchant.name,
         "checkout_uuid": str(row.checkout_id),
@@ -92,7 +94,7 @@ def _said(row: Prefill) -> dict[str, Any]:
     }
 
 
-def _cards(subject: UUID, customer: Customer | None) -> list[dict[str, str]]:
+def _cards_used(subject: UUID, customer: Customer | None) -> list[dict[str, str]]:
     """Return the cards that this person used for an order or a share, without those of other people."""
     if customer is None:
         return []

@@ -39,9 +39,10 @@ def erase_old() -> int:
     now = clock.now()
     before = now - settings.PERSON_RETENTION
     erased = sum(
-        _erase(data_subjects.of_customer(row.pk), before) for row in _for_a_while(_old_customers(before))
+        _erase_person(data_subjects.of_customer(row.pk), before)
+        for row in _for_a_while(_old_customers(before))
     )
-    erased += sum(_erase(Person(None, [row]), before) for row in _for_a_while(_old_addresses(before)))
+    erased += sum(_erase_person(Person(None, [row]), before) for row in _for_a_while(_old_addresses(before)))
     first = clock.first_id(before)
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(name=""), name="")
     batches.update(PaymentRequest.objects.filter(pk__lt=first).exclude(phone=""), phone="")
@@ -83,7 +84,7 @@ def _with_old_cards(before: datetime) -> QuerySet[Customer]:
     return erased.exclude(Exists(led)).exclude(Exists(paid))
 
 
-def _erase(person: Person, before: datetime) -> bool:
+def _erase_person(person: Person, before: datetime) -> bool:
     try:
         # Not recorded in the erasures file: in a restored database, this person is old enough to be erased
         # too.

@@ -38,14 +38,14 @@ class CardDeclined(Exception):
 
 def pay(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> None:
     """Pay an order. `wanted` has `phone`, `card`, `name`, `shares` and `challenge`. Raises CardDeclined."""
-    lead = _customer(wanted["phone"], checkout.merchant)
-    token = _token(checkout.pk, wanted["card"])
+    lead = _customer_of_number(wanted["phone"], checkout.merchant)
+    token = _card_token(checkout.pk, wanted["card"])
     if checkout.lead_id is not None or "shares" in wanted:
         _sign_in(checkout, lead)
     if "shares" in wanted:
-        _split(checkout, wanted["shares"], lead)
+        _split_order(checkout, wanted["shares"], lead)
     paid = authorizations.authorize(checkout.pk, card=CardUse(token), lead=lead, cause=cause)
-    _call(lead, wanted.get("name") or (LEA if "shares" in wanted and not lead.name else ""))
+    _save_lead_name(lead, wanted.get("name") or (LEA if "shares" in wanted and not lead.name else ""))
     if paid.verdict == Verdict.NEEDS_ACTION:
         paid = _answer_challenge(checkout.pk, is_confirmed=wanted["challenge"] == "pass")
     if paid.verdict == Verdict.DECLINED:
@@ -58,8 +58,8 @@ def pay_share(checkout: Checkout, wanted: dict[str, Any], *, cause: Cause) -> Pa
     Raises CardDeclined, ShareNotOpen.
     """
     share = _open_share(checkout, wanted.get("payment_request_uuid"))
-    card = CardUse(_token(share.pk, wanted.get("card") or _not_the_leads(checkout)))
-    paid = mate_shares.pay(share.pk, card=card, mate=_mate(checkout), cause=cause)
+    card = CardUse(_card_token(share.pk, wanted.get("card") or _not_the_leads(checkout)))
+    paid = mate_shares.pay(share.pk, card=card, mate=_mate_customer(checkout), cause=cause)
     if paid.verdict == Verdict.NEEDS_ACTION:
         paid = _answer_challenge(share.pk, is_confirmed=True)
     if paid.verdict != Verdict.DECLINED:
@@ -76,7 +76,7 @@ def _not_the_leads(checkout: Checkout) -> str:
     return next(number for number in MATES_CARDS if number[-4:] != used)
 
 
-def _customer(phone: str, merchant: Merchant) -> Customer:
+def _customer_of_number(phone: str, merchant: Merchant) -> Customer:
     try:
         number = parse_phone(phone, merchant)
     except InvalidPhone:
@@ -84,7 +84,7 @@ def _customer(phone: str, merchant: Merchant) -> Customer:
     return codes.person_of(number)
 
 
-def _token(subject: UUID, number: str) -> str:
+def _card_token(subject: UUID, number: str) -> str:
     try:
         token: str = client.call_bank("tokenise", subject=subject, number=number)
     except bank.UnknownCard:
@@ -102,13 +102,13 @@ def _sign_in(checkout: Checkout, lead: Customer) -> None:
             mate_shares.join(checkout.pk, lead)
 
 
-def _call(lead: Customer, name: str) -> None:
+def _save_lead_name(lead: Customer, name: str) -> None:
     """Save the lead's name, if one is given."""
     if cleaned := clean_call(name):
         Customer.objects.filter(pk=lead.pk).update(name=cleaned)
 
 
-def _split(checkout: Checkout, shares: list[dict[str, Any]], lead: Customer) -> None:
+def _split_order(checkout: Checkout, shares: list[dict[str, Any]], lead: Customer) -> None:
     try:
         split_amounts.left_for_lead(checkout.amount, [share["amount"] for share in shares])
         mate_shares.split(checkout.pk, [mate_shares.Share(**share) for share in shares], lead=lead.pk)
@@ -126,7 +126,7 @@ def _open_share(checkout: Checkout, share_uuid: UUID | None) -> PaymentRequest:
     return share
 
 
-def _mate(checkout: Checkout) -> Customer:
+def _mate_customer(checkout: Checkout) -> Customer:
     """Return a customer who is not the lead."""
     lead = checkout.lead.phone if checkout.lead else ""
     return codes.person_of(next(phone for phone in MATES if phone != lead))

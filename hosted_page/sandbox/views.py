@@ -101,13 +101,13 @@ class Pay(ApiView):
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
         asked = self.body(PayIn)
         merchant = caller_of(request).merchant
-        checkout = _of(merchant, checkout_uuid)
+        checkout = _checkout_of_merchant(merchant, checkout_uuid)
         paying.pay(checkout, asked, cause=cause_of(request))
         paid = detailed_reads.read_checkout(merchant, checkout_uuid)
         return Response({"data": responses.SplitCheckoutOut.write(paid)})
 
 
-def _of(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
+def _checkout_of_merchant(merchant: Merchant, checkout_uuid: UUID) -> Checkout:
     return Checkout.objects.select_related("merchant", "lead").get(pk=checkout_uuid, merchant=merchant)
 
 
@@ -118,7 +118,7 @@ class PayShare(ApiView):
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
         asked = self.body(PayShareIn)
-        checkout = _of(caller_of(request).merchant, checkout_uuid)
+        checkout = _checkout_of_merchant(caller_of(request).merchant, checkout_uuid)
         share = paying.pay_share(checkout, asked, cause=cause_of(request))
         return Response({"data": responses.ShareOut.write(share)})
 
@@ -130,12 +130,12 @@ class TickOptIn(ApiView):
 
     def post(self, request: Request, checkout_uuid: UUID) -> Response:
         asked = self.body(OptInIn)
-        checkout = _of(caller_of(request).merchant, checkout_uuid)
-        event_uuid = _tick(checkout, asked)
+        checkout = _checkout_of_merchant(caller_of(request).merchant, checkout_uuid)
+        event_uuid = _tick_opt_in(checkout, asked)
         return Response({"data": responses.TickedOut.write({"event_id": event_uuid})})
 
 
-def _tick(checkout: Checkout, wanted: dict[str, Any]) -> UUID | None:
+def _tick_opt_in(checkout: Checkout, wanted: dict[str, Any]) -> UUID | None:
     share = _friends_share(checkout, wanted)
     default = OptIn.Placement.PAY_LINK if share else OptIn.Placement.SUCCESS_PAGE
     return consent.tick(

@@ -48,17 +48,19 @@ def _tell_next() -> bool:
         now = clock.now()
         checkout = Checkout.objects.select_related("merchant", "lead").get(pk=row.checkout_id)
         shares = current_checkouts.shares(checkout)
-        later = _later(row, checkout, shares, now)
+        later = _next_check_at(row, checkout, shares, now)
         if later is not None:
             row.due_at = later
         else:
             row.ended_at = now
-            _text(row, checkout, shares, now)
+            _queue_text(row, checkout, shares, now)
         row.save(update_fields=["due_at", "ended_at"])
     return True
 
 
-def _later(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> datetime | None:
+def _next_check_at(
+    row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime
+) -> datetime | None:
     """Return when to check the notification again, None to process it now.
 
     It is checked later while the order is paused. The notification of the links' end also moves if a pause or
@@ -82,10 +84,10 @@ def _is_paused(row: LeadTold, checkout: Checkout) -> bool:
     return is_disputed or checkout.status == Status.REFUNDING
 
 
-def _text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
+def _queue_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest], now: datetime) -> None:
     """Queue the text, unless it is no longer true, the order has had all its texts, or a limit is reached."""
     with translation.override(checkout.language or settings.LANGUAGE_CODE):
-        body = _words(row, checkout, shares)
+        body = _words_of_text(row, checkout, shares)
     lead, target = checkout.lead, PaymentTarget(checkout)
     if not body or lead is None or not lead.phone or _has_had_all(checkout):
         return
@@ -111,9 +113,9 @@ def _has_had_all(checkout: Checkout) -> bool:
     return texts.exclude(ended_at__isnull=False, claimed_at=None).count() >= PER_CHECKOUT
 
 
-def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
+def _words_of_text(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> str:
     """Return the words of the text, "" if the notification is no longer true."""
-    about = _about(row, shares) if checkout.status == Status.CAPTURED else []
+    about = _shares_in_text(row, shares) if checkout.status == Status.CAPTURED else []
     if not about:
         return ""
     name = ""
@@ -130,12 +132,12 @@ def _words(row: LeadTold, checkout: Checkout, shares: list[PaymentRequest]) -> s
                 "{amount} at {shop} is not paid yet, and the links to it end in a day."
                 " Remind your mates: {link}"
             )
-    return _filled(words, checkout, about, name) + (
+    return _fill_in(words, checkout, about, name) + (
         f"#{link_deadline.ID}" if row.kind == Kind.LINKS_END else ""
     )
 
 
-def _about(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
+def _shares_in_text(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
     """Return the shares that the text is about.
 
     Return an empty list if the notification is no longer true, or if a dispute stops the links that it needs.
@@ -152,7 +154,7 @@ def _about(row: LeadTold, shares: list[PaymentRequest]) -> list[PaymentRequest]:
     return [share for share in shares if share.status == ShareStatus.OPEN]
 
 
-def _filled(words: str, checkout: Checkout, about: list[PaymentRequest], name: str) -> str:
+def _fill_in(words: str, checkout: Checkout, about: list[PaymentRequest], name: str) -> str:
     return words.format(
         name=name or _("A mate"),
         amount=money.for_payer(sum(share.amount for share in about), checkout.currency),
@@ -169,7 +171,7 @@ def is_wanted(message: SmsMessage) -> bool:
     row = LeadTold.objects.select_related("checkout").filter(pk=message.pk).first()
     if row is None or row.checkout.status != Status.CAPTURED:
         return False
-    return bool(_about(row, current_checkouts.shares(row.checkout)))
+    return bool(_shares_in_text(row, current_checkouts.shares(row.checkout)))
 
 
 def take_back(message: SmsMessage) -> None:

@@ -40,7 +40,7 @@ def queue_message(asked: Asked, *, key: UUID | None = None) -> None:
     Call it in the transaction of the change that the message is about. Raises TooManySmsMessages, and then
     writes no row.
     """
-    row = _row(asked, key)
+    row = _new_message(asked, key)
     limits.check_country(asked.phone)
     limits.check_stopped(row)
     _lock(row)
@@ -62,7 +62,7 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
     person's number does not count against that number's limits. Raises TooManySmsMessages, regardless of who
     paid, for a country to which the service sends no texts, and for the caller's address.
     """
-    row = _row(asked, key)
+    row = _new_message(asked, key)
     limits.check_country(asked.phone)
     row.range_digest, row.alike["range_digest"] = "", []  # no range limit: SMS fraudsters do not pay orders
     _lock(row)
@@ -77,7 +77,7 @@ def put_for_payer(asked: Asked, *, key: UUID, is_payer: bool) -> None:
     wakeup.after_commit(SEND_SMS_MESSAGES)
 
 
-def _row(asked: Asked, key: UUID | None) -> SmsMessage:
+def _new_message(asked: Asked, key: UUID | None) -> SmsMessage:
     alike = {
         "phone_digest": number_digests(asked.phone),
         "range_digest": crypto.keyed_digests("sms range", asked.phone[: -limits.RANGE_DIGITS]),

@@ -26,7 +26,7 @@ NAME_BYTES, SIGNATURE_BYTES = 15, 9
 def link(phone_digest: str) -> str:
     """Return the URL at which the number with this digest can stop texts."""
     name = bytes.fromhex(phone_digest)[:NAME_BYTES]
-    token = base64.urlsafe_b64encode(name + _signatures(name)[0]).decode()
+    token = base64.urlsafe_b64encode(name + _signatures_of(name)[0]).decode()
     return f"{settings.CHECKOUT_PAGE_URL.removesuffix(reverse('pay'))}{reverse('sms_stop', args=[token])}"
 
 
@@ -50,7 +50,7 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
 
     A POST stops all other texts or allows them again.
     """
-    number, key_mark = _named(token)
+    number, key_mark = _read_link_token(token)
     if request.method == "POST":
         if "again" in request.POST:
             SmsStop.objects.filter(number=number).delete()
@@ -66,14 +66,14 @@ def show_stop_page(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "hosted_page/stop.html", context)
 
 
-def _named(token: str) -> tuple[str, str]:
+def _read_link_token(token: str) -> tuple[str, str]:
     """Return the number of a link and the mark of its key. Raises Http404 if no key has signed the link."""
     try:
         plain = base64.b64decode(token.encode(), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise Http404 from None
     name = plain[:NAME_BYTES]
-    for key_mark, signature in zip(crypto.lookup_key_marks(), _signatures(name), strict=True):
+    for key_mark, signature in zip(crypto.lookup_key_marks(), _signatures_of(name), strict=True):
         if constant_time_compare(plain[NAME_BYTES:], signature):
             return _number(name), key_mark
     raise Http404
@@ -83,7 +83,7 @@ def _number(name: bytes) -> str:
     return name[:NAME_BYTES].hex()
 
 
-def _signatures(name: bytes) -> list[bytes]:
+def _signatures_of(name: bytes) -> list[bytes]:
     """Return the signatures of a name under all keys. New links have the first one."""
     digests = crypto.keyed_digests("sms stop", name.hex())
     return [bytes.fromhex(digest)[:SIGNATURE_BYTES] for digest in digests]

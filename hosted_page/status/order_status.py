@@ -53,7 +53,7 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
     Only the lead sees card details, because anyone can have the link.
     """
     if checkout.status == Status.CAPTURED:  # first: an open operation on it does not concern the payer
-        return _confirmed(checkout, now, is_lead)
+        return _captured_status(checkout, now, is_lead)
     operation = open_operations.open_operation_of(checkout)
     if operation is not None and operation.kind == Operation.Kind.AUTHORIZE:
         return _with_the_bank(checkout, operation, now, is_lead)
@@ -61,13 +61,13 @@ def order_status_of(checkout: Checkout, *, now: datetime, is_lead: bool) -> Page
         case Status.CREATED:
             return _just_answered(checkout, is_lead) if open_operations.was_open(checkout) else None
         case Status.AUTHORIZED:
-            return _held(checkout, now, is_lead) if operation is None else _in_doubt(checkout, is_lead)
+            return _held_status(checkout, now, is_lead) if operation is None else _in_doubt(checkout, is_lead)
         case Status.VOIDED:
-            return _voided(checkout, now, is_lead)
+            return _voided_status(checkout, now, is_lead)
         case Status.EXPIRED:
-            return _expired(checkout)
+            return _expired_status(checkout)
         case _:
-            shown = _refund(checkout, is_lead)
+            shown = _refund_status(checkout, is_lead)
             if is_lead and checkout.captured_at is not None:
                 shown.receipt = receipt.of_order(checkout, checkout.captured_at)
             return shown
@@ -79,7 +79,7 @@ def _with_the_bank(checkout: Checkout, operation: Operation, now: datetime, is_l
     After a minute without an answer, the payer can use another card.
     """
     if operation.state == Operation.State.NEEDS_ACTION:
-        shown = _asked(is_lead)
+        shown = _challenge_status(is_lead)
         shown.action_url = operation.action_url if is_lead else ""
     elif given_up_cards.may_use_another_card(operation, now):
         return _to_be_held(silent(is_lead))
@@ -106,7 +106,7 @@ def _to_be_held(shown: PageStatus) -> PageStatus:
     return shown
 
 
-def _asked(is_lead: bool) -> PageStatus:
+def _challenge_status(is_lead: bool) -> PageStatus:
     asked = _("Your bank wants to be sure that this is you.")
     if not is_lead:
         asked = _("The bank is asking the person who pays.")
@@ -165,10 +165,10 @@ def silent(is_theirs: bool) -> PageStatus:
     return shown
 
 
-def _held(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
+def _held_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     set_aside = format_html(
         _("<strong>{amount}</strong> is set aside on {card}. {shop} is checking your order."),
-        **_facts(checkout, is_lead),
+        **_sentence_values(checkout, is_lead),
     )
     return PageStatus(
         "held",
@@ -176,7 +176,7 @@ def _held(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
         [set_aside],
         place="hold",
         live=True,
-        countdown=_countdown(checkout, now),
+        countdown=_capture_countdown(checkout, now),
     )
 
 
@@ -187,7 +187,7 @@ def _in_doubt(checkout: Checkout, is_lead: bool) -> PageStatus:
             "<strong>{amount}</strong> is set aside on {card}."
             " {shop} has asked for it, and the bank has not answered yet."
         ),
-        **_facts(checkout, is_lead),
+        **_sentence_values(checkout, is_lead),
     )
     words = [asked, _("Please don’t pay again.")]
     return PageStatus("asking", _("Waiting for the bank"), words, place="hold", live=True)
@@ -207,7 +207,7 @@ def nothing_paid(checkout: Checkout) -> str:
     return SafeString(_("<strong>You paid nothing</strong>, and nothing is held on your card."))
 
 
-def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
+def _capture_countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
     if checkout.capture_before is None:
         return None
     left = max(0, round((checkout.capture_before - now).total_seconds()))
@@ -219,7 +219,7 @@ def _countdown(checkout: Checkout, now: datetime) -> dict[str, Any] | None:
     }
 
 
-def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
+def _captured_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     at = checkout.captured_at or now
     own = receipt.of_order(checkout, at) if is_lead else None
     if own and own.back and not checkout.has_mates:  # for a split order, the bill shows it
@@ -228,7 +228,9 @@ def _confirmed(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     if own is None and disputes.standing_of(checkout) and disputes.is_lost(checkout.pk):
         words = _("A bank gave back a payment for this order.")
         return PageStatus("given_back", _("Nothing to pay now"), [words])
-    took = format_html(_("{shop} took <strong>{amount}</strong> from {card}."), **_facts(checkout, is_lead))
+    took = format_html(
+        _("{shop} took <strong>{amount}</strong> from {card}."), **_sentence_values(checkout, is_lead)
+    )
     fresh = is_lead and now - at < FRESH and not checkout.has_mates
     return PageStatus(
         "confirmed", _("Confirmed and paid."), [took], place="shop", auto_return=fresh, receipt=own
@@ -243,7 +245,7 @@ def _given_back(checkout: Checkout, own: Receipt, back: Back) -> PageStatus:
     return PageStatus("given_back", heading, [words], receipt=own)
 
 
-def _expired(checkout: Checkout) -> PageStatus:
+def _expired_status(checkout: Checkout) -> PageStatus:
     words = nothing_paid(checkout)
     if checkout.expired_at is not None:
         until = format_html(
@@ -255,10 +257,10 @@ def _expired(checkout: Checkout) -> PageStatus:
     return PageStatus("expired", _("This order has expired"), [words, again])
 
 
-def _voided(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
+def _voided_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStatus:
     is_cancelled = checkout.void_reason == VoidReason.MERCHANT_CANCEL
     why = _why_released(checkout, is_cancelled=is_cancelled)
-    facts = _facts(checkout, is_lead)
+    facts = _sentence_values(checkout, is_lead)
     facts["time"] = summary.time_in_words(checkout.voided_at or now, now, summary.zone_of(checkout))
     over, again = _("This order is over."), _("Start again in the shop if you still want it.")
     if checkout.authorized_at is None:
@@ -295,8 +297,8 @@ def _why_released(checkout: Checkout, *, is_cancelled: bool) -> str:
     return _("{shop} did not confirm by {time}.")
 
 
-def _refund(checkout: Checkout, is_lead: bool) -> PageStatus:
-    is_settled, facts = checkout.status == Status.REFUNDED, _facts(checkout, is_lead)
+def _refund_status(checkout: Checkout, is_lead: bool) -> PageStatus:
+    is_settled, facts = checkout.status == Status.REFUNDED, _sentence_values(checkout, is_lead)
     if is_settled and _is_back(checkout, is_lead):
         return came_back(facts)
     words = format_html(_gave_back(checkout, is_settled), **facts)
@@ -361,7 +363,7 @@ def show_refund(shown: PageStatus, bill: Bill | None) -> None:
         shown.heading = _("{amount} goes back to your card").format(amount=bill.goes_back)
 
 
-def _facts(checkout: Checkout, is_lead: bool) -> dict[str, str]:
+def _sentence_values(checkout: Checkout, is_lead: bool) -> dict[str, str]:
     """Return the values for the sentences about an order."""
     return {
         "shop": checkout.merchant.name,

@@ -51,7 +51,7 @@ def of_order(checkout: Checkout, at: datetime) -> Receipt:
     number = _("Order {number}").format(number=checkout.merchant_order_id)
     what = summary.title(checkout, counts=True)
     rows = [Row(_("Paid to"), checkout.merchant.name), Row(_("For"), what, number)]
-    return _receipt(checkout, rows, at, checkout.payment, checkout.amount)
+    return _build_receipt(checkout, rows, at, checkout.payment, checkout.amount)
 
 
 def of_share(target: PaymentTarget, at: datetime, payment: Payment | None) -> Receipt:
@@ -62,10 +62,10 @@ def of_share(target: PaymentTarget, at: datetime, payment: Payment | None) -> Re
     share_of = _("Your share of {title}").format(title=summary.title(checkout))
     whose = _("{name}’s order {number}").format(name=name, number=checkout.merchant_order_id)
     rows = [Row(_("Paid to"), to), Row(_("For"), share_of, whose)]
-    return _receipt(checkout, rows, at, payment, target.amount)
+    return _build_receipt(checkout, rows, at, payment, target.amount)
 
 
-def _receipt(
+def _build_receipt(
     checkout: Checkout, first: list[Row], at: datetime, payment: Payment | None, amount: int
 ) -> Receipt:
     zone = summary.zone_of(checkout)
@@ -75,10 +75,10 @@ def _receipt(
         Row(_("With"), summary.card_name(payment)),
     ]
     total = money.for_payer(amount, checkout.currency)
-    return Receipt(rows, total, _back(checkout, payment), _by_shop(checkout, payment))
+    return Receipt(rows, total, _returned_amount(checkout, payment), _by_shop(checkout, payment))
 
 
-def _back(checkout: Checkout, payment: Payment | None) -> Back | None:
+def _returned_amount(checkout: Checkout, payment: Payment | None) -> Back | None:
     if payment is None or disputes.standing_of(checkout) is None:
         return None
     lost = disputes.lost_by_payment(checkout.pk).get(payment.pk)

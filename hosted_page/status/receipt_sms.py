@@ -42,27 +42,27 @@ def receipt_offer(request: HttpRequest, target: PaymentTarget, error: str = "") 
     customer_uuid = payer.customer_of(request, target.subject)
     if customer_uuid is None or not target.is_paid_by(customer_uuid):
         return None
-    found: Any = _found(customer_uuid, target.checkout.pk, target.subject).first()
+    found: Any = _matching_customers(customer_uuid, target.checkout.pk, target.subject).first()
     if found is None or not found.phone:
         return None
     state = SENT if found.is_sent else WAITING if found.is_waiting else NOT_ASKED
-    return Offer(state, target.address("receipt"), f"•••• {found.phone[-4:]}", _link(target), error)
+    return Offer(state, target.address("receipt"), f"•••• {found.phone[-4:]}", _sign_in_link(target), error)
 
 
-def _texts(checkout_uuid: UUID, subject: UUID) -> QuerySet[SmsMessage]:
+def _texts_sent(checkout_uuid: UUID, subject: UUID) -> QuerySet[SmsMessage]:
     return SmsMessage.objects.filter(
         checkout_uuid=checkout_uuid, subject=subject, kind=SmsMessage.Kind.RECEIPT
     )
 
 
-def _found(person: UUID, checkout_uuid: UUID, subject: UUID) -> QuerySet[Customer]:
-    texts = _texts(checkout_uuid, subject)
+def _matching_customers(person: UUID, checkout_uuid: UUID, subject: UUID) -> QuerySet[Customer]:
+    texts = _texts_sent(checkout_uuid, subject)
     return Customer.objects.filter(pk=person).annotate(
         is_waiting=Exists(texts.filter(ended_at=None)), is_sent=Exists(texts.exclude(sent_at=None))
     )
 
 
-def _link(target: PaymentTarget) -> str:
+def _sign_in_link(target: PaymentTarget) -> str:
     """Return the URL at which the payer signs in and reads the receipt.
 
     For a share, it is always the pay link.
@@ -91,7 +91,7 @@ def _put(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
     if share is not None:
         share.checkout = checkout
     target = PaymentTarget(checkout, share)
-    asked = _texts(checkout_uuid, target.subject).filter(Q(ended_at=None) | Q(sent_at__isnull=False))
+    asked = _texts_sent(checkout_uuid, target.subject).filter(Q(ended_at=None) | Q(sent_at__isnull=False))
     if target.paid_by_uuid is None or asked.exists():
         return
     operator_stops.check(checkout.merchant)
@@ -99,13 +99,13 @@ def _put(checkout_uuid: UUID, share_uuid: UUID | None, address: str) -> None:
     if person.phone:
         ends_at = checkout.locked_at + LIFE
         outbox.queue_message(
-            Asked(SmsMessage.Kind.RECEIPT, person.phone, target, _words(target), ends_at, address)
+            Asked(SmsMessage.Kind.RECEIPT, person.phone, target, _words_of_text(target), ends_at, address)
         )
 
 
-def _words(target: PaymentTarget) -> str:
+def _words_of_text(target: PaymentTarget) -> str:
     return _("Your receipt from {shop}, {amount}: {link}").format(
         shop=safe_names.shop(target.checkout.merchant),
         amount=money.for_payer(target.amount, target.checkout.currency),
-        link=_link(target),
+        link=_sign_in_link(target),
     )

@@ -69,8 +69,8 @@ def of_lead(checkout: Checkout) -> Bill | None:
         if part.given > 0:
             moves.append(Move(_label(share.name), -part.given, part.last.ended_at if part.last else None))
     moves += _given_back(accounts, card, checkout.last_refund_at, is_settled=is_settled)
-    others = _others(accounts) if checkout.has_mates else ""
-    return _bill(checkout, card.payment, moves, is_settled=is_settled, others=others)
+    others = _other_cards_sentence(accounts) if checkout.has_mates else ""
+    return _refund_bill(checkout, card.payment, moves, is_settled=is_settled, others=others)
 
 
 def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill | None:
@@ -86,7 +86,7 @@ def of_mate(checkout: Checkout, share: PaymentRequest) -> Bill | None:
     ends = [part.last.ended_at for part in parts if part.last]
     moves = [Move(_("Taken"), share.amount, share.paid_at)]
     moves += _given_back(accounts, card, ends[-1] if ends else None, is_settled=is_settled)
-    return _bill(checkout, card.payment, moves, is_settled=is_settled)
+    return _refund_bill(checkout, card.payment, moves, is_settled=is_settled)
 
 
 def _label(name: str) -> str:
@@ -111,16 +111,16 @@ def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settl
         Move(_("Given back before"), -card.outside, None),
         Move(_("Given back by your bank"), -card.disputed, None),
         Move(_("Paid back another way"), -otherwise, None),
-        Move(_back(is_settled), -refunded, at),
+        Move(_refund_label(is_settled), -refunded, at),
     ]
     return [move for move in moves if move.amount]
 
 
-def _back(is_settled: bool) -> str:
+def _refund_label(is_settled: bool) -> str:
     return _("Given back") if is_settled else _("On its way back")
 
 
-def _bill(
+def _refund_bill(
     checkout: Checkout, payment: Payment | None, moves: Sequence[Move], *, is_settled: bool, others: str = ""
 ) -> Bill:
     zone, currency = summary.zone_of(checkout), checkout.currency
@@ -129,14 +129,14 @@ def _bill(
         for label, amount, at in moves
     ]
     label, part, at = moves[-1]
-    goes_back = money.for_payer(-part, currency) if label == _back(is_settled) else ""
+    goes_back = money.for_payer(-part, currency) if label == _refund_label(is_settled) else ""
     when = summary.dated_in_place(at, zone) if at and is_settled else ""
     left = money.for_payer(sum(amount for _label, amount, _at in moves), currency)
     card = _("Your {card}").format(card=summary.card_name(payment))
     return Bill(card, goes_back, rows, left, is_settled, when, others)
 
 
-def _others(accounts: Accounts) -> str:
+def _other_cards_sentence(accounts: Accounts) -> str:
     """Return the sentence about the amounts that the mates' cards get back."""
     checkout = accounts.checkout
     ended = _("Your mates’ links have ended.") if checkout.status == Status.REFUNDED else ""

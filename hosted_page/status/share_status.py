@@ -25,7 +25,7 @@ def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: date
     if share is None:
         raise ValueError("A pay link leads to a share.")
     is_mate = customer_uuid is not None and customer_uuid == share.mate_id
-    facts = _facts(target, share, is_mate)
+    facts = _sentence_values(target, share, is_mate)
     match share.status:
         case ShareStatus.DRAFT:
             words = _(
@@ -33,33 +33,33 @@ def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: date
             )
             return PageStatus("draft", _("Not open yet"), [words.format(**facts)], live=True)
         case ShareStatus.OPEN if target.checkout.status == Status.CAPTURED:
-            return _paused() if disputes.standing(target.checkout.pk) else None
+            return _paused_status() if disputes.standing(target.checkout.pk) else None
         case ShareStatus.OPEN:
             words = _(
                 "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
             )
             return PageStatus("paused", _("Nothing to pay now"), [words.format(**facts)], live=True)
         case ShareStatus.PAYING:
-            return _paying(target, is_mate, now)
+            return _paying_status(target, is_mate, now)
         case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
-            return _paid(target, share, facts, is_mate)
+            return _paid_status(target, share, facts, is_mate)
         case _:
-            return _ended(target, share, facts)
+            return _ended_status(target, share, facts)
 
 
-def _ended(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) -> PageStatus:
+def _ended_status(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str]) -> PageStatus:
     """Return the status of a share that ended unpaid."""
     match share.status:
         case ShareStatus.DECLINED:
             words = _("You are not charged, and there is nothing left to do.")
-            if _stays(target.checkout):  # otherwise the lead's page does not show the shares
+            if _is_left_to_lead(target.checkout):  # otherwise the lead's page does not show the shares
                 words = _("You are not charged. {name} sees that you said no.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
             until = summary.day(share.expires_at, target.checkout)
             told = [_("You are not charged, and there is nothing left to do.")]
             told.append(_("{name} asked you for <strong>{amount}</strong> until {until}."))
-            if _stays(target.checkout):
+            if _is_left_to_lead(target.checkout):
                 told.append(_("Your share stays with {name}."))
             words = format_html(" ".join(told), until=until, **facts)
             return PageStatus("link_ended", _("This link has ended"), [words])
@@ -81,12 +81,12 @@ def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
         heading = _("Your share is no longer asked for")
     else:
         heading = _("{name} no longer asks for this").format(**facts)
-    if _stays(target.checkout):
+    if _is_left_to_lead(target.checkout):
         told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))
     return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
 
 
-def _stays(checkout: Checkout) -> bool:
+def _is_left_to_lead(checkout: Checkout) -> bool:
     """Return whether an unpaid share stays with the lead.
 
     It does so only if the order is captured, no dispute is open or lost, and no one has refunded any of it.
@@ -96,7 +96,7 @@ def _stays(checkout: Checkout) -> bool:
     return not settling.is_given_back_outside(checkout.pk)
 
 
-def _paused() -> PageStatus:
+def _paused_status() -> PageStatus:
     """Return the status while a dispute is open. It does not say whose card is disputed."""
     words = _(
         "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the payment"
@@ -105,7 +105,7 @@ def _paused() -> PageStatus:
     return PageStatus("paused", _("Nothing to pay now"), [words], live=True)
 
 
-def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
+def _paying_status(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
     """Return the status while the bank asks the mate or has not answered, or the money is being taken."""
     found = open_operations.open_operation(target.subject)
     if found is None or found.kind != Operation.Kind.AUTHORIZE:
@@ -126,7 +126,9 @@ def _paying(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
     return checking(asked_for(amount, found.payment, is_theirs=is_mate), is_theirs=is_mate)
 
 
-def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool) -> PageStatus:
+def _paid_status(
+    target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], is_mate: bool
+) -> PageStatus:
     """Return the status of a paid share: its money is taken, being refunded, or refunded."""
     accounts, is_refunded = (
         settling.read_accounts_unlocked(target.checkout),
@@ -138,18 +140,18 @@ def _paid(target: PaymentTarget, share: PaymentRequest, facts: dict[str, str], i
     if is_by_bank and (is_mate or is_refunded):
         return _back_by_bank(target, share, back, is_mate)
     if not is_refunded and target.checkout.status != Status.REFUNDING:
-        return _taken(target, share, facts, accounts, is_mate)
+        return _captured_status(target, share, facts, accounts, is_mate)
     card = accounts.cards.get(share.payment_id) if accounts and share.payment_id else None
     is_away = is_refunded and card is not None and card.borne > 0
-    shown = came_back(facts) if is_away else _refunded(facts, is_settled=is_refunded)
+    shown = came_back(facts) if is_away else _refunded_status(facts, is_settled=is_refunded)
     if is_mate and not is_away:
         show_refund(shown, refund.of_mate(target.checkout, share))
     if is_mate:
-        shown.receipt = _receipt(target, share)
+        shown.receipt = _share_receipt(target, share)
     return shown
 
 
-def _refunded(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
+def _refunded_status(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
     if is_settled:
         words = _("{shop} gave back the whole order. Your bank may take a few days to show it on {card}.")
         return PageStatus("refunded", _("Your money is back"), [words.format(**facts)])
@@ -169,10 +171,10 @@ def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_ma
     amount = money.for_payer(back, target.checkout.currency)
     words = _("You are not asked for your share again.")
     heading = _("Your bank gave you {amount} back").format(amount=amount)
-    return PageStatus("refunded", heading, [words], receipt=_receipt(target, share))
+    return PageStatus("refunded", heading, [words], receipt=_share_receipt(target, share))
 
 
-def _taken(
+def _captured_status(
     target: PaymentTarget,
     share: PaymentRequest,
     facts: dict[str, str],
@@ -189,15 +191,15 @@ def _taken(
     shown = PageStatus("share_paid", _("Your share is paid"), told, place="shop")
     shown.is_on_its_way = not is_there
     if is_mate:
-        shown.receipt = _receipt(target, share)
+        shown.receipt = _share_receipt(target, share)
     return shown
 
 
-def _receipt(target: PaymentTarget, share: PaymentRequest) -> Receipt:
+def _share_receipt(target: PaymentTarget, share: PaymentRequest) -> Receipt:
     return receipt.of_share(target, share.paid_at or share.created_at, share.payment)
 
 
-def _facts(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> dict[str, str]:
+def _sentence_values(target: PaymentTarget, share: PaymentRequest, is_mate: bool) -> dict[str, str]:
     """Return the values for the sentences about a share."""
     return {
         "shop": target.checkout.merchant.name,

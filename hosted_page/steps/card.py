@@ -57,7 +57,7 @@ def show_card_step(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
         declines.check(target, person, address.caller_address(request))
         response = _card_page(request, target, person)
     except TooManyDeclines as too_many:
-        return _enough(request, target, too_many)
+        return _refuse_attempts(request, target, too_many)
     except (Busy, ProviderUnreachable):
         return busy(request, target)
     payer.prolong(request, response, target.subject)
@@ -88,15 +88,15 @@ def _card_page(request: HttpRequest, target: PaymentTarget, person: Customer) ->
 @for_return
 def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Pay with the card token that the provider sent back. It works once, for this target and this person."""
-    customer_uuid, bound = target.payer_of(request), _bound(request)
+    customer_uuid, bound = target.payer_of(request), _bound_target(request)
     if customer_uuid is None or bound != [target.subject.hex, str(customer_uuid)]:
         return target.go()
     use = CardUse(_card_token(request), return_url=target.absolute("confirmed"))
-    person: Any = _payer(target.subject, use.token, customer_uuid).get()
+    person: Any = _payer_query(target.subject, use.token, customer_uuid).get()
     if person.has_tried:
         return target.go()  # a reload: the token has been tried, and the page shows the outcome
     try:
-        paid = _pay(target, use, person, address.caller_address(request), payer.claim_of(request))
+        paid = _pay_target(target, use, person, address.caller_address(request), payer.claim_of(request))
     except (TooManyDeclines, *NOT_TRIED) as refusal:
         return _not_tried(request, target, refusal)
     if paid.verdict == Verdict.NEEDS_ACTION:
@@ -104,7 +104,7 @@ def paid(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return target.go()
 
 
-def _payer(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer, Any]:
+def _payer_query(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer, Any]:
     """Return the query for the person.
 
     `has_tried` says whether this token was already tried for the subject.
@@ -113,7 +113,7 @@ def _payer(subject: UUID, token: str, customer_uuid: UUID) -> QuerySet[Customer,
     return Customer.objects.filter(pk=customer_uuid).annotate(has_tried=Exists(tried))
 
 
-def _bound(request: HttpRequest) -> object:
+def _bound_target(request: HttpRequest) -> object:
     """Return the target and the person for which the card page was opened.
 
     Raises Http404 if the service did not open it.
@@ -133,7 +133,7 @@ def _card_token(request: HttpRequest) -> str:
 def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) -> HttpResponse:
     match refusal:
         case TooManyDeclines():
-            return _enough(request, target, refusal)
+            return _refuse_attempts(request, target, refusal)
         case Busy():
             return busy(request, target)
         case MerchantSuspended() | AllStopped():
@@ -144,7 +144,7 @@ def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) 
             return target.go()  # the page shows the current state
 
 
-def _enough(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclines) -> HttpResponse:
+def _refuse_attempts(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclines) -> HttpResponse:
     when = waiting_times.until(too_many.until, too_many.now)
     words = _("No money was taken. Ask your bank what is wrong, or come back {when}.")
     if target.share is None and target.checkout.payable_until <= too_many.until:
@@ -155,7 +155,7 @@ def _enough(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclin
     return rendering.say(request, target, heading, words.format(when=when), status=429)
 
 
-def _pay(target: PaymentTarget, use: CardUse, person: Customer, address: str, claim: str = "") -> Paid:
+def _pay_target(target: PaymentTarget, use: CardUse, person: Customer, address: str, claim: str = "") -> Paid:
     cause = Cause(f"customer:{person.pk}", request_id.current_id())
     admit = partial(declines.admit, target, person, use.token, address)
     if target.share is None:

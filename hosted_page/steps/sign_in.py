@@ -49,10 +49,10 @@ def show_sign_in(
     number = prefill.number(target)
     if browser and number in ("", browser.phone):
         return _show_known(request, target, browser)
-    return _ask(request, target, number)
+    return _offer_code(request, target, number)
 
 
-def _ask(
+def _offer_code(
     request: HttpRequest, target: PaymentTarget, number: str, error: str | TooManySmsMessages = ""
 ) -> HttpResponse:
     """Offer to send a code to the number that the merchant sent. Without such a number, ask for one."""
@@ -68,7 +68,7 @@ def show_prefilled(
     context = {
         "action": target.address("prefilled"),
         "change_url": change_url(target),
-        "masked_phone": _masked(number),
+        "masked_phone": _mask_number(number),
         "error": str(error),
         "ask_in": error.seconds if isinstance(error, CodeJustAsked) else 0,
     }
@@ -76,7 +76,7 @@ def show_prefilled(
     return rendering.render_page(request, target, "prefilled", context, status=422 if error else 200)
 
 
-def _masked(phone: str) -> str:
+def _mask_number(phone: str) -> str:
     return f"•••• {phone[-4:]}"
 
 
@@ -86,7 +86,7 @@ def _show_known(request: HttpRequest, target: PaymentTarget, browser: KnownBrows
     context = {
         "action": target.address("known"),
         "end_action": target.address("known_end"),
-        "masked_phone": _masked(browser.phone),
+        "masked_phone": _mask_number(browser.phone),
         "since": summary.date_of(browser.proven_at, target.checkout),
         "not_you_action": target.address("leave"),
         "signed_out": _signed_out(request, target),
@@ -237,7 +237,7 @@ def _show_code(
     context = {
         "action": target.address("code"),
         "error": error,
-        "masked_phone": _masked(waiting.phone),
+        "masked_phone": _mask_number(waiting.phone),
         "way": "lost" if waiting.is_lost else "sent" if target.is_payable else "perhaps",
         "resend_action": target.address("resend"),
         "works_until": summary.hour(waiting.expires_at, summary.zone_of(target.checkout)),
@@ -281,7 +281,9 @@ def resend(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if waiting is None:
         return target.go()
     # An error must not show the number in the form again, because no one is signed in on the page.
-    return send_code(request, target, waiting.phone, partial(_ask, request, target, prefill.number(target)))
+    return send_code(
+        request, target, waiting.phone, partial(_offer_code, request, target, prefill.number(target))
+    )
 
 
 def send_code(
@@ -295,16 +297,16 @@ def send_code(
     if not target.may_sign_in:
         return target.go()
     try:
-        return _sent(request, target, number)
+        return _show_code_form(request, target, number)
     except codes.NothingToSignInFor:
         return target.go()  # the page shows the current state
     except (MerchantSuspended, AllStopped):
-        return _stopped(request, target)
+        return _show_shop_stopped(request, target)
     except TooManySmsMessages as refused:
         return _last_code(request, target, number, str(refused)) or ask(error=refused)
 
 
-def _sent(request: HttpRequest, target: PaymentTarget, number: str) -> HttpResponse:
+def _show_code_form(request: HttpRequest, target: PaymentTarget, number: str) -> HttpResponse:
     browser = payer.browser_of(request)
     sent = codes.send_code(target, number, browser, address.caller_address(request))
     response = target.go() if target.is_payable else target.go_with(SIGN_IN)
@@ -323,7 +325,7 @@ def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: 
     return _show_code(request, target, waiting, error=error)
 
 
-def _stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
+def _show_shop_stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     heading, words = _("This shop takes no payments now"), _("We have sent no code. Try again later.")
     return rendering.say(request, target, heading, words, **_of_paid(target))
 
@@ -381,7 +383,7 @@ def _take_code(request: HttpRequest, target: PaymentTarget) -> codes.Entered | H
         return _show_code(request, target, waiting, error=_tries_left(wrong.tries_left))
     except codes.CodeEnded:
         ended = _("That code no longer works. Ask for a new one.")
-        return _ask(request, target, prefill.number(target), ended)
+        return _offer_code(request, target, prefill.number(target), ended)
 
 
 def _tries_left(count: int) -> str:

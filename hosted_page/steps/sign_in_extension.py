@@ -13,7 +13,7 @@ from hosted_page.payment_target import LOOKS, PaymentTarget, for_form
 
 def extension_notice(request: HttpRequest, target: PaymentTarget) -> dict[str, Any]:
     """Return the notice of a page that extends the sign-in: its end, and how to extend it again."""
-    return _said(request, target, payer.seconds_left(request, target.subject, prolonged=True))
+    return _notice_context(request, target, payer.seconds_left(request, target.subject, prolonged=True))
 
 
 def beside(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None:
@@ -25,7 +25,7 @@ def beside(request: HttpRequest, target: PaymentTarget) -> dict[str, Any] | None
     if not _is_in(request, target):
         return None
     seconds = payer.seconds_left(request, target.subject, prolonged=not looks(request))
-    return _said(request, target, seconds) | {"again": target.way_back()}
+    return _notice_context(request, target, seconds) | {"again": target.way_back()}
 
 
 def looks(request: HttpRequest) -> bool:
@@ -39,7 +39,7 @@ def prolong(request: HttpRequest, response: HttpResponse, target: PaymentTarget)
         payer.prolong(request, response, target.subject)
 
 
-def _said(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str, Any]:
+def _notice_context(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str, Any]:
     """Return the contents of the notice.
 
     `is_last` hides the button if the two hours end within fifteen minutes.
@@ -47,7 +47,7 @@ def _said(request: HttpRequest, target: PaymentTarget, seconds: int) -> dict[str
     return {
         "action": target.address("stay"),
         "seconds": seconds,
-        "until": _until(target, seconds),
+        "until": _format_end(target, seconds),
         "is_last": seconds >= payer.seconds_left(request, target.subject, prolonged=True) < payer.LIFE,
     }
 
@@ -59,11 +59,11 @@ def _is_in(request: HttpRequest, target: PaymentTarget) -> bool:
     return target.payer_of(request) is not None or (person is not None and person == theirs)
 
 
-def _until(target: PaymentTarget, seconds: int) -> SafeString:
-    return summary.hour(_now(target) + timedelta(seconds=seconds), summary.zone_of(target.checkout))
+def _format_end(target: PaymentTarget, seconds: int) -> SafeString:
+    return summary.hour(_time_of_read(target) + timedelta(seconds=seconds), summary.zone_of(target.checkout))
 
 
-def _now(target: PaymentTarget) -> datetime:
+def _time_of_read(target: PaymentTarget) -> datetime:
     """Return the time at which the order was read. For a share, whose order has no such time, return now."""
     read_at: datetime | None = getattr(target.checkout, "read_at", None)
     return read_at or clock.now()

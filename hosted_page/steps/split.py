@@ -23,14 +23,14 @@ def split(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     if not target.payer_of(request):
         return _signed_out(request, target)
     if request.method != "POST":
-        return _split(request, target)
+        return _show_split(request, target)
     form = SplitForm(request.POST, target.checkout)
     if REDRAWS & request.POST.keys() or not form.is_valid():
-        return _split(request, target, form)
-    return _saved(request, target, form)
+        return _show_split(request, target, form)
+    return _save_split(request, target, form)
 
 
-def _saved(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> HttpResponse:
+def _save_split(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> HttpResponse:
     try:
         form.write()
     except (NotPayable, NotTheLead, OperationInProgress):
@@ -48,17 +48,17 @@ def _signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     return response
 
 
-def _split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None = None) -> HttpResponse:
+def _show_split(request: HttpRequest, target: PaymentTarget, form: SplitForm | None = None) -> HttpResponse:
     if form is None:
         typed = typed_split.typed_values(request, target.checkout)
-        form = SplitForm(typed, target.checkout) if typed else _unchanged(target)
-    context, status = _context(request, target, form), 422 if form.errors else 200
+        form = SplitForm(typed, target.checkout) if typed else _saved_split_form(target)
+    context, status = _split_context(request, target, form), 422 if form.errors else 200
     response = rendering.render_page(request, target, "split", context, status=status)
     payer.prolong(request, response, target.subject)
     return response
 
 
-def _unchanged(target: PaymentTarget) -> SplitForm:
+def _saved_split_form(target: PaymentTarget) -> SplitForm:
     """Return the form for the saved split.
 
     If the lead has no name yet, use the name that the merchant sent.
@@ -68,19 +68,19 @@ def _unchanged(target: PaymentTarget) -> SplitForm:
     return form
 
 
-def _context(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
+def _split_context(request: HttpRequest, target: PaymentTarget, form: SplitForm) -> dict[str, Any]:
     checkout = target.checkout
     return {
         "stay": sign_in_extension.extension_notice(request, target),
         "action": target.address("split"),
         "form": form,
-        "lines": _lines(form),
+        "lines": _mate_lines(form),
         "max_people": max(2, mate_shares.max_people(checkout)),
         "equal": _equal_share(checkout, form.people),
         "own": _own_shares(form),
         "bar": share_bar.parts(form.bears or _too_much(form)),
         "amount": money.for_payer(checkout.amount, checkout.currency),
-        "minor": _minor(checkout),
+        "minor": _script_values(checkout),
     }
 
 
@@ -89,7 +89,7 @@ def _too_much(form: SplitForm) -> list[tuple[str, int]]:
     return [("", 0), *((row.initial, form.asked.get(row.position, 0)) for row in form.rows)]
 
 
-def _minor(checkout: Checkout) -> dict[str, Any]:
+def _script_values(checkout: Checkout) -> dict[str, Any]:
     """Return the values for the script's calculation, in minor units."""
     rule = mate_shares.amount_rule(checkout)
     return {
@@ -101,7 +101,7 @@ def _minor(checkout: Checkout) -> dict[str, Any]:
     }
 
 
-def _lines(form: SplitForm) -> list[dict[str, Any]]:
+def _mate_lines(form: SplitForm) -> list[dict[str, Any]]:
     """Return the mates' lines for both ways to split. Each line says which of the two ways show it."""
     equal, own = min(form.people, split_amounts.MAX_PEOPLE) - 1, max(ROWS, len(form.rows))
     rows = form.rows + [Row(position) for position in range(len(form.rows) + 2, max(equal, own) + 2)]
@@ -120,7 +120,7 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
     return {
         "mates": ngettext("{count} mate", "{count} mates", people - 1).format(count=people - 1),
         "count": people - 1,
-        "more": _("{amount} more").format(amount=_few(yours - each, checkout.currency))
+        "more": _("{amount} more").format(amount=_remainder_in_words(yours - each, checkout.currency))
         if yours != each
         else "",
         "yours": money.for_payer(yours, checkout.currency),
@@ -128,7 +128,7 @@ def _equal_share(checkout: Checkout, people: int) -> dict[str, Any]:
     }
 
 
-def _few(amount: int, currency: str) -> str:
+def _remainder_in_words(amount: int, currency: str) -> str:
     """Return a remainder in everyday words: "2p"."""
     is_pence = currency == "GBP" and amount < 100
     return _("{count}p").format(count=amount) if is_pence else money.for_payer(amount, currency)

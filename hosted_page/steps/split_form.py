@@ -69,7 +69,7 @@ class SplitForm:
         self.wants_names = "names" in typed or any(typed.getlist("name"))
         self.errors: dict[str, str] = {}
         names, amounts = typed.getlist("name"), typed.getlist("amount")
-        self.rows = _rows(names, amounts, more="add" in typed)
+        self.rows = _rows_to_show(names, amounts, more="add" in typed)
         self.has_too_many = any(text.strip() for text in [*names[MAX_MATES:], *amounts[MAX_MATES:]])
 
     @classmethod
@@ -80,7 +80,7 @@ class SplitForm:
         form.choice = ALL if not shares else EQUAL
         form.typed_people = str(max(2, checkout.people or 2))
         form.your_name = clean_call(checkout.lead.name) if checkout.lead else ""
-        if shares and [share.amount for share in shares] != _equal(checkout):
+        if shares and [share.amount for share in shares] != _equal_amounts(checkout):
             form.choice = OWN
         if shares:
             form.rows = [
@@ -210,7 +210,7 @@ class SplitForm:
         return [Share(amount, names[position]) for position, amount in self._amounts() if amount]
 
 
-def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
+def _rows_to_show(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[Row]:
     """Return the typed lines, with empty lines up to two in all, and nineteen at most."""
     count = min(MAX_MATES, max(ROWS, len(names), len(amounts)) + (1 if more else 0))
     filled = [
@@ -223,7 +223,7 @@ def _rows(names: Sequence[str], amounts: Sequence[str], *, more: bool) -> list[R
     ]
 
 
-def _equal(checkout: Checkout) -> list[int]:
+def _equal_amounts(checkout: Checkout) -> list[int]:
     step = mate_shares.amount_rule(checkout).step
     each = split_amounts.equally(checkout.amount, checkout.people or 1, step=step)[1]
     return [each] * ((checkout.people or 1) - 1)

@@ -275,7 +275,7 @@ CARD_PAGE_UNCHECKED = DiscrepancyKind(
 BROKEN = "broken-ledger"
 
 
-def _broken(name: str, sentence: str) -> DiscrepancyKind:
+def _proof_breach(name: str, sentence: str) -> DiscrepancyKind:
     """Return the kind of a breach that the proof of the ledger finds."""
     what_to_do = (
         "Run `manage.py prove_ledger`, and find what moved the money or changed the rows. If it continues, suspend the"
@@ -284,80 +284,86 @@ def _broken(name: str, sentence: str) -> DiscrepancyKind:
     return DiscrepancyKind(f"ledger_{name}", sentence, what_to_do, BROKEN)
 
 
-LEDGER_UNBALANCED = _broken("unbalanced", "A transaction of the ledger does not sum to zero")
-LEDGER_CAPTURE_AND_STATUS = _broken(
+LEDGER_UNBALANCED = _proof_breach("unbalanced", "A transaction of the ledger does not sum to zero")
+LEDGER_CAPTURE_AND_STATUS = _proof_breach(
     "capture_and_status",
     "An order is captured without one capture of its amount, or has one without being captured",
 )
-LEDGER_PAYMENT_NOT_LIVE = _broken(
+LEDGER_PAYMENT_NOT_LIVE = _proof_breach(
     "payment_not_live", "An order’s payment was given up, or is not captured although the order is"
 )
-LEDGER_SHARE_NOT_LIVE = _broken("share_not_live", "A paid share’s payment was given up or is not captured")
-LEDGER_TWO_CAPTURES = _broken("two_captures", "One order or share was captured twice")
-LEDGER_LATE_CAPTURE = _broken("late_capture", "A capture was begun after the deadline of its hold")
-LEDGER_NOT_RECORDED = _broken(
+LEDGER_SHARE_NOT_LIVE = _proof_breach(
+    "share_not_live", "A paid share’s payment was given up or is not captured"
+)
+LEDGER_TWO_CAPTURES = _proof_breach("two_captures", "One order or share was captured twice")
+LEDGER_LATE_CAPTURE = _proof_breach("late_capture", "A capture was begun after the deadline of its hold")
+LEDGER_NOT_RECORDED = _proof_breach(
     "not_recorded",
     "A capture or refund that succeeded has no movement of its amount, or one that did not succeed has one",
 )
-LEDGER_NOT_POSTED = _broken(
+LEDGER_NOT_POSTED = _proof_breach(
     "not_posted", "A movement or booking is missing in the ledger, or is there with another amount"
 )
-LEDGER_WITHOUT_MOVEMENT = _broken("without_movement", "The ledger has money of no movement and no booking")
-LEDGER_CARD_GOT_TOO_MUCH = _broken(
+LEDGER_WITHOUT_MOVEMENT = _proof_breach(
+    "without_movement", "The ledger has money of no movement and no booking"
+)
+LEDGER_CARD_GOT_TOO_MUCH = _proof_breach(
     "card_got_too_much", "A card has got back more than it paid, not counting disputes"
 )
-LEDGER_CARD_STILL_BEARS = _broken(
+LEDGER_CARD_STILL_BEARS = _proof_breach(
     "card_still_bears", "A card of a refunded order is not refunded in full, and no open discrepancy says so"
 )
-LEDGER_REFUNDED_WHILE_CAPTURED = _broken(
+LEDGER_REFUNDED_WHILE_CAPTURED = _proof_breach(
     "refunded_while_captured",
     "A captured order has a settled part of a refund, or the lead has got more than a share’s amount for it",
 )
-LEDGER_WRONG_CARD = _broken("wrong_card", "A reimbursement is for another card than the lead’s")
-LEDGER_SHARE_NOT_PLANNED = _broken(
+LEDGER_WRONG_CARD = _proof_breach("wrong_card", "A reimbursement is for another card than the lead’s")
+LEDGER_SHARE_NOT_PLANNED = _proof_breach(
     "share_not_planned",
     "A paid share is not on its way to the lead, and no dispute or open discrepancy says why",
 )
-LEDGER_REFUND_NOT_PLANNED = _broken(
+LEDGER_REFUND_NOT_PLANNED = _proof_breach(
     "refund_not_planned",
     "A refund has no part to send, and no card, dispute or open discrepancy that it waits for",
 )
-LEDGER_AGAINST_BALANCE = _broken(
+LEDGER_AGAINST_BALANCE = _proof_breach(
     "against_balance", "The provider’s balance has another amount for a capture or refund"
 )
-LEDGER_OWED_TO_LEAD = _broken(
+LEDGER_OWED_TO_LEAD = _proof_breach(
     "owed_to_lead", "The lead has got more than mates have paid, or is still owed money for a refunded order"
 )
-LEDGER_SHARE_AND_STATUS = _broken(
+LEDGER_SHARE_AND_STATUS = _proof_breach(
     "share_and_status", "A share is paid without one capture of its amount, or has one without being paid"
 )
-LEDGER_MOVED_WITHOUT_CAPTURE = _broken(
+LEDGER_MOVED_WITHOUT_CAPTURE = _proof_breach(
     "moved_without_capture", "A voided, expired or unpaid order has moved money"
 )
-LEDGER_REFUND_AND_STATUS = _broken(
+LEDGER_REFUND_AND_STATUS = _proof_breach(
     "refund_and_status",
     "An order is refunded without a settled refund of its amount, or has one without being refunded",
 )
-LEDGER_FORGOTTEN_HOLD = _broken(
+LEDGER_FORGOTTEN_HOLD = _proof_breach(
     "forgotten_hold", "A hold waits for nothing, and no release or capture of it is on its way"
 )
-LEDGER_AUTHORIZED_EVENT = _broken(
+LEDGER_AUTHORIZED_EVENT = _proof_breach(
     "authorized_event", "A hold has no event that announces it, or an order has such an event without a hold"
 )
-LEDGER_VOIDED_EVENT = _broken(
+LEDGER_VOIDED_EVENT = _proof_breach(
     "voided_event",
     "The end of a hold has no event that announces it, or an order has such an event without it",
 )
-LEDGER_MERCHANT_MISSING = _broken(
+LEDGER_MERCHANT_MISSING = _proof_breach(
     "merchant_missing", "An event, API call, order, payment or posting belongs to no merchant"
 )
-LEDGER_EVENT_MISSING = _broken("event_missing", "A delivery has no event, or one of another merchant or type")
-LEDGER_SUBSCRIPTION_MISSING = _broken("subscription_missing", "A delivery has no subscription")
-LEDGER_DELIVERED_TWICE = _broken("delivered_twice", "An event is delivered twice to one subscription")
-LEDGER_DELIVERY_MISSING = _broken(
+LEDGER_EVENT_MISSING = _proof_breach(
+    "event_missing", "A delivery has no event, or one of another merchant or type"
+)
+LEDGER_SUBSCRIPTION_MISSING = _proof_breach("subscription_missing", "A delivery has no subscription")
+LEDGER_DELIVERED_TWICE = _proof_breach("delivered_twice", "An event is delivered twice to one subscription")
+LEDGER_DELIVERY_MISSING = _proof_breach(
     "delivery_missing", "An attempt has no delivery, or one of another merchant or type"
 )
-LEDGER_SUMS = _broken(
+LEDGER_SUMS = _proof_breach(
     "sums", "The sums of the ledger’s closed days and months are not those of their postings"
 )
 

@@ -26,7 +26,7 @@ def report(
 ) -> None:
     """Report a discrepancy about a subject, unless one of this kind about the subject is already open."""
     merchant_uuid = merchant.pk if isinstance(merchant, Merchant) else merchant
-    _leave(kind, subject, {"merchant_id": merchant_uuid, "facts": facts})
+    _open_discrepancy(kind, subject, {"merchant_id": merchant_uuid, "facts": facts})
 
 
 def report_operation(
@@ -37,7 +37,7 @@ def report_operation(
     Operations that repeat each other get the same `subject`, so that only the first of them is reported.
     """
     merchant_uuid = operation.payment.merchant_id
-    _leave(
+    _open_discrepancy(
         kind, subject or operation.pk, {"merchant_id": merchant_uuid, "operation": operation, "facts": facts}
     )
 
@@ -73,7 +73,7 @@ def close_resolved(kind: DiscrepancyKind, subject: UUID | None, *, note: str, no
     )
 
 
-def _leave(kind: DiscrepancyKind, subject: UUID | None, fields: dict[str, object]) -> None:
+def _open_discrepancy(kind: DiscrepancyKind, subject: UUID | None, fields: dict[str, object]) -> None:
     if kinds.TABLE.get(kind.name) is not kind:
         raise ValueError(f"The table of kinds does not have {kind.name}.")
     rows = Discrepancy.objects

@@ -30,17 +30,17 @@ def read_balance(since: datetime) -> int:
     count = 0
     told = safe_answers.safe_entries(provider.current_provider().entries(since), now=clock.now())
     for entries in batches.chunks(told, CHUNK):
-        rows = list(_rows(entries))
-        _keep(rows)
+        rows = list(_merchant_entries(entries))
+        _save_entries(rows)
         count += len(rows)
     log.info("balance read", lines=count)
     return count
 
 
-def _rows(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
+def _merchant_entries(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
     """Yield the entries of our merchants: an entry's merchant is that of its payment, or of its account."""
     payments = Payment.objects.in_bulk({entry.payment for entry in entries if entry.payment})
-    owners = _owners({entry.account for entry in entries})
+    owners = _owners_of({entry.account for entry in entries})
     for entry in entries:
         payment = payments.get(entry.payment) if entry.payment else None
         merchant = payment.merchant_id if payment else owners.get(entry.account)
@@ -61,7 +61,7 @@ def _rows(entries: Sequence[Entry]) -> Iterator[BalanceEntry]:
             )
 
 
-def _owners(accounts: set[str]) -> dict[str, UUID]:
+def _owners_of(accounts: set[str]) -> dict[str, UUID]:
     """Map each account to its only current merchant or, if it has none now, to its only former merchant.
 
     Our own account has no merchant.
@@ -69,17 +69,17 @@ def _owners(accounts: set[str]) -> dict[str, UUID]:
     now = Merchant.objects.filter(provider_account__in=accounts - {""})
     former = FormerAccount.objects.filter(provider_account__in=accounts - {""})
     of_nobody_now = former.exclude(provider_account__in=now.values("provider_account"))
-    return _alone(now, "pk") | _alone(of_nobody_now, "merchant")
+    return _single_owners(now, "pk") | _single_owners(of_nobody_now, "merchant")
 
 
-def _alone(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
+def _single_owners(rows: QuerySet[Any], owner: str) -> dict[str, UUID]:
     """Return the owner of each account that exactly one row names."""
     counted = rows.values("provider_account").annotate(count=Count("pk"))
     alone = counted.filter(count=1).values("provider_account")
     return dict(rows.filter(provider_account__in=alone).values_list("provider_account", owner))
 
 
-def _keep(rows: Sequence[BalanceEntry]) -> None:
+def _save_entries(rows: Sequence[BalanceEntry]) -> None:
     """Write the entries. An entry that exists already gets its payout, if the payout is now known."""
     paid_out = {(row.account, row.reference): row for row in rows if row.payout}
     BalanceEntry.objects.bulk_create([row for row in rows if not row.payout], ignore_conflicts=True)

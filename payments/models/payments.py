@@ -12,7 +12,7 @@ from payments import money
 from payments.models.merchants import Merchant
 
 
-def _generated(condition: Q) -> models.GeneratedField:
+def _condition_column(condition: Q) -> models.GeneratedField:
     """Return a column, for queries only, in which PostgreSQL stores whether a row meets a condition."""
     expression = models.ExpressionWrapper(condition, output_field=models.BooleanField())
     return models.GeneratedField(expression=expression, output_field=models.BooleanField(), db_persist=True)
@@ -60,7 +60,7 @@ class Payment(models.Model):
     abandoned_at = models.DateTimeField(
         null=True, blank=True, help_text="The payer went on with another card; a hold found later is voided."
     )
-    is_live = _generated(  # whether this is the payment that counts for its subject
+    is_live = _condition_column(  # whether this is the payment that counts for its subject
         Q(status__in=[Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED], abandoned_at=None)
     )
 
@@ -158,7 +158,7 @@ class Operation(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
     # The operation was sent and has no clear answer yet. It holds up other operations on its payment, but no
     # refund holds up another refund.
-    is_open = _generated(
+    is_open = _condition_column(
         Q(state__in=OPEN) | Q(state=State.PENDING, kind__in=[Kind.AUTHORIZE, Kind.CAPTURE, Kind.VOID])
     )
     resends = models.ForeignKey(

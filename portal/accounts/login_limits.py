@@ -23,20 +23,30 @@ class Limit(NamedTuple):
     quota: quota.Limit
 
 
-def _limit(per: tuple[str, ...], maximum: int, within: timedelta) -> Limit:
+def _build_limit(per: tuple[str, ...], maximum: int, within: timedelta) -> Limit:
     return Limit(per, quota.Limit(maximum, within))
 
 
 HALF_HOUR, HOUR, DAY = timedelta(minutes=30), timedelta(hours=1), timedelta(days=1)
 # The first limit that is reached decides which message the person sees.
 LIMITS: dict[str, tuple[Limit, ...]] = {
-    "password": (_limit(ACCOUNT, 50, HOUR), _limit(PAIR, 10, HALF_HOUR), _limit(ADDRESS, 100, HOUR)),
-    "password_again": (_limit(ACCOUNT, 10, HALF_HOUR),),  # for logged-in people: no stranger can use it up
-    "second_factor": (_limit(PAIR, 10, HALF_HOUR), _limit(ACCOUNT, 50, DAY)),
-    "passkey": (_limit(ADDRESS, 100, HOUR),),  # logins by passkey only: the account is unknown before
-    "mailed_code": (_limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
-    "code_mail": (_limit(PAIR, 5, HOUR), _limit(ACCOUNT, 20, HOUR), _limit(ADDRESS, 30, HOUR)),
-    "reset_mail": (_limit(ACCOUNT, 5, HOUR), _limit(ADDRESS, 30, HOUR)),
+    "password": (
+        _build_limit(ACCOUNT, 50, HOUR),
+        _build_limit(PAIR, 10, HALF_HOUR),
+        _build_limit(ADDRESS, 100, HOUR),
+    ),
+    "password_again": (
+        _build_limit(ACCOUNT, 10, HALF_HOUR),
+    ),  # for logged-in people: no stranger can use it up
+    "second_factor": (_build_limit(PAIR, 10, HALF_HOUR), _build_limit(ACCOUNT, 50, DAY)),
+    "passkey": (_build_limit(ADDRESS, 100, HOUR),),  # logins by passkey only: the account is unknown before
+    "mailed_code": (_build_limit(ACCOUNT, 3, HOUR),),  # the account is one mailed code
+    "code_mail": (
+        _build_limit(PAIR, 5, HOUR),
+        _build_limit(ACCOUNT, 20, HOUR),
+        _build_limit(ADDRESS, 30, HOUR),
+    ),
+    "reset_mail": (_build_limit(ACCOUNT, 5, HOUR), _build_limit(ADDRESS, 30, HOUR)),
 }
 GUESSES = ("password", "password_again", "second_factor")
 KEPT = 2 * DAY  # longer than any limit looks back
@@ -77,7 +87,7 @@ def is_spent(attempt: LoginAttempt) -> bool:
 
 def forgive(attempt: LoginAttempt) -> None:
     """Delete a right guess and the wrong ones before it, of the same kind, account and address."""
-    _alike(attempt, PAIR).delete()
+    _similar_attempts(attempt, PAIR).delete()
 
 
 def forgive_account(account: str) -> None:
@@ -93,19 +103,21 @@ def delete_old() -> None:
 def _is_reached(limit: Limit, attempt: LoginAttempt) -> bool:
     return any(
         quota.locked_until(alike, counted, attempt.created_at) is not None
-        for alike, counted in _counted(limit, attempt)
+        for alike, counted in _counted_attempts(limit, attempt)
     )
 
 
-def _counted(limit: Limit, attempt: LoginAttempt) -> Iterator[tuple[QuerySet[LoginAttempt], quota.Limit]]:
+def _counted_attempts(
+    limit: Limit, attempt: LoginAttempt
+) -> Iterator[tuple[QuerySet[LoginAttempt], quota.Limit]]:
     """Yield the attempts that a limit counts, with their quota: of the address, then of its /48."""
-    yield _alike(attempt, limit.per), limit.quota
+    yield _similar_attempts(attempt, limit.per), limit.quota
     if "address_digest" in limit.per and attempt.site_digest:
         per = tuple(name.replace("address", "site") for name in limit.per)
-        yield _alike(attempt, per).filter(quota.HAS_SITE), limit.quota.of_site()
+        yield _similar_attempts(attempt, per).filter(quota.HAS_SITE), limit.quota.of_site()
 
 
-def _alike(attempt: LoginAttempt, fields: tuple[str, ...]) -> QuerySet[LoginAttempt]:
+def _similar_attempts(attempt: LoginAttempt, fields: tuple[str, ...]) -> QuerySet[LoginAttempt]:
     """Return the attempts of the same kind that share these fields, under any of the lookup keys."""
     shared = {f"{name}__in": attempt.alike[name] for name in fields}
     return LoginAttempt.objects.filter(kind=attempt.kind, **shared)

@@ -65,7 +65,7 @@ class Site(AdminSite):
                 return redirect(second_factor.SET_UP)
             if _changes_something(request) and not access.is_fresh(request):
                 _ask_for_proof(request)
-            return _answer(partial(shown, request, *args, **kwargs), request)
+            return _respond(partial(shown, request, *args, **kwargs), request)
 
         return cast(Page, guarded)
 
@@ -74,7 +74,7 @@ class Site(AdminSite):
         return redirect("account_change_password")
 
 
-def _answer(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
+def _respond(page: "partial[HttpResponseBase]", request: HttpRequest) -> HttpResponseBase:
     """Return a page's response, read on a replica if it only shows data; note a possible change."""
     request.user.has_perm(ANY)  # reads all rights at once, here on the primary, not later on the replica
     answer = last_writes.response_after_writes(page, request, last_writes.OPERATORS)

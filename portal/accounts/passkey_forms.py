@@ -109,9 +109,9 @@ class PasskeyForm(webauthn.AuthenticateWebAuthnForm):
     credential = CredentialField()
 
     def clean_credential(self) -> Authenticator:
-        attempt = _spend("second_factor", self.user.email)
+        attempt = _spend_attempt("second_factor", self.user.email)
         try:
-            authenticator = _proven(self.cleaned_data["credential"], super().clean_credential)
+            authenticator = _prove_authenticator(self.cleaned_data["credential"], super().clean_credential)
         except forms.ValidationError:
             if login_limits.is_spent(attempt):
                 audit.record_of_person(context.request, self.user, "second_factor_locked")
@@ -134,14 +134,14 @@ class PasskeyLoginForm(webauthn.LoginWebAuthnForm):
 
     def clean_credential(self) -> Authenticator:
         attempt = spend_login()
-        authenticator = _proven(self.cleaned_data["credential"], super().clean_credential)
+        authenticator = _prove_authenticator(self.cleaned_data["credential"], super().clean_credential)
         login_limits.forgive(attempt)
         return authenticator
 
 
 def spend_login() -> LoginAttempt:
     """Count an attempt to log in by passkey from the caller's address. Raises ValidationError."""
-    return _spend("passkey", address.caller_address(context.request))
+    return _spend_attempt("passkey", address.caller_address(context.request))
 
 
 def lock(user_id: Any) -> None:
@@ -149,14 +149,14 @@ def lock(user_id: Any) -> None:
     User.objects.select_for_update(no_key=True).get(pk=user_id)
 
 
-def _spend(kind: str, account: str) -> LoginAttempt:
+def _spend_attempt(kind: str, account: str) -> LoginAttempt:
     try:
         return login_limits.spend(kind, account=account, address=address.caller_address(context.request))
     except login_limits.TooMany:
         raise forms.ValidationError(TOO_MANY_ATTEMPTS, code="too_many") from None
 
 
-def _proven(credential: dict[str, Any], check: Callable[[], Authenticator]) -> Authenticator:
+def _prove_authenticator(credential: dict[str, Any], check: Callable[[], Authenticator]) -> Authenticator:
     with _refused_alike():
         _check_origin(AuthenticationResponse.from_dict(credential).response.client_data)
         return check()

@@ -56,7 +56,7 @@ class CommonPasswordValidator(password_validation.CommonPasswordValidator):
 
     def validate(self, password: str, user: AbstractBaseUser | None = None) -> None:
         """Raise ValidationError if the password is common."""
-        if len(password) <= MAXIMUM and any(map(self._is_common, _simplified(password))):
+        if len(password) <= MAXIMUM and any(map(self._is_common, _simplified_forms(password))):
             raise ValidationError(self.get_error_message(), code="password_too_common")
 
     def get_error_message(self) -> str:
@@ -120,7 +120,7 @@ class PreviousPasswordsValidator:
         return rows.order_by("-created_at", "-pk")[: self.count]
 
 
-def _simplified(password: str) -> Iterator[str]:
+def _simplified_forms(password: str) -> Iterator[str]:
     """Yield the password, in lower case, without its last digits and signs, and the part that it repeats."""
     lower = password.casefold()
     without_tail = lower.rstrip(string.digits + string.punctuation)
@@ -136,14 +136,14 @@ def _context_words(user: User | None) -> Iterator[str]:
     if user is None:
         return
     local_part, _, domain = user.email.partition("@")
-    for name in (local_part, domain.rpartition(".")[0], *_merchants(user)):
+    for name in (local_part, domain.rpartition(".")[0], *_merchant_names(user)):
         for word in (name, *_BETWEEN_WORDS.split(name)):
             plain = _letters_and_digits(word)
             if len(plain) >= SHORTEST_WORD:
                 yield plain
 
 
-def _merchants(user: User) -> list[str]:
+def _merchant_names(user: User) -> list[str]:
     """Return the names of the merchants that the person belongs to or is invited by."""
     members = Membership.objects.filter(user=user.pk)
     invitations = Invitation.objects.filter(

@@ -64,8 +64,8 @@ class SessionMiddleware:
             if time.time() - began >= settings.SESSION_LONGEST:
                 logout(request)
             else:
-                _follow(request)
-                if not _looks(request):
+                _move_session_row(request)
+                if not _is_automatic(request):
                     _mark_seen(request)
         return self._get_response(request)
 
@@ -85,7 +85,13 @@ def sessions_of(request: HttpRequest, user: User) -> list[Place]:
     UserSession.objects.create_from_request(request)
     going_on = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     places = [
-        Place(row.pk, browser(row.user_agent), row.ip, row.last_seen_at, row.session_key == _key(request))
+        Place(
+            row.pk,
+            browser(row.user_agent),
+            row.ip,
+            row.last_seen_at,
+            row.session_key == _session_key(request),
+        )
         for row in UserSession.objects.filter(user=user, session_key__in=going_on)
     ]
     return sorted(places, key=lambda place: (place.is_this, place.seen_at), reverse=True)
@@ -93,7 +99,7 @@ def sessions_of(request: HttpRequest, user: User) -> list[Place]:
 
 def end(request: HttpRequest, user: User, named: str = "") -> int:
     """End the person's other session with the id `named`, or all others if it is empty; return how many."""
-    rows = UserSession.objects.filter(user=user).exclude(session_key=_key(request))
+    rows = UserSession.objects.filter(user=user).exclude(session_key=_session_key(request))
     ended = [row for row in rows if named in ("", str(row.pk))]
     for row in ended:
         row.end()
@@ -110,9 +116,9 @@ def end_all(user: User) -> None:
 def renew(request: HttpRequest, reauthenticated: bool = False, **_: object) -> None:
     """Give the session a new key after a repeated proof of identity; a login always gives it one."""
     if reauthenticated:
-        former = _key(request)
+        former = _session_key(request)
         request.session.cycle_key()
-        UserSession.objects.filter(session_key=former).update(session_key=_key(request))
+        UserSession.objects.filter(session_key=former).update(session_key=_session_key(request))
 
 
 def browser(user_agent: str) -> str:
@@ -128,14 +134,14 @@ def delete_ended() -> None:
     batches.delete(UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")))
 
 
-def _follow(request: HttpRequest) -> None:
+def _move_session_row(request: HttpRequest) -> None:
     """Move the session's row to its current key, which changes when SECRET_KEY is replaced."""
     former = session_store.digest(request.COOKIES[settings.SESSION_COOKIE_NAME])
-    if former != _key(request):
-        UserSession.objects.filter(session_key=former).update(session_key=_key(request))
+    if former != _session_key(request):
+        UserSession.objects.filter(session_key=former).update(session_key=_session_key(request))
 
 
-def _looks(request: HttpRequest) -> bool:
+def _is_automatic(request: HttpRequest) -> bool:
     """Return whether the browser sends this without a person: a page that updates itself, or a report."""
     is_read = request.method == "GET" and request.path.startswith(LIVE_UNDER)
     return request.path == reverse("csp_reports") or (
@@ -145,11 +151,11 @@ def _looks(request: HttpRequest) -> bool:
 
 def _mark_seen(request: HttpRequest) -> None:
     now = timezone.now()
-    stale = UserSession.objects.filter(session_key=_key(request), last_seen_at__lt=now - SEEN_EVERY)
+    stale = UserSession.objects.filter(session_key=_session_key(request), last_seen_at__lt=now - SEEN_EVERY)
     if stale.update(last_seen_at=now, ip=address.caller_address(request)):
         until = now + timedelta(seconds=settings.SESSION_COOKIE_AGE)
-        Session.objects.filter(session_key=_key(request)).update(expire_date=until)
+        Session.objects.filter(session_key=_session_key(request)).update(expire_date=until)
 
 
-def _key(request: HttpRequest) -> str:
+def _session_key(request: HttpRequest) -> str:
     return request.session.session_key or ""

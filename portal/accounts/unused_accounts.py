@@ -33,9 +33,9 @@ def handle_due() -> None:
     """Warn people whose account is unused for 76 days; disable the accounts of those warned 14 days ago."""
     now = clock.now()
     for user in _unused_since(now - LIMIT + NOTICE).filter(disuse_warned_at=None)[:AT_ONCE]:
-        _warn(user, now)
-    for user in _due(now)[:AT_ONCE]:
-        _disable(user, now)
+        _warn_person(user, now)
+    for user in _accounts_due(now)[:AT_ONCE]:
+        _disable_account(user, now)
 
 
 def ask_for_proofs(request: HttpRequest, user: User) -> HttpResponse | None:
@@ -73,12 +73,12 @@ def _unused_since(before: datetime) -> QuerySet[User]:
     return User.objects.filter(unused, is_active=True, disabled_for_disuse_at=None).order_by("pk")
 
 
-def _due(now: datetime) -> QuerySet[User]:
+def _accounts_due(now: datetime) -> QuerySet[User]:
     return _unused_since(now - LIMIT).filter(disuse_warned_at__lte=now - NOTICE)
 
 
 @transaction.atomic(durable=True)
-def _warn(user: User, now: datetime) -> None:
+def _warn_person(user: User, now: datetime) -> None:
     rows = _unused_since(now - LIMIT + NOTICE).filter(pk=user.pk, disuse_warned_at=None)
     if rows.update(disuse_warned_at=now):  # unless the person has logged in since the list was read
         ends_at = max((user.last_login or user.date_joined) + LIMIT, now + NOTICE)
@@ -86,8 +86,8 @@ def _warn(user: User, now: datetime) -> None:
 
 
 @transaction.atomic(durable=True)
-def _disable(user: User, now: datetime) -> None:
-    if _due(now).filter(pk=user.pk).update(disabled_for_disuse_at=now):
+def _disable_account(user: User, now: datetime) -> None:
+    if _accounts_due(now).filter(pk=user.pk).update(disabled_for_disuse_at=now):
         sessions.end_all(user)
         audit.record_of_person(None, user, "account_disabled")
         get_adapter().send_mail("account/email/account_disabled", user.email, {})

@@ -139,25 +139,25 @@ def order_id_of(column: str) -> Subquery:
 
 def case(row: Any, now: datetime, request: HttpRequest | None) -> Case:
     """Return a discrepancy of `named` as a case."""
-    age, why = now - row.created_at, _why(row)
+    age, why = now - row.created_at, _reason_words(row)
     return Case(
         discrepancy=row,
         title=row.kind_entry.sentence,
         meaning=f"{why} {row.kind_entry.what_to_do}".strip(),
-        amount=_amount(row),
+        amount=_amount_words(row),
         age=ages.in_words(age),
         is_old=age > URGENT_AFTER,
         payment=row.operation.payment if row.operation else None,
         order_uuid=row.about if row.order_id else None,
         order_id=row.order_id or "",
-        verbs=list(_verbs(row, request)) if request is not None else [],
+        verbs=list(_available_verbs(row, request)) if request is not None else [],
         why=why,
         dispute_uuid=row.subject if row.kind_entry is kinds.DISPUTED else None,
-        difference=_difference(row),
+        difference=_difference_words(row),
     )
 
 
-def _why(row: Any) -> str:
+def _reason_words(row: Any) -> str:
     """Return the reason in words, "" if it is unknown.
 
     It is the bank's reason, the differing amounts, the deadline of a dispute, or the changes of a card page.
@@ -166,14 +166,14 @@ def _why(row: Any) -> str:
     if kind is kinds.ANOTHER_AMOUNT:
         return _spoken_of(row)
     if kind is kinds.DISPUTED:
-        return f"Answer by {_hour(row.respond_by)}." if row.respond_by else ""
+        return f"Answer by {_format_hour(row.respond_by)}." if row.respond_by else ""
     if kind is kinds.CARD_PAGE_CHANGED:
         return " ".join(row.facts.get("changes", ()))
     has_failed = row.operation is not None and row.operation.state in REFUSED
     return reasons.said(row.operation.reason) if has_failed else ""
 
 
-def _hour(at: datetime) -> str:
+def _format_hour(at: datetime) -> str:
     return f"{at.day} {at:%b, %H:%M}"
 
 
@@ -182,32 +182,32 @@ def _spoken_of(row: Discrepancy) -> str:
     other = row.facts.get("amount")
     if row.operation is None or not isinstance(other, int):
         return ""
-    return f"The provider says {money.display(other, _currency(row))}, we have {_amount(row)}."
+    return f"The provider says {money.display(other, _currency_of(row))}, we have {_amount_words(row)}."
 
 
-def _difference(row: Discrepancy) -> str:
+def _difference_words(row: Discrepancy) -> str:
     """Return the difference between the provider's amount and ours; "" if they cannot be compared."""
-    other, currency = row.facts.get("amount"), _currency(row)
+    other, currency = row.facts.get("amount"), _currency_of(row)
     if row.kind_entry is not kinds.ANOTHER_AMOUNT or row.operation is None or not isinstance(other, int):
         return ""
     is_comparable = currency == row.operation.payment.currency
     return money.display(abs(other - row.operation.amount), currency) if is_comparable else ""
 
 
-def _currency(row: Discrepancy) -> str:
+def _currency_of(row: Discrepancy) -> str:
     """Return the currency of the provider's amount: the payment's, unless the provider named another."""
     own = row.operation.payment.currency if row.operation else ""
     return str(row.facts.get("currency") or own)
 
 
-def _amount(row: Discrepancy) -> str:
+def _amount_words(row: Discrepancy) -> str:
     if row.operation:
         return money.display(row.operation.amount, row.operation.payment.currency)
     amount, currency = row.facts.get("amount"), row.facts.get("currency")
     return money.display(amount, currency) if isinstance(amount, int) and isinstance(currency, str) else ""
 
 
-def _verbs(row: Discrepancy, request: HttpRequest) -> Iterator[Verb]:
+def _available_verbs(row: Discrepancy, request: HttpRequest) -> Iterator[Verb]:
     for about in (row.operation, row):
         if about is not None:
             yield from _verbs_of(about, request)

@@ -49,21 +49,21 @@ TABLE = {
 def read_figures() -> list[Figure]:
     """Return the figures, at most five seconds old. Raises Error if the database does not answer."""
     if cache.add(_TURN, True, EVERY_SECONDS):
-        cache.set(_FIGURES, list(_take(clock.now())), KEPT_SECONDS)
+        cache.set(_FIGURES, list(_take_figures(clock.now())), KEPT_SECONDS)
     figures: list[Figure] = cache.get(_FIGURES, [])
     return figures
 
 
-def _take(now: datetime) -> Iterator[Figure]:
+def _take_figures(now: datetime) -> Iterator[Figure]:
     for queue in queues.read_queues(now):
         age = (now - queue.since).total_seconds() if queue.since else 0.0
         yield "checkout_queue_oldest_seconds", queue.title, max(0.0, age)
         yield "checkout_queue_late", queue.title, float(queue.verdict == queues.LATE)
-    yield from _unresolved(now)
+    yield from _unresolved_figures(now)
     kinds = Discrepancy.objects.filter(closed_at=None).values_list("kind", flat=True)
     for kind, count in Counter(kinds[:COUNTED]).items():
         yield "checkout_discrepancies", kind, count
-    yield "checkout_holds_unheard", "", _unheard(now)
+    yield "checkout_holds_unheard", "", _count_unheard(now)
     for table in (*PARTITIONED, CALLS):
         yield "checkout_partitions_ahead_days", table.table, partitions.days_ahead(table, now.date())
     yield "checkout_reconciled_age_seconds", "", reconciliation.age(now).total_seconds()
@@ -71,7 +71,7 @@ def _take(now: datetime) -> Iterator[Figure]:
     yield "checkout_figures_taken_timestamp_seconds", "", now.timestamp()
 
 
-def _unresolved(now: datetime) -> Iterator[Figure]:
+def _unresolved_figures(now: datetime) -> Iterator[Figure]:
     open_states = (Operation.State.IN_FLIGHT, Operation.State.PENDING, Operation.State.UNKNOWN)
     rows = Operation.objects.filter(
         ended_at=None, state__in=open_states, created_at__lte=now - timedelta(minutes=1)
@@ -84,7 +84,7 @@ def _unresolved(now: datetime) -> Iterator[Figure]:
         yield "checkout_unresolved_oldest_seconds", kind, (now - first).total_seconds()
 
 
-def _unheard(now: datetime) -> int:
+def _count_unheard(now: datetime) -> int:
     """Count the holds that end soon and whose subscribed merchant has not accepted the event.
 
     Parked deliveries count too: an endpoint that refuses quickly uses up its attempts long before the hold

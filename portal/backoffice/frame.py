@@ -81,11 +81,11 @@ class Link(NamedTuple):
 def title_of_table(title: str) -> str:
     """Return the label of a table for Django's title, such as "Api calls" or "Lead tolds (checkout)"."""
     name, bracket, more = title.partition(" (")
-    return _titles().get(name, name) + bracket + more
+    return _labels_by_title().get(name, name) + bracket + more
 
 
 @cache
-def _titles() -> dict[str, str]:
+def _labels_by_title() -> dict[str, str]:
     """Return our labels, by Django's titles."""
     words = {
         **_TABLES,
@@ -134,7 +134,7 @@ def menu(request: HttpRequest, in_doubt: int, open_cases: int) -> list[list[Link
     waiting = {"payments.discrepancy": open_cases}
     groups = [
         own,
-        *([_link(model, waiting) for model in group if may_see(request, model)] for group in MENU),
+        *([_link_to_list(model, waiting) for model in group if may_see(request, model)] for group in MENU),
     ]
     return [
         [link._replace(is_here=_is_here(link, request.path)) for link in group] for group in groups if group
@@ -159,7 +159,7 @@ def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int)
     counts = estimates.estimated_rows([model for rows in RECORDS.values() for _, model in rows])
     found = {
         topic: [
-            _link(model, {})._replace(note=_note(waiting.get(model), counts.get(model, 0)))
+            _link_to_list(model, {})._replace(note=_waiting_note(waiting.get(model), counts.get(model, 0)))
             for _, model in rows
             if may_see(request, model)
         ]
@@ -168,7 +168,7 @@ def records(request: HttpRequest, in_doubt: int, open_cases: int, disputes: int)
     return {topic: links for topic, links in found.items() if links}
 
 
-def _note(waiting: tuple[int, str] | None, count: int) -> str:
+def _waiting_note(waiting: tuple[int, str] | None, count: int) -> str:
     if waiting is not None and waiting[0]:
         return f"{waiting[0]} {waiting[1]}"
     return estimates.in_words(count)
@@ -186,6 +186,6 @@ def _is_here(link: Link, path: str) -> bool:
     return path == address or (path.startswith(address) and address != reverse("admin:index"))
 
 
-def _link(model: str, waiting: dict[str, int]) -> Link:
+def _link_to_list(model: str, waiting: dict[str, int]) -> Link:
     address = reverse(f"admin:{model.replace('.', '_')}_changelist") + _LOOKED_AT.get(model, "")
     return Link(_WORDS[model], address, waiting.get(model, 0))

@@ -252,7 +252,7 @@ class Page:
             return f"A refund came back: the provider has {self._money(self._came_back)} of it."
         given = sum(card.outside for card in self._cards) if self.checkout.status == Status.CAPTURED else 0
         outside = f" {self._money(given)} was given back in the provider’s own dashboard." if given else ""
-        return self._unknown or _said(self.checkout, self.amount) + outside
+        return self._unknown or _place_of_money(self.checkout, self.amount) + outside
 
     @property
     def _cards(self) -> Sequence[Card]:
@@ -346,7 +346,7 @@ def utc(at: datetime | None) -> str:
     return "" if at is None else f"{at.day} {at:%b %H:%M:%S}"
 
 
-def _said(checkout: Checkout, amount: str) -> str:
+def _place_of_money(checkout: Checkout, amount: str) -> str:
     """Return where the money is, only by the order's state."""
     card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
     until = utc(checkout.capture_before)

@@ -28,15 +28,15 @@ BADGES: dict[str, Badge] = {FAILED: REFUND_FAILED, UNCLEAR: OPERATION[State.UNKN
 
 def badges_of(uuids: Sequence[UUID], request: HttpRequest) -> dict[UUID, Badge]:
     """Return the second badges of orders, by the orders' uuids, from rows that this operator may see."""
-    parts = [rows for rows in _parts(uuids) if _may_see(request, rows.model)]
+    parts = [rows for rows in _badge_queries(uuids) if _may_see(request, rows.model)]
     if not uuids or not parts:
         return {}
     found = parts[0].union(*parts[1:], all=True)
-    told = sorted(found, key=lambda row: (_rank(row[1]), row[2]))
+    told = sorted(found, key=lambda row: (_badge_rank(row[1]), row[2]))
     return {uuid: BADGES[what] for uuid, what, _ in told}
 
 
-def _rank(what: str) -> int:
+def _badge_rank(what: str) -> int:
     """Return which badge replaces another.
 
     The latest dispute replaces a failed refund, and an operation in doubt replaces both.
@@ -44,7 +44,7 @@ def _rank(what: str) -> int:
     return {FAILED: 0, UNCLEAR: 2}.get(what, 1)
 
 
-def _parts(uuids: Sequence[UUID]) -> Iterator[QuerySet[Any, Any]]:
+def _badge_queries(uuids: Sequence[UUID]) -> Iterator[QuerySet[Any, Any]]:
     failed = merchant_tasks.failed_refunds(checkout__in=uuids)
     yield failed.order_by().values_list("checkout", Value(FAILED), "created_at")
     disputes = Dispute.objects.filter(checkout_uuid__in=uuids)

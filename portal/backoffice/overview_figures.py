@@ -49,7 +49,7 @@ class UnresolvedOperation:
         """Return what was done about it and what happens next, in words."""
         tries = self.operation.attempts
         said = [
-            f"Sent {_at(self.operation.created_at)}.",
+            f"Sent {_time_words(self.operation.created_at)}.",
             f"After {tries} {'try' if tries == 1 else 'tries'}: {WAITS_FOR[Operation.State(self.operation.state)]}",
             self._next_try,
             self._ending,
@@ -61,7 +61,7 @@ class UnresolvedOperation:
         """Return what happens to a capture in doubt (rule doubt.capture_after)."""
         if self.hold_ends is None:
             return ""
-        ends = f"The hold ends\N{NO-BREAK SPACE}{_at(self.hold_ends)}."
+        ends = f"The hold ends\N{NO-BREAK SPACE}{_time_words(self.hold_ends)}."
         return f"{ends} From then on the capture is looked up, never sent again."
 
     @property
@@ -69,7 +69,7 @@ class UnresolvedOperation:
         at = self.operation.next_attempt_at
         if at is None:
             return ""
-        return f"The next try is {_at(at)}." if at > self.read_at else "The next try is due."
+        return f"The next try is {_time_words(at)}." if at > self.read_at else "The next try is due."
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def read_board(request: HttpRequest | None = None) -> Board:
         unresolved=unclear,
         cases=open_cases,
         first_cases=cases.first(open_cases, request),
-        failing=_failing(now),
+        failing=_failing_endpoints(now),
         parked=_parked_today(now),
         replica=lag.known_lag(),
     )
@@ -167,12 +167,12 @@ def unresolved(
     )
 
 
-def _at(moment: datetime) -> str:
+def _time_words(moment: datetime) -> str:
     """Return a time of day with its preposition, without a line break between them."""
     return f"at\N{NO-BREAK SPACE}{moment:%H:%M:%S}"
 
 
-def _failing(now: datetime) -> list[tuple[Endpoint, str]]:
+def _failing_endpoints(now: datetime) -> list[tuple[Endpoint, str]]:
     rows = Endpoint.objects.filter(failing_since__isnull=False, subscription__ended_at=None)
     rows = rows.select_related("subscription__merchant").order_by("failing_since")
     return [(row, ages.in_words(now - row.failing_since)) for row in rows[:LISTED] if row.failing_since]

@@ -55,7 +55,7 @@ class Queue:
 
 def read_queues(now: datetime) -> list[Queue]:
     """Return the current state of all queues."""
-    return [_queue(*row, now=now) for row in TABLE if row[1] != BANK or settings.SANDBOX]
+    return [_build_queue(*row, now=now) for row in TABLE if row[1] != BANK or settings.SANDBOX]
 
 
 def verdict(age: timedelta, patience: timedelta) -> str:
@@ -63,7 +63,7 @@ def verdict(age: timedelta, patience: timedelta) -> str:
     return LATE if age > patience else FINE
 
 
-def _queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: datetime) -> Queue:
+def _build_queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: datetime) -> Queue:
     since = oldest(now)
     age = timedelta() if since is None else now - since
     words = "nothing waits" if since is None else ages.in_words(age)

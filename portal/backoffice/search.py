@@ -94,7 +94,7 @@ def _looked_up(term: str) -> Iterator[tuple[str, Sequence[UUID]]]:
     """Yield the ways in which orders were found, each with the orders' ids."""
     if not term:
         return
-    if uuid := _uuid(term):
+    if uuid := _parse_uuid(term):
         yield from _by_uuid(uuid)
     if _is_number(term):
         people = list(Customer.objects.filter(phone=term).values_list("pk", flat=True))
@@ -140,7 +140,7 @@ def _with_key(uuid: UUID) -> Iterator[tuple[str, Sequence[UUID]]]:
         yield by, [found for found in rows.values_list(order, flat=True) if found is not None]
 
 
-def _uuid(term: str) -> UUID | None:
+def _parse_uuid(term: str) -> UUID | None:
     try:
         return UUID(term)
     except ValueError:

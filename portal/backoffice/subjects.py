@@ -43,13 +43,13 @@ class About:
 def subject_lines(rows: Sequence[Model]) -> list[About]:
     """Return the rows, all of one model, as lines. One statement looks up the orders of all of them."""
     if rows and isinstance(rows[0], Discrepancy):
-        return list(_discrepancies(rows))
+        return list(_describe_discrepancies(rows))
     if rows and isinstance(rows[0], Operation):
-        return list(_operations(rows))
-    return [_plain(row) for row in rows]
+        return list(_describe_operations(rows))
+    return [_describe_row(row) for row in rows]
 
 
-def _plain(row: Any) -> About:
+def _describe_row(row: Any) -> About:
     address = columns.page_of(row._meta.label_lower, row.pk)
     if isinstance(row, Checkout):
         card = f"{row.payment.card_brand} {row.payment.card_last4}" if row.payment else ""
@@ -70,7 +70,7 @@ def _plain(row: Any) -> About:
     return About(str(row), address)
 
 
-def _operations(rows: Sequence[Any]) -> Iterator[About]:
+def _describe_operations(rows: Sequence[Any]) -> Iterator[About]:
     orders = order_ids([row.payment.checkout_uuid for row in rows])
     for row in rows:
         yield About(
@@ -87,7 +87,7 @@ def _operations(rows: Sequence[Any]) -> Iterator[About]:
         )
 
 
-def _discrepancies(rows: Sequence[Any]) -> Iterator[About]:
+def _describe_discrepancies(rows: Sequence[Any]) -> Iterator[About]:
     named = cases.named(Discrepancy.objects.filter(pk__in=[row.pk for row in rows]).order_by("created_at"))
     for row in named:
         told = cases.case(row, row.created_at, None)

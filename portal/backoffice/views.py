@@ -29,7 +29,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 
     The page loads the current state later.
     """
-    return _page(request, "overview", {"title": "Overview"})
+    return _render_page(request, "overview", {"title": "Overview"})
 
 
 @replica.readable
@@ -52,15 +52,15 @@ def operations(request: HttpRequest) -> HttpResponse:
     context = {"title": "Operations", "board": shown, "more_pumps": more, "may_run": may_run}
     if is_part(request):
         return TemplateResponse(request, "operators/_board.html", context | {"at": shown.at, "is_live": True})
-    return _page(request, "operations", context)
+    return _render_page(request, "operations", context)
 
 
 @require_safe
 @permission_required(MAY_LOOK, raise_exception=True)
 def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     """Show the question of an action about one row: in place below the row, or on a separate page."""
-    row = _row(action, key)
-    asked = _question(request, action, row)
+    row = _row_of_action(action, key)
+    asked = _question_about(request, action, row)
     context = {
         "asked": asked,
         "action": action,
@@ -70,10 +70,10 @@ def ask_question(request: HttpRequest, action: str, key: UUID) -> HttpResponse:
     }
     if is_part(request):
         return TemplateResponse(request, "operators/_question.html", context)
-    return _page(request, "question", context | {"title": asked.question.title})
+    return _render_page(request, "question", context | {"title": asked.question.title})
 
 
-def _question(request: HttpRequest, action: str, row: Operation | Discrepancy) -> Any:
+def _question_about(request: HttpRequest, action: str, row: Operation | Discrepancy) -> Any:
     """Return what the action asks about the row. Raises Http404 if the row or the operator does not have it."""
     if action not in cases.VERBS:
         raise Http404
@@ -83,7 +83,7 @@ def _question(request: HttpRequest, action: str, row: Operation | Discrepancy) -
     return asked
 
 
-def _row(action: str, key: UUID) -> Operation | Discrepancy:
+def _row_of_action(action: str, key: UUID) -> Operation | Discrepancy:
     if action in cases.OF_DISCREPANCIES:
         return get_object_or_404(Discrepancy, pk=key)
     return get_object_or_404(Operation, pk=key)
@@ -102,7 +102,7 @@ def show_search(request: HttpRequest) -> HttpResponse:
     """Show the orders and merchants that match a term. If only one order matches, redirect to it."""
     term = request.GET.get("q", "")
     found = search.find_rows(term, request)
-    answer = _found(request, term, found)
+    answer = _go_to_found(request, term, found)
     if found.is_number:
         with replica.primary():
             operator_actions.log_action(
@@ -113,15 +113,15 @@ def show_search(request: HttpRequest) -> HttpResponse:
     return answer
 
 
-def _found(request: HttpRequest, term: str, found: Found) -> HttpResponse:
+def _go_to_found(request: HttpRequest, term: str, found: Found) -> HttpResponse:
     if len(found.orders) == 1 and not found.merchants:
         return HttpResponseRedirect(
             reverse("admin:checkout_checkout_change", args=[found.orders[0].checkout.pk])
         )
-    return _page(request, "find", {"title": "Search", "term": term, "found": found}).render()
+    return _render_page(request, "find", {"title": "Search", "term": term, "found": found}).render()
 
 
-def _page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
+def _render_page(request: HttpRequest, name: str, context: dict[str, Any]) -> TemplateResponse:
     if "board" in context:
         at, unresolved, waiting = context["board"].at, context["board"].unresolved, context["board"].cases
     else:

@@ -91,7 +91,7 @@ def outcomes(picture: Picture) -> Chart:
     total = sum(slot.total for slot in slots)
     return Chart(
         bars=bars,
-        labels=labels + _under(picture, TOP + HEIGHT + 18),
+        labels=labels + _labels_below(picture, TOP + HEIGHT + 18),
         heading=("", "Captured", "Cancelled by you", "Hold lapsed"),
         rows=_table(picture, lambda slot: [f"{slot.captured:,}", f"{slot.cancelled:,}", f"{slot.lapsed:,}"]),
         is_empty=total == 0,
@@ -126,7 +126,7 @@ def volume(picture: Picture) -> Chart:
         anchor = "start" if x < 15 else "end" if x > 85 else "middle"
         dots.append(Label(_round(x), _round(y), money.display(maximum, picture.currency), anchor))
     return Chart(
-        labels=_under(picture, LINE_TOP + HEIGHT + 18),
+        labels=_labels_below(picture, LINE_TOP + HEIGHT + 18),
         lines=list(_levels(ceiling, picture.currency)) if maximum else [],
         points=" ".join(f"{_round(x)},{_round(y)}" for x, y in places),
         dots=dots,
@@ -148,22 +148,22 @@ def holds(picture: Picture) -> Chart:
     """Return how long captures took (median, 95 %, 99 %) on a logarithmic scale that ends at two minutes."""
     now = picture.now
     median, p95, p99 = now.hold(0.5), now.hold(0.95), now.hold(0.99)
-    labels = _marks()
+    labels = _scale_labels()
     heading = ("", "Time from hold to capture")
     if median is None or p95 is None or p99 is None:
         return Chart(labels=labels, heading=heading, rows=[], is_empty=True, sentence="Nothing was captured.")
-    first = _log(now.hold(0.05) or SHORTEST)
+    first = _scale(now.hold(0.05) or SHORTEST)
     return Chart(
         bars=[
-            _bar(first, 41, _log(p95) - first, 14, "1"),
-            _bar(_log(p95), 45, max(0.0, _log(p99) - _log(p95)), 6, "2"),
+            _bar(first, 41, _scale(p95) - first, 14, "1"),
+            _bar(_scale(p95), 45, max(0.0, _scale(p99) - _scale(p95)), 6, "2"),
         ],
         labels=[
             *labels,
-            Label(_log(median), 32, f"median {span(median)}", _anchor(_log(median)), "strong"),
-            Label(_log(p95), 74, f"95 % in {span(p95)}", _anchor(_log(p95))),
+            Label(_scale(median), 32, f"median {span(median)}", _anchor(_scale(median)), "strong"),
+            Label(_scale(p95), 74, f"95 % in {span(p95)}", _anchor(_scale(p95))),
         ],
-        dots=[Label(_log(median), 48, f"median {span(median)}", _anchor(_log(median)))],
+        dots=[Label(_scale(median), 48, f"median {span(median)}", _anchor(_scale(median)))],
         heading=heading,
         rows=[("Half of them within", span(median)), ("95 % within", span(p95)), ("99 % within", span(p99))],
         is_empty=False,
@@ -171,11 +171,11 @@ def holds(picture: Picture) -> Chart:
     )
 
 
-def _marks() -> list[Label]:
+def _scale_labels() -> list[Label]:
     """Return the labels of the scale. In a narrow picture the second is near, so the first is at the edge."""
     (_, shortest), *longer = MARKS
     return [Label(0, 98, shortest, "start")] + [
-        Label(_log(at), 98, words, _anchor(_log(at))) for at, words in longer
+        Label(_scale(at), 98, words, _anchor(_scale(at))) for at, words in longer
     ]
 
 
@@ -194,15 +194,15 @@ def attempts(picture: Picture) -> Chart:
             bars.append(_bar(x, 16 + HALF + 1, width * 0.7, height, "4"))
     return Chart(
         bars=bars,
-        labels=_under(picture, 16 + 2 * HALF + 20),
+        labels=_labels_below(picture, 16 + 2 * HALF + 20),
         heading=("", "Answered 2xx", "Failed"),
         rows=_table(picture, lambda slot: [f"{slot.delivered:,}", f"{slot.failed:,}"]),
         is_empty=maximum == 0,
-        sentence=_answers(picture),
+        sentence=_answer_sentence(picture),
     )
 
 
-def _answers(picture: Picture) -> str:
+def _answer_sentence(picture: Picture) -> str:
     """Return how fast the endpoint answered, as a sentence."""
     median, p95 = picture.now.answer(0.5), picture.now.answer(0.95)
     if median is None or p95 is None:
@@ -217,7 +217,7 @@ def percent(share: float | None) -> str:
     return "100 %" if share == 1 else f"{min(share * 100, 99.9):.1f} %"
 
 
-def _log(seconds: float) -> float:
+def _scale(seconds: float) -> float:
     """Return a duration's place on the scale of holds, from 4 to 96 percent."""
     share = math.log(min(max(seconds, SHORTEST), LONGEST) / SHORTEST) / math.log(LONGEST / SHORTEST)
     return _round(4 + 92 * share)
@@ -235,7 +235,7 @@ def _round_up(maximum: int) -> int:
     return next(int(step * size) for step in (1, 2, 4, 6, 8, 10) if step * size >= maximum)
 
 
-def _under(picture: Picture, y: float) -> list[Label]:
+def _labels_below(picture: Picture, y: float) -> list[Label]:
     """Return the labels under a chart: every day of seven, every seventh day of thirty, or every sixth hour.
 
     Each label is centred under its slot. The last slot always has one: "now" or "today". If its slot is

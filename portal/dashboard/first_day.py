@@ -64,7 +64,7 @@ def first_day_of(merchant: Merchant) -> FirstDay:
         done=progress.done,
         total=progress.total,
         next=upcoming,
-        request=_request(merchant, upcoming.name, key) if upcoming else "",
+        request=_request_example(merchant, upcoming.name, key) if upcoming else "",
         key=key,
         endpoint=Subscription.objects.filter(merchant=merchant, ended_at=None).first(),
         base_url=settings.BASE_URL,
@@ -72,16 +72,16 @@ def first_day_of(merchant: Merchant) -> FirstDay:
     )
 
 
-def _request(merchant: Merchant, name: str, key: ApiClient | None) -> str:
+def _request_example(merchant: Merchant, name: str, key: ApiClient | None) -> str:
     """Return the request for a step; values that only the merchant knows are shell variables."""
     if name == "token":
-        return _token(key.client_id if key else "$CLIENT_ID")
+        return _token_request(key.client_id if key else "$CLIENT_ID")
     if name == "checkout":
-        return _checkout(merchant)
-    return _capture(merchant) if name == "capture" else ""
+        return _checkout_request(merchant)
+    return _capture_request(merchant) if name == "capture" else ""
 
 
-def _token(client_id: str) -> str:
+def _token_request(client_id: str) -> str:
     facts = (
         f'{{\\"grant_type\\": \\"client_credentials\\", \\"client_id\\": \\"{client_id}\\",'
         ' \\"client_secret\\": \\"$CLIENT_SECRET\\"}'
@@ -90,7 +90,7 @@ def _token(client_id: str) -> str:
     return f"TOKEN=$({asked} \\\n  | {READS_TOKEN})"
 
 
-def _checkout(merchant: Merchant) -> str:
+def _checkout_request(merchant: Merchant) -> str:
     host = next(iter(merchant.return_hosts), "shop.example")
     ticket = {
         "item_ref": "t1",
@@ -111,16 +111,16 @@ def _checkout(merchant: Merchant) -> str:
     body = ",\n      ".join(parts).replace(
         ', "quantity"', f',\n{" " * 17}"quantity"'
     )  # under the item's first field
-    return f"curl {_api()} \\\n  {AUTHORIZED} \\\n  {JSON} \\\n  -d '{{{body}}}'"
+    return f"curl {_api_address()} \\\n  {AUTHORIZED} \\\n  {JSON} \\\n  -d '{{{body}}}'"
 
 
-def _capture(merchant: Merchant) -> str:
+def _capture_request(merchant: Merchant) -> str:
     """Return the capture of the newest held order; without one, of the order whose id is in the event."""
     held = (
         Checkout.objects.filter(merchant=merchant, status=Status.AUTHORIZED).order_by("-created_at").first()
     )
-    return f"curl -X POST {_api()}/{held.pk if held else '$CHECKOUT_UUID'}/capture \\\n  {AUTHORIZED}"
+    return f"curl -X POST {_api_address()}/{held.pk if held else '$CHECKOUT_UUID'}/capture \\\n  {AUTHORIZED}"
 
 
-def _api() -> str:
+def _api_address() -> str:
     return f"{settings.BASE_URL}/api/merchant/v1/checkouts"

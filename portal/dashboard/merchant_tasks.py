@@ -114,12 +114,12 @@ class Waiting:
 
     def needs(self) -> list[Need]:
         """Return what needs the merchant's attention, the worst first."""
-        deliveries = _deliveries(self.parked, self.failing)
-        found = [_refunds(self.refunds), deliveries, _disputes(self.disputes), _holds(self.holds)]
+        deliveries = _delivery_task(self.parked, self.failing)
+        found = [_refund_task(self.refunds), deliveries, _dispute_task(self.disputes), _hold_task(self.holds)]
         return [need for need in found if need is not None]
 
 
-def _refunds(failed: Sequence[Refund]) -> Need | None:
+def _refund_task(failed: Sequence[Refund]) -> Need | None:
     if not failed:
         return None
     first = failed[0].checkout
@@ -131,12 +131,12 @@ def _refunds(failed: Sequence[Refund]) -> Need | None:
         if reasons.may_pass(failed[0].failure_reason):
             text += " Try again."
         return Need("alert", "stop", title, text, f"/portal/checkouts/{first.pk}", "See it")
-    title = f"{_number(len(failed))} refunds failed"
+    title = f"{_number_words(len(failed))} refunds failed"
     text = "The bank refused. The customers have not been paid back. Each says why."
     return Need("alert", "stop", title, text, "/portal/checkouts?state=refund_failed", "See them")
 
 
-def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
+def _delivery_task(waiting: int, endpoint: Endpoint | None) -> Need | None:
     if not waiting and endpoint is None:
         return None
     since = when(endpoint.failing_since) if endpoint else ""
@@ -145,7 +145,7 @@ def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
         title = f"Your endpoint has been failing since {since}"
         text = f"Its last answer: {answer}. Fix it: deliveries are tried again by themselves."
         return Need("alert", "stop", title, text, "/portal/deliveries", "See the answers")
-    title = "1 delivery is parked" if waiting == 1 else f"{_number(waiting)} deliveries are parked"
+    title = "1 delivery is parked" if waiting == 1 else f"{_number_words(waiting)} deliveries are parked"
     it = "it" if waiting == 1 else "them"
     text = f"Nothing sends {it} again by itself. See why, then send {it} again."
     if endpoint:
@@ -153,14 +153,14 @@ def _deliveries(waiting: int, endpoint: Endpoint | None) -> Need | None:
     return Need("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {it}")
 
 
-def _disputes(undecided: Sequence[Dispute]) -> Need | None:
+def _dispute_task(undecided: Sequence[Dispute]) -> Need | None:
     if not undecided:
         return None
     first = undecided[0]
     amount = money.display(first.amount, first.payment.currency)
     title = f"A customer disputes {amount}"
     if len(undecided) > 1:
-        title = f"{_number(len(undecided))} payments are disputed"
+        title = f"{_number_words(len(undecided))} payments are disputed"
     wanted = f"Send your evidence to {settings.SUPPORT_EMAIL}"
     if first.is_overdue:
         wanted = (
@@ -173,7 +173,7 @@ def _disputes(undecided: Sequence[Dispute]) -> Need | None:
     return Need("alert", "stop", title, text, f"/portal/checkouts/{first.checkout_uuid}", button)
 
 
-def _holds(lost: Sequence[tuple[int, str]]) -> Need | None:
+def _hold_task(lost: Sequence[tuple[int, str]]) -> Need | None:
     if not lost:
         return None
     by_currency: Counter[str] = Counter()
@@ -181,12 +181,16 @@ def _holds(lost: Sequence[tuple[int, str]]) -> Need | None:
         by_currency[currency] += amount
     amounts = ", ".join(money.display(amount, currency) for currency, amount in sorted(by_currency.items()))
     one = len(lost) == 1
-    title = "1 hold lapsed before a capture" if one else f"{_number(len(lost))} holds lapsed before a capture"
+    title = (
+        "1 hold lapsed before a capture"
+        if one
+        else f"{_number_words(len(lost))} holds lapsed before a capture"
+    )
     text = f"{amounts} was released in the last 7 days. The customers were told that nothing was taken."
     if one:
         text = f"{amounts} was released. The customer was told that nothing was taken."
     return Need("clock", "held", title, text, "/portal/checkouts?state=lapsed", "See why")
 
 
-def _number(found: int) -> str:
+def _number_words(found: int) -> str:
     return f"more than {MAXIMUM:,}" if found > MAXIMUM else f"{found:,}"

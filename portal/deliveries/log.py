@@ -71,7 +71,7 @@ def delivery_details(
     chosen = named or (attempts[-1] if attempts else None)
     event = delivery.event
     is_masked = event.type in PERSONAL and not reveal
-    body = "" if is_masked or event.body_deleted_at else _pretty(event.plain_body)
+    body = "" if is_masked or event.body_deleted_at else _indent_json(event.plain_body)
     url = delivery.subscription.url
     is_as_sent = chosen is None or chosen.started_at >= delivery.subscription.updated_at
     orders = Checkout.objects.filter(merchant=merchant)
@@ -79,15 +79,15 @@ def delivery_details(
         delivery=delivery,
         attempt=chosen,
         badge=badges.of_delivery(delivery),
-        sentence=_sentence(delivery, chosen, attempts),
-        steps=_steps(delivery, attempts),
+        sentence=_delivery_sentence(delivery, chosen, attempts),
+        steps=_list_steps(delivery, attempts),
         url=url if is_as_sent else "(your endpoint of that time)",
-        request_lines=_headers(delivery, chosen) if chosen else [],
+        request_lines=_sent_headers(delivery, chosen) if chosen else [],
         body=body,
         is_masked=is_masked and not event.body_deleted_at,
         is_body_deleted=bool(event.body_deleted_at),
-        answer=_answer(chosen),
-        curl="" if is_masked or event.body_deleted_at else _curl(url, delivery, chosen),
+        answer=_answer_text(chosen),
+        curl="" if is_masked or event.body_deleted_at else _curl_command(url, delivery, chosen),
         order=orders.filter(pk=event.checkout_uuid).first() if event.checkout_uuid else None,
         can_resend=event.body_deleted_at is None and not _is_under_way(delivery),
         is_live=not reveal and _is_live(delivery, chosen),
@@ -120,16 +120,16 @@ def _is_live(delivery: Delivery, chosen: Attempt | None) -> bool:
     )
 
 
-def _pretty(body: bytes) -> str:
+def _indent_json(body: bytes) -> str:
     try:
         return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
     except orjson.JSONDecodeError:
         return body.decode(errors="replace")
 
 
-def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[Attempt]) -> str:
+def _delivery_sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[Attempt]) -> str:
     if attempt is None:
-        return f"Not sent yet. {_policy(delivery)}"
+        return f"Not sent yet. {_retry_policy(delivery)}"
     if attempt.is_delivered is None:
         return "It is being sent right now."
     what = f"Your endpoint answered {attempt.http_status}."
@@ -137,10 +137,10 @@ def _sentence(delivery: Delivery, attempt: Attempt | None, attempts: Sequence[At
         return f"Attempt {attempt.number} was delivered. {what}"
     if not attempt.http_status:
         what = f"No answer: {in_words(attempt.error_message)}."
-    return f"Attempt {attempt.number} failed. {what} {_since(delivery, attempts)}"
+    return f"Attempt {attempt.number} failed. {what} {_failure_sentence(delivery, attempts)}"
 
 
-def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
+def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     """Return a sentence about the state of a delivery after a failed attempt."""
     if delivery.status == Delivery.Status.SUPERSEDED and delivery.event_type in PERSONAL:
         return "Its personal data has been deleted, so it is not tried again."
@@ -157,20 +157,20 @@ def _since(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
             if next_at and not delivery.lease_token
             else ""
         )
-        return again + _policy(delivery)
+        return again + _retry_policy(delivery)
     arrived = next((one for one in reversed(attempts) if one.is_delivered), None)
     if arrived is None:
         return "Another attempt was delivered."
     return f"Attempt {arrived.number} was delivered at {when_exactly(arrived.started_at)}."
 
 
-def _policy(delivery: Delivery) -> str:
+def _retry_policy(delivery: Delivery) -> str:
     return POLICIES.get(delivery.event.type, THREE_DAYS)
 
 
-def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
+def _list_steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
     """Return the attempts that were made, and all that are still planned."""
-    made = [_step(attempt) for attempt in attempts]
+    made = [_step_of_attempt(attempt) for attempt in attempts]
     is_under_way = delivery.lease_token is not None or (
         bool(attempts) and attempts[-1].number > delivery.attempt_count
     )
@@ -180,7 +180,7 @@ def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
     by_itself = delivery.returns_at if delivery.resent_by else delivery.next_attempt_at
     if by_itself is not None:
         planned = planned[: bool(delivery.resent_by)] + retries.planned(
-            _attempted(delivery, by_itself), by_itself
+            _scheduled_attempts(delivery, by_itself), by_itself
         )
     first = delivery.attempt_count + 1
     last = first + len(planned) - 1
@@ -190,7 +190,7 @@ def _steps(delivery: Delivery, attempts: list[Attempt]) -> list[Step]:
     ]
 
 
-def _attempted(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
+def _scheduled_attempts(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
     """Return the delivery as the retry schedule sees it: attempts that a person asked for do not count."""
     return retries.Attempted(
         event_type=delivery.event.type,
@@ -203,14 +203,14 @@ def _attempted(delivery: Delivery, ended_at: datetime) -> retries.Attempted:
     )
 
 
-def _step(attempt: Attempt) -> Step:
+def _step_of_attempt(attempt: Attempt) -> Step:
     if attempt.is_delivered is None:
         return Step(attempt.number, "under way", attempt.started_at, "move")
     words = str(attempt.http_status) if attempt.http_status else "no answer"
     return Step(attempt.number, words, attempt.started_at, "done" if attempt.is_delivered else "stop")
 
 
-def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
+def _sent_headers(delivery: Delivery, attempt: Attempt) -> list[str]:
     """Return the headers that were sent, with a placeholder for each signature.
 
     Signatures are not stored. There are as many placeholders as secrets that signed at that time.
@@ -231,7 +231,7 @@ def _headers(delivery: Delivery, attempt: Attempt) -> list[str]:
     ]
 
 
-def _answer(attempt: Attempt | None) -> str:
+def _answer_text(attempt: Attempt | None) -> str:
     if attempt is None or attempt.is_delivered is None:
         return ""
     silence = in_words(attempt.error_message) or "no answer"
@@ -239,7 +239,7 @@ def _answer(attempt: Attempt | None) -> str:
     return f"{first}\n\n{attempt.response_excerpt}".strip()
 
 
-def _curl(url: str, delivery: Delivery, attempt: Attempt | None) -> str:
+def _curl_command(url: str, delivery: Delivery, attempt: Attempt | None) -> str:
     """Return the request as a shell command that signs it again with a secret that the reader sets."""
     body = shlex.quote(delivery.event.plain_body.decode())
     lines: dict[str, Any] = {

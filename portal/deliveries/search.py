@@ -53,11 +53,11 @@ def rows(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Any]:
         )
         if outcome == "waiting":  # the queue's index begins with the subscription
             waiting = waiting.filter(subscription__in=Subscription.objects.filter(merchant=merchant))
-        return _narrowed(waiting, merchant, asked, delivery="pk")
+        return _filter_rows(waiting, merchant, asked, delivery="pk")
     tried = Attempt.objects.filter(merchant=merchant).prefetch_related("delivery__event")
     if outcome:
         tried = tried.filter(lookup.ended_as(is_delivered=outcome == "delivered"))
-    return _narrowed(tried, merchant, asked, delivery="delivery")
+    return _filter_rows(tried, merchant, asked, delivery="delivery")
 
 
 def chips(asked: dict[str, Any]) -> list[Chip]:
@@ -89,12 +89,12 @@ def key(asked: dict[str, Any]) -> str:
     return KEYS.get(asked.get("outcome", ""), "started_at")
 
 
-def _narrowed(
+def _filter_rows(
     rows: QuerySet[Any], merchant: Merchant, asked: dict[str, Any], *, delivery: str
 ) -> QuerySet[Any]:
     """Return the rows that match the other filters; `delivery` is their column of the delivery."""
     if asked.get("q"):
-        found = _matches(merchant, asked["q"].strip())
+        found = _matching_deliveries(merchant, asked["q"].strip())
         rows = rows.filter(**{f"{delivery}__in": found}) if found else rows.none()
         rows = rows.filter(pk__range=partitions.beside(*found)) if found else rows
     if asked.get("event_type"):
@@ -106,7 +106,7 @@ def _narrowed(
     return rows
 
 
-def _matches(merchant: Merchant, text: str) -> list[UUID]:
+def _matching_deliveries(merchant: Merchant, text: str) -> list[UUID]:
     """Return the deliveries of the event, checkout or checkouts (by order id) that the text names."""
     uuid = search.parse_uuid(text)
     orders = Checkout.objects.filter(merchant=merchant, merchant_order_id__iexact=text).order_by(
@@ -129,12 +129,13 @@ def lines_of(merchant: Merchant, found: Sequence[Attempt | Delivery]) -> list[di
     orders = dict(
         Checkout.objects.filter(merchant=merchant, pk__in=wanted).values_list("pk", "merchant_order_id")
     )
-    latest = _latest([row.pk for row in found if isinstance(row, Delivery)])
+    latest = _latest_attempts([row.pk for row in found if isinstance(row, Delivery)])
     parked = [delivery.pk for delivery in deliveries if delivery.status == Delivery.Status.PARKED]
     rows = Delivery.objects.filter(pk__in=parked)
     useful = set(resending.sendable(rows).values_list("pk", flat=True)) if parked else set()
     return [
-        _line(row, row if isinstance(row, Attempt) else latest.get(row.pk), orders, useful) for row in found
+        _list_line(row, row if isinstance(row, Attempt) else latest.get(row.pk), orders, useful)
+        for row in found
     ]
 
 
@@ -160,23 +161,23 @@ def too_late(merchant: Merchant) -> dict[str, str] | None:
     return {
         "type": found.event.type,
         "order": order.merchant_order_id if order else "",
-        "why": _why(found),
+        "why": _failure_reason(found),
     }
 
 
-def _why(delivery: Delivery) -> str:
+def _failure_reason(delivery: Delivery) -> str:
     if delivery.event.body_deleted_at is not None:
         return "Its personal data has been deleted."
     return "Its hold has ended." if log.is_over(delivery) else "It is too old to be sent."
 
 
-def _latest(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:
+def _latest_attempts(delivery_uuids: Sequence[UUID]) -> dict[UUID, Attempt]:
     """Return the latest attempt of each delivery that has one."""
     rows = lookup.attempts_under(delivery_uuids).defer("response_excerpt")
     return {row.delivery_id: row for row in rows.order_by("delivery", "-number").distinct("delivery")}
 
 
-def _line(
+def _list_line(
     row: Attempt | Delivery, attempt: Attempt | None, orders: dict[UUID, str], useful: Collection[UUID]
 ) -> dict[str, Any]:
     delivery = row.delivery if isinstance(row, Attempt) else row
@@ -192,14 +193,14 @@ def _line(
         "can_tick": waits and delivery.pk in useful,
         "number": number,
         "order": orders.get(delivery.event.checkout_uuid, "") if delivery.event.checkout_uuid else "",
-        "badge": _badge(row, delivery, "too late" if waits and delivery.pk not in useful else ""),
+        "badge": _badge_of_line(row, delivery, "too late" if waits and delivery.pk not in useful else ""),
         "answer": answer,
         "took": attempt.duration_ms if attempt else None,
         "at": row.started_at if isinstance(row, Attempt) else delivery.ended_at or delivery.next_attempt_at,
     }
 
 
-def _badge(row: Attempt | Delivery, delivery: Delivery, note: str) -> Badge:
+def _badge_of_line(row: Attempt | Delivery, delivery: Delivery, note: str) -> Badge:
     """Return a line's badge, with a note; a closed delivery gets no note."""
     badge = badges.of_attempt(delivery, row) if isinstance(row, Attempt) else badges.of_delivery(delivery)
     return badge._replace(note=note) if note and delivery.closed_at is None else badge

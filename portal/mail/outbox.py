@@ -51,7 +51,7 @@ DAILY: dict[str, Callable[[Merchant], QuerySet[Any]]] = {  # the rows that each 
 # The rows that appeared after a moment. A hold's `voided_at` is its end, even if the end was recorded later.
 CAME_SINCE: dict[str, Callable[[datetime], Q | Exists]] = {
     "deliveries_parked": lambda at: Q(ended_at__gt=at),
-    "holds_lost": lambda at: Exists(_ends().filter(pk__gte=clock.first_id(at))),
+    "holds_lost": lambda at: Exists(_ending_changes().filter(pk__gte=clock.first_id(at))),
 }
 
 
@@ -69,7 +69,7 @@ def queue_once(merchant: Merchant, kind: str, *, key: str, **facts: Any) -> bool
     return is_new
 
 
-def _ends() -> QuerySet[Change]:
+def _ending_changes() -> QuerySet[Change]:
     return Change.objects.filter(checkout=OuterRef("pk"), to=Status.VOIDED)
 
 
@@ -101,26 +101,26 @@ def send_due() -> int:
     sent = 0
     with SERVER.slot() as slot:
         for _ in range(AT_ONCE if slot.is_taken() else 0):
-            email = _WAITING.take_oldest(_tried)  # does not wait for another sender
+            email = _WAITING.take_oldest(_lease_fields)  # does not wait for another sender
             if email is None:
                 break
-            sent += _send(email)
+            sent += _send_mail(email)
     return sent
 
 
 _WAITING = Queue(lambda: OutboundEmail.objects.select_related("merchant"), "next_try_at")
 
 
-def _tried(email: OutboundEmail, now: datetime) -> dict[str, Any]:
+def _lease_fields(email: OutboundEmail, now: datetime) -> dict[str, Any]:
     """Return the fields of a taken mail: it is leased, so that no other sender sends it too."""
     return {"tries": email.tries + 1, "next_try_at": now + LEASE}
 
 
-def _send(email: OutboundEmail) -> bool:
+def _send_mail(email: OutboundEmail) -> bool:
     now = clock.now()  # rows that come after this moment are for the next mail
     message = None
     try:
-        message = _message(email)
+        message = _build_message(email)
         if message is not None:
             message.send()
     except NothingToTell:
@@ -141,15 +141,15 @@ def _send(email: OutboundEmail) -> bool:
     return message is not None
 
 
-def _message(email: OutboundEmail) -> EmailMessage | None:
+def _build_message(email: OutboundEmail) -> EmailMessage | None:
     """Return the mail in its current words, None if it no longer has a recipient. Raises NothingToTell."""
     if email.ends_at is not None and email.ends_at <= clock.now():
         return None
     if email.merchant is None:
         recipient, written_subject, written_body = (email.text or "").split("\n", 2)
         return EmailMessage(written_subject, written_body, to=[recipient])
-    context = _context(email, email.merchant)
-    to = _recipients(email)
+    context = _mail_context(email, email.merchant)
+    to = _recipients_of(email)
     if not to:
         return None
     context |= {
@@ -165,7 +165,7 @@ def _message(email: OutboundEmail) -> EmailMessage | None:
     return EmailMessage(" ".join(subject.split()), body, to=to)
 
 
-def _recipients(email: OutboundEmail) -> list[str]:
+def _recipients_of(email: OutboundEmail) -> list[str]:
     if email.kind == "invitation":
         open_ones = Invitation.objects.filter(pk=email.key, ended_at=None)
         return list(open_ones.values_list("email", flat=True))
@@ -173,7 +173,7 @@ def _recipients(email: OutboundEmail) -> list[str]:
     return list(owners.values_list("user__email", flat=True))
 
 
-def _context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
+def _mail_context(email: OutboundEmail, merchant: Merchant) -> dict[str, Any]:
     if email.kind == "sensitive_change":
         entry = AuditEntry.objects.select_related("user", "client").get(pk=email.facts["entry"])
         return {

@@ -29,7 +29,7 @@ def queue_trouble_mails(now: datetime) -> None:
     _parked_deliveries(now)
     _failed_refunds(now)
     _lost_holds(now)
-    _disputes(now)
+    _queue_dispute_mails(now)
 
 
 def _failing_endpoints(now: datetime) -> None:
@@ -96,7 +96,7 @@ def _tell_daily(now: datetime, kind: str, lately: QuerySet[Any]) -> None:
             outbox.queue_once(merchant, kind, key=today)
 
 
-def _disputes(now: datetime) -> None:
+def _queue_dispute_mails(now: datetime) -> None:
     """Queue a mail when a dispute is opened, opened again after an appeal, or decided."""
     rows = Dispute.objects.select_related("payment__merchant")
     for dispute in rows.filter(created_at__gte=now - LATELY, closed_at=None):

@@ -53,7 +53,7 @@ class Endpoint(NamedTuple):
         if request.method != "POST":
             return refusal("invalid_request", 405, "Use POST.", Allow="POST")
         try:
-            parameters = _parameters(request, self.taken)
+            parameters = _read_parameters(request, self.taken)
             self.check(parameters)
         except InvalidRequest as invalid:
             return refusal(invalid.error, 400, str(invalid))
@@ -106,12 +106,12 @@ def too_large() -> HttpResponse:
     )
 
 
-def _parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
+def _read_parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
     """Return the parameters of body and Basic header. Raises InvalidRequest."""
     if request.META["QUERY_STRING"]:
         raise InvalidRequest("Send the parameters in the body, not in the URL.")
-    found = _body(request, taken)
-    for name, value in _basic(request).items():
+    found = _read_body(request, taken)
+    for name, value in _read_basic(request).items():
         if found.setdefault(name, value) != value:
             raise InvalidRequest(
                 "Body and Authorization header name different clients. Send the credentials in only one of "
@@ -125,14 +125,14 @@ def _parameters(request: HttpRequest, taken: Sequence[str]) -> Parameters:
     return found
 
 
-def _body(request: HttpRequest, taken: Sequence[str]) -> Parameters:
+def _read_body(request: HttpRequest, taken: Sequence[str]) -> Parameters:
     """Return the known parameters of the body; one without a value counts as omitted (RFC 6749, 3.2)."""
     wanted = f"{taken[0]}, client_id and client_secret"
     try:
         if request.content_type == "application/json":
             found = strict_json.parse(request.body or b"{}")
         elif request.content_type == "application/x-www-form-urlencoded":
-            found = _single(request)
+            found = _single_values(request)
         elif not request.body:
             found = {}
         else:
@@ -143,23 +143,23 @@ def _body(request: HttpRequest, taken: Sequence[str]) -> Parameters:
         raise InvalidRequest(f"The body is not valid JSON: {invalid}. Send one JSON object.") from None
     if not isinstance(found, dict):
         raise InvalidRequest(f"The body is not a JSON object. Send one with {wanted}.")
-    return _strings({name: value for name, value in found.items() if name in {*CLIENT, *taken}})
+    return _require_strings({name: value for name, value in found.items() if name in {*CLIENT, *taken}})
 
 
-def _single(request: HttpRequest) -> dict[str, Any]:
+def _single_values(request: HttpRequest) -> dict[str, Any]:
     if any(len(values) > 1 for _, values in request.POST.lists()):
         raise InvalidRequest("A parameter is repeated. Send each of them once.")
     return dict(request.POST.items())
 
 
-def _strings(known: dict[str, Any]) -> Parameters:
+def _require_strings(known: dict[str, Any]) -> Parameters:
     for name, part in known.items():
         if not isinstance(part, str):
             raise InvalidRequest(f"{name} is not a string. Send it in quotes.")
     return {name: part for name, part in known.items() if part}
 
 
-def _basic(request: HttpRequest) -> dict[str, str]:
+def _read_basic(request: HttpRequest) -> dict[str, str]:
     scheme, _, encoded = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return {}

@@ -16,12 +16,12 @@ def revoke(request: HttpRequest) -> HttpResponse:
     return ENDPOINT.answer(request)
 
 
-def _check(parameters: Parameters) -> None:
+def _check_token_given(parameters: Parameters) -> None:
     if "token" not in parameters:
         raise InvalidRequest("token is missing. Send the access token that is to end.")
 
 
-def _end(request: HttpRequest, parameters: Parameters) -> HttpResponse:
+def _delete_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
     """Delete the token if it is the client's; the answer to any other token is the same."""
     request.oauth_parameters = parameters  # type: ignore[attr-defined]  # read by library.Core
     _, _, _, status = OAuthLibMixin().create_revocation_response(request)  # without the library's HTTP
@@ -32,4 +32,4 @@ def _end(request: HttpRequest, parameters: Parameters) -> HttpResponse:
     return response
 
 
-ENDPOINT = Endpoint(("token", "token_type_hint"), _check, _end)
+ENDPOINT = Endpoint(("token", "token_type_hint"), _check_token_given, _delete_token)

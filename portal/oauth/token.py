@@ -19,7 +19,7 @@ def token(request: HttpRequest) -> HttpResponse:
     return ENDPOINT.answer(request)
 
 
-def _check(parameters: Parameters) -> None:
+def _check_grant(parameters: Parameters) -> None:
     """Raise InvalidRequest for any grant except client_credentials."""
     if "grant_type" not in parameters:
         raise InvalidRequest("grant_type is missing. Send client_credentials.")
@@ -28,7 +28,7 @@ def _check(parameters: Parameters) -> None:
         raise InvalidRequest(words, "unsupported_grant_type")
 
 
-def _issue(request: HttpRequest, parameters: Parameters) -> HttpResponse:
+def _issue_token(request: HttpRequest, parameters: Parameters) -> HttpResponse:
     """Return the response with a new token, or the refusal in our words."""
     request.oauth_parameters = parameters  # type: ignore[attr-defined]  # read by library.Core
     _, headers, body, status = OAuthLibMixin().create_token_response(request)  # without the library's HTTP
@@ -54,4 +54,4 @@ def _other_scopes(parameters: dict[str, str]) -> str:
     )
 
 
-ENDPOINT = Endpoint(("grant_type", "scope"), _check, _issue)
+ENDPOINT = Endpoint(("grant_type", "scope"), _check_grant, _issue_token)

@@ -87,9 +87,9 @@ def bank_entries_of(order: Order, window: Window) -> Iterator[Entry]:
         yield _of_booking(checkout, booking, posted[booking.pk])
 
 
-def _booked(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
+def _posting_entry(at: datetime, title: str, lines: Sequence[Posting], text: str = "", **facts: Any) -> Entry:
     """Return the entry of a posting that we did not request from the bank."""
-    said = f"{text} {_postings(lines)}".strip()
+    said = f"{text} {_postings_sentence(lines)}".strip()
     return Entry(at=at, kind="bank", tone="still", icon="bank", title=title, text=said, facts=facts)
 
 
@@ -101,7 +101,7 @@ def _of_return(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> E
     )
     title = f"The refund of {amount} to {_whose_card(row.payment)} came back"
     facts: dict[str, Any] = {"operation": str(row.operation_id), "amount": row.amount, "reason": reason}
-    entry = _booked(row.recorded_at, title, lines, reasons.said(reason), **facts)
+    entry = _posting_entry(row.recorded_at, title, lines, reasons.said(reason), **facts)
     return replace(entry, tone="stop", icon="alert")
 
 
@@ -116,17 +116,19 @@ def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entr
         if row.recorded_at in at_once:
             at_once[row.recorded_at] += posted[row.pk]
         else:
-            yield _booked(row.recorded_at, _moved_again(row), posted[row.pk], **facts)
+            yield _posting_entry(row.recorded_at, _moved_again(row), posted[row.pk], **facts)
     opened, text = f"The customer disputes {amount}", "Their bank has taken it back until it has decided."
     # The dispute waits for an answer, and has not failed.
-    entry = _booked(dispute.created_at, opened, at_once[dispute.created_at], text, **facts)
+    entry = _posting_entry(dispute.created_at, opened, at_once[dispute.created_at], text, **facts)
     yield replace(entry, tone="held", icon="alert")
     if dispute.closed_at is not None:
         tone, icon = ("done", "check") if dispute.status == Dispute.Status.WON else ("void", "slash")
         decided = f"The dispute over {amount} is {dispute.status}"
         facts |= {"status": dispute.status}
         yield replace(
-            _booked(dispute.closed_at, decided, at_once[dispute.closed_at], **facts), tone=tone, icon=icon
+            _posting_entry(dispute.closed_at, decided, at_once[dispute.closed_at], **facts),
+            tone=tone,
+            icon=icon,
         )
 
 
@@ -141,7 +143,7 @@ def _of_booking(checkout: Checkout, booking: Booking, lines: Sequence[Posting]) 
     """Return the entry of a booking or of its reversal."""
     amount = money.display(abs(booking.amount), checkout.currency)
     title = BOOKED[booking.kind][booking.reverses_id is not None]
-    return _booked(
+    return _posting_entry(
         booking.created_at,
         title.format(amount=amount, card=_whose_card(booking.payment)),
         lines,
@@ -158,7 +160,7 @@ def _of_operation(
     taken = (
         f"Taken from {_whose_card(operation.payment)}." if operation.kind == Operation.Kind.CAPTURE else ""
     )
-    text = _text(operation, posted, has_come_back=has_come_back)
+    text = _operation_text(operation, posted, has_come_back=has_come_back)
     is_stopped = has_failed and operation.reason not in NOT_SENT
     return Entry(
         part_of="" if has_come_back else _part_of(checkout, operation),
@@ -167,13 +169,13 @@ def _of_operation(
         kind="bank",
         tone="stop" if is_stopped else "still" if operation.state in Operation.ENDED else "move",
         icon="bank",
-        title=_title(checkout, operation),
+        title=_operation_title(checkout, operation),
         text=text,
-        facts=_facts(operation, posted),
+        facts=_operation_facts(operation, posted),
     )
 
 
-def _title(checkout: Checkout, operation: Operation) -> str:
+def _operation_title(checkout: Checkout, operation: Operation) -> str:
     going, done = OUTSIDE if operation.purpose == Purpose.OUTSIDE else BANK[operation.kind]
     facts = {
         "amount": money.display(operation.amount, checkout.currency),
@@ -188,7 +190,7 @@ def _title(checkout: Checkout, operation: Operation) -> str:
     return going.format(**facts)
 
 
-def _text(operation: Operation, posted: Sequence[Posting], *, has_come_back: bool) -> str:
+def _operation_text(operation: Operation, posted: Sequence[Posting], *, has_come_back: bool) -> str:
     """Return the reason of a failure or the current state, and the postings.
 
     The reason why a refund was returned is in another entry.
@@ -196,7 +198,7 @@ def _text(operation: Operation, posted: Sequence[Posting], *, has_come_back: boo
     reason = "" if has_come_back else operation.reason
     text = NOT_SENT.get(reason) or reasons.said(reason) or UNDER_WAY.get(State(operation.state), "")
     if any(line.account == Account.MERCHANT for line in posted):
-        text = f"{text} {_postings(posted)}".strip()
+        text = f"{text} {_postings_sentence(posted)}".strip()
     return text
 
 
@@ -215,7 +217,7 @@ def _part_of(checkout: Checkout, operation: Operation) -> str:
     return MOVED[operation.kind] if operation.payment_id == checkout.payment_id else ""
 
 
-def _facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
+def _operation_facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
     return {
         "operation": str(operation.pk),
         "operation_kind": operation.kind,
@@ -228,7 +230,7 @@ def _facts(operation: Operation, posted: Sequence[Posting]) -> dict[str, Any]:
     }
 
 
-def _postings(posted: Sequence[Posting]) -> str:
+def _postings_sentence(posted: Sequence[Posting]) -> str:
     """Return the postings of transactions as a sentence, "" if they cancel each other out."""
     sums: dict[str, int] = {}
     for line in posted:
@@ -241,18 +243,20 @@ def _postings(posted: Sequence[Posting]) -> str:
     if len(taken) == len(given) == 1:
         ((origin, amount),) = taken.items()
         (to,) = given
-        return f"Posted: {money.display(amount, currency)} from {_name(origin)} to {_name(to)}."
-    return f"Posted: from {_sides(taken, currency)}, to {_sides(given, currency)}."
+        return (
+            f"Posted: {money.display(amount, currency)} from {_account_name(origin)} to {_account_name(to)}."
+        )
+    return f"Posted: from {_sides_words(taken, currency)}, to {_sides_words(given, currency)}."
 
 
-def _sides(sums: dict[str, int], currency: str) -> str:
+def _sides_words(sums: dict[str, int], currency: str) -> str:
     parts = sorted(
-        f"{_name(account)} {money.display(abs(amount), currency)}" for account, amount in sums.items()
+        f"{_account_name(account)} {money.display(abs(amount), currency)}" for account, amount in sums.items()
     )
     return " and ".join(parts)
 
 
-def _name(account: str) -> str:
+def _account_name(account: str) -> str:
     return ACCOUNTS[Account(account)]
 
 

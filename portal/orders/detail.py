@@ -30,18 +30,18 @@ def order_context(order: Order) -> dict[str, Any]:
         "amount": money.display(checkout.amount, checkout.currency),
         "refundable": money.display(outside_actions.refundable(order), checkout.currency),
         "badge": badges.of_checkout(checkout),
-        "place": "" if is_elsewhere else "hold" if contested else _place(checkout),
+        "place": "" if is_elsewhere else "hold" if contested else _place_of_money(checkout),
         "contested": contested,
         "lines": [summary.line(item, checkout.currency) for item in checkout.bill],
         "card": f"{checkout.payment.card_brand} {checkout.payment.card_last4}" if checkout.payment else "",
-        "split": _split(order),
-        "refunds": [_refund(checkout, refund) for refund in found],
-        "failed_refund": _failed(checkout, found),
+        "split": _split_sums(order),
+        "refunds": [_refund_fields(checkout, refund) for refund in found],
+        "failed_refund": _failed_refund(checkout, found),
         "came_back": money.display(came_back, checkout.currency) if came_back else "",
         "notes": order.notes,
         **_at_the_bank(order),
-        **_held(order),
-        **_actions(order),
+        **_hold_and_advice(order),
+        **_allowed_actions(order),
     }
 
 
@@ -74,7 +74,7 @@ def _came_back(order: Order) -> int:
     return sum(part.outstanding for part in order.accounts.parts.values())
 
 
-def _actions(order: Order) -> dict[str, bool]:
+def _allowed_actions(order: Order) -> dict[str, bool]:
     """Return what a person may do now, and whether the page updates itself."""
     is_disputed = bool(order.disputes) and refunds.obstacle(order.checkout) is not None
     actions = current_checkouts.actions(order.checkout, open_kind=order.open_kind, is_disputed=is_disputed)
@@ -86,12 +86,12 @@ def _actions(order: Order) -> dict[str, bool]:
     }
 
 
-def _held(order: Order) -> dict[str, Any]:
+def _hold_and_advice(order: Order) -> dict[str, Any]:
     """Return how long a held order can still be captured, and the advice if its server was not notified."""
-    return {"hold": _hold(order.checkout), "advice": endpoint_advice.advice(order)}
+    return {"hold": _hold_left(order.checkout), "advice": endpoint_advice.advice(order)}
 
 
-def _hold(checkout: Checkout) -> dict[str, Any] | None:
+def _hold_left(checkout: Checkout) -> dict[str, Any] | None:
     """Return how long a held order can still be captured, in seconds and as a clock; None for others."""
     if checkout.status != Status.AUTHORIZED or not (checkout.authorized_at and checkout.capture_before):
         return None
@@ -100,7 +100,7 @@ def _hold(checkout: Checkout) -> dict[str, Any] | None:
     return {"left": left, "span": span, "clock": f"{left // 60}:{left % 60:02}"}
 
 
-def _place(checkout: Checkout) -> str:
+def _place_of_money(checkout: Checkout) -> str:
     """Return where the money is: "hold", "shop" or "card", "" if no money has moved."""
     if checkout.status == Status.AUTHORIZED:
         return "hold"
@@ -109,7 +109,7 @@ def _place(checkout: Checkout) -> str:
     return "card" if checkout.authorized_at else ""
 
 
-def _split(order: Order) -> dict[str, Any] | None:
+def _split_sums(order: Order) -> dict[str, Any] | None:
     """Return the shares as counts and sums, never a name or a number; None without mates."""
     if not order.checkout.has_mates:
         return None
@@ -125,7 +125,7 @@ def _split(order: Order) -> dict[str, Any] | None:
     }
 
 
-def _refund(checkout: Checkout, refund: Refund) -> dict[str, Any]:
+def _refund_fields(checkout: Checkout, refund: Refund) -> dict[str, Any]:
     return {
         "refund": refund,
         "badge": badges.REFUND[refund.status],
@@ -134,7 +134,7 @@ def _refund(checkout: Checkout, refund: Refund) -> dict[str, Any]:
     }
 
 
-def _failed(checkout: Checkout, refunds: list[Refund]) -> dict[str, Any] | None:
+def _failed_refund(checkout: Checkout, refunds: list[Refund]) -> dict[str, Any] | None:
     """Return the latest refund if it failed and none replaced it, why, and whether a new one can succeed."""
     latest = refunds[0] if refunds and checkout.status == Status.CAPTURED else None
     if latest is None or latest.status != Refund.Status.FAILED:

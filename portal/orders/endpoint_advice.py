@@ -40,12 +40,14 @@ def _of_failing(delivery: Delivery, by_api: str) -> Advice:
     if next_at is None or not upcoming_entries.will_be_sent(delivery):
         return Advice(
             "The last attempt has failed",
-            _or_else(f"Your endpoint failed {_times(made)} and is not told of this hold again.", by_api),
+            _or_else(
+                f"Your endpoint failed {_times_words(made)} and is not told of this hold again.", by_api
+            ),
         )
     is_last = made + 1 >= retries.POLICY[delivery.event_type].attempts
     which = "last" if is_last else "next"
     return Advice(
-        f"Your endpoint has failed {_times(made)}",
+        f"Your endpoint has failed {_times_words(made)}",
         f"The {which} attempt is at {time_of(next_at)}. Mend the endpoint before then, or {by_api}.",
     )
 
@@ -54,5 +56,5 @@ def _or_else(what: str, by_api: str) -> str:
     return f"{what} {by_api[:1].upper()}{by_api[1:]}, or nothing is taken."
 
 
-def _times(count: int) -> str:
+def _times_words(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -84,7 +84,7 @@ def of_states(order: Order, changes: Sequence[Change], *, has_create: bool) -> I
     """
     for change in changes:
         is_latest = change is changes[-1] and change.to == order.checkout.status
-        title, tone, icon, text = _state(order, change, is_latest=is_latest)
+        title, tone, icon, text = _state_entry_words(order, change, is_latest=is_latest)
         if change.to == Status.CREATED and has_create:
             continue
         is_named = change.to in WITH_ACTOR and not change.actor.startswith("pump")
@@ -115,7 +115,7 @@ def _kind_of(actor: str) -> str:
     return actor if actor.startswith("client:") else actor.partition(":")[0]
 
 
-def _state(order: Order, change: Change, *, is_latest: bool) -> tuple[str, str, str, str]:
+def _state_entry_words(order: Order, change: Change, *, is_latest: bool) -> tuple[str, str, str, str]:
     """Return title, tone, icon and text of a change of state."""
     checkout = order.checkout
     amount = money.display(checkout.amount, checkout.currency)
@@ -137,13 +137,13 @@ def _state(order: Order, change: Change, *, is_latest: bool) -> tuple[str, str, 
         return "Expired", "void", "clock", "Nobody paid in time."
     if change.to == Status.REFUNDING:
         goes = "goes" if is_latest else "was to go"
-        return "Refund accepted", "move", "ring", f"{amount} {goes} back to {_cards(order)}."
+        return "Refund accepted", "move", "ring", f"{amount} {goes} back to {_refund_destination(order)}."
     if change.to == Status.REFUNDED:
-        return "Refunded", "still", "back", f"{amount} is back on {_cards(order)}."
+        return "Refunded", "still", "back", f"{amount} is back on {_refund_destination(order)}."
     return "Checkout created", "still", "dashes", ""
 
 
-def _cards(order: Order) -> str:
+def _refund_destination(order: Order) -> str:
     """Return the destination of a refund: the lead's card by its name, or all cards that paid."""
     payment = order.checkout.payment
     has_mate_paid = any(share.paid_at for share in order.shares)
@@ -193,7 +193,7 @@ def of_attempts(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]
             kind="attempt",
             tone="stop" if attempt.is_delivered is False else "still",
             icon="alert" if attempt.is_delivered is False else "send",
-            title=f"Attempt {attempt.number} of {attempt.event_type}: {_outcome(attempt)}",
+            title=f"Attempt {attempt.number} of {attempt.event_type}: {_attempt_outcome(attempt)}",
             text=said or reason,
             link=f"{reverse('portal_delivery', args=[attempt.delivery_id])}?attempt={attempt.number}",
             facts={
@@ -207,13 +207,13 @@ def of_attempts(attempts: Iterable[Attempt], deliveries: Mapping[UUID, Delivery]
         )
 
 
-def _outcome(attempt: Attempt) -> str:
+def _attempt_outcome(attempt: Attempt) -> str:
     if attempt.is_delivered is None:
         return "under way"
-    return f"{attempt.http_status or 'no answer'}{_took(attempt.duration_ms)}"
+    return f"{attempt.http_status or 'no answer'}{_duration_words(attempt.duration_ms)}"
 
 
-def _took(milliseconds: int | None) -> str:
+def _duration_words(milliseconds: int | None) -> str:
     if milliseconds is None:
         return ""
     return f" in {span(milliseconds / 1000)}"
@@ -236,10 +236,10 @@ def of_split(order: Order) -> Iterator[Entry]:
     )
     for share in shares:
         if share.paid_at:
-            yield _paid(share, share.paid_at, checkout.currency)
+            yield _share_paid_entry(share, share.paid_at, checkout.currency)
 
 
-def _paid(share: PaymentRequest, at: datetime, currency: str) -> Entry:
+def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str) -> Entry:
     # A separate, later entry reports that the share was refunded.
     goes = "was meant for" if share.status == ShareStatus.REFUNDED else "goes back to"
     return Entry(

@@ -38,7 +38,7 @@ def told_once(newest_first: Sequence[Entry]) -> Sequence[Entry]:
             left.append(entry)
         else:
             parts.setdefault(id(whole), []).append(entry.as_part)
-    whole_again = [_with(entry, parts.get(id(entry), [])) for entry in left]
+    whole_again = [_with_parts(entry, parts.get(id(entry), [])) for entry in left]
     return _reads_in_one(sorted(_at_their_effect(whole_again), key=cause_first)[::-1])
 
 
@@ -70,7 +70,7 @@ def _whole_of(entry: Entry, wholes: Sequence[Entry]) -> Entry | None:
     return next((one for one in wholes if one.key == entry.part_of and one.at >= entry.at), None)
 
 
-def _with(entry: Entry, parts: Sequence[str]) -> Entry:
+def _with_parts(entry: Entry, parts: Sequence[str]) -> Entry:
     return replace(entry, text=" ".join(filter(None, (entry.text, *parts)))) if parts else entry
 
 

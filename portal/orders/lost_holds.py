@@ -34,7 +34,7 @@ def why(checkout: Checkout) -> str:
     if checkout.void_reason != VoidReason.AUTH_EXPIRED or checkout.voided_at is None:
         return ""
     ended = f"the hold ended at {time_of(checkout.voided_at)}"
-    told = _told(checkout)
+    told = _scheduled_attempts(checkout)
     captures = ApiCall.objects.filter(
         merchant=checkout.merchant_id,
         checkout_uuid=checkout.pk,
@@ -42,37 +42,37 @@ def why(checkout: Checkout) -> str:
         pk__range=partitions.told_of(checkout.pk),
     )
     late = captures.filter(created_at__gte=checkout.voided_at).order_by("created_at").first()
-    if called := _called(checkout, captures.filter(created_at__lt=checkout.voided_at)):
+    if called := _capture_calls_sentence(checkout, captures.filter(created_at__lt=checkout.voided_at)):
         return f"{called}, so {ended}."
     if not told:
-        return _untold(checkout, checkout.voided_at, ended)
+        return _missing_attempt_reason(checkout, checkout.voided_at, ended)
     sent = f"We sent checkout.authorized at {time_of(told[0].started_at)}."
     if any(attempt.is_delivered for attempt in told) and late is None:
-        return f"{sent} Your endpoint answered {_answers(told)}, but no capture came, so {ended}."
+        return f"{sent} Your endpoint answered {_answers_sentence(told)}, but no capture came, so {ended}."
     came = "and no capture came, so"
     if late:
         came = f"and its capture came at {time_of(late.created_at)}, too late:"
-    return f"{sent} Your endpoint answered {_answers(told)} {came} {ended}."
+    return f"{sent} Your endpoint answered {_answers_sentence(told)} {came} {ended}."
 
 
-def _called(checkout: Checkout, captures: QuerySet[ApiCall]) -> str:
+def _capture_calls_sentence(checkout: Checkout, captures: QuerySet[ApiCall]) -> str:
     """Return a sentence about the calls of capture and their answers, "" if there were none."""
-    if refused := _refused(captures):
+    if refused := _refused_captures(captures):
         codes = ", ".join(f"{one.status} {one.error_code}".strip() for one in refused)
-        tries = f"{_times(sum(one.times for one in refused))} with {codes}"
+        tries = f"{_times_words(sum(one.times for one in refused))} with {codes}"
         return f"Your server called capture, and we answered {tries}. No capture was accepted"
     if Operation.objects.filter(payment=checkout.payment_id, kind=Operation.Kind.CAPTURE).exists():
         return "Your server called capture, and no capture was accepted"  # the call is no longer kept
     return ""
 
 
-def _refused(captures: QuerySet[ApiCall]) -> list[Refused]:
+def _refused_captures(captures: QuerySet[ApiCall]) -> list[Refused]:
     alike = captures.values("status", "error_code")
     counted = alike.annotate(times=Count("pk"), first=Min("created_at")).order_by("first")
     return [Refused(row["status"], row["error_code"], row["times"]) for row in counted]
 
 
-def _untold(checkout: Checkout, voided_at: datetime, ended: str) -> str:
+def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str) -> str:
     """Return why a hold ended, if no attempt to notify the merchant is found."""
     if (checkout.authorized_at or voided_at) < retention.kept_since():
         return f"No capture came, so {ended}. What was sent then is no longer kept."
@@ -84,18 +84,18 @@ def _untold(checkout: Checkout, voided_at: datetime, ended: str) -> str:
     )
 
 
-def _told(checkout: Checkout) -> Sequence[Attempt]:
+def _scheduled_attempts(checkout: Checkout) -> Sequence[Attempt]:
     """Return the scheduled attempts of checkout.authorized, oldest first."""
     rows = lookup.attempts_about(checkout.pk).filter(merchant=checkout.merchant_id)
     own = rows.filter(event_type=EventType.AUTHORIZED, actor="").order_by("started_at", "number")
     return list(own[:MAX_ATTEMPTS])
 
 
-def _answers(told: Sequence[Attempt]) -> str:
+def _answers_sentence(told: Sequence[Attempt]) -> str:
     counted = Counter(str(attempt.http_status or "nothing") for attempt in told)
-    parts = [answer if times == 1 else f"{answer} {_times(times)}" for answer, times in counted.items()]
+    parts = [answer if times == 1 else f"{answer} {_times_words(times)}" for answer, times in counted.items()]
     return ", then ".join(parts)
 
 
-def _times(count: int) -> str:
+def _times_words(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -51,7 +51,7 @@ class Told(NamedTuple):
 
 def open_actions(order: Order) -> list[Told]:
     """Return the open acts on an order, in words (rule portal.outside)."""
-    return [_told(order, act["kind"], act["facts"]) for act in order.acts]
+    return [_describe_action(order, act["kind"], act["facts"]) for act in order.acts]
 
 
 def action_entries(order: Order) -> Iterator[Entry]:
@@ -62,13 +62,13 @@ def action_entries(order: Order) -> Iterator[Entry]:
             kind="bank",
             tone="held",
             icon="alert",
-            title=_title(act["kind"], act["facts"]),
+            title=_action_title(act["kind"], act["facts"]),
             text="This is when we learned of it.",
         )
 
 
-def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
-    title, status = _title(kind, facts), order.checkout.status
+def _describe_action(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
+    title, status = _action_title(kind, facts), order.checkout.status
     if _is_mates(order, facts):
         return Told(title, OF_A_MATE)
     if kind == TAKEN_OTHERWISE and status == Status.AUTHORIZED:
@@ -77,7 +77,7 @@ def _told(order: Order, kind: str, facts: Mapping[str, Any]) -> Told:
     return Told(title, of_statuses.get(status, otherwise))
 
 
-def _title(kind: str, facts: Mapping[str, Any]) -> str:
+def _action_title(kind: str, facts: Mapping[str, Any]) -> str:
     sentence = kinds.kind_named(kind).sentence
     return (
         sentence if kind == RELEASED else f"{sentence}: {money.display(facts['amount'], facts['currency'])}"

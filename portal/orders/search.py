@@ -97,7 +97,7 @@ def checkouts(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Checkout]:
     """Return the merchant's checkouts that match the cleaned filters, unordered."""
     rows = Checkout.objects.filter(merchant=merchant)
     if asked.get("q"):
-        rows = rows.filter(pk__in=_matches(merchant, asked["q"].strip()))
+        rows = rows.filter(pk__in=_matching_checkouts(merchant, asked["q"].strip()))
     if asked.get("state"):
         rows = rows.filter(_of_state(merchant, asked["state"]))
     if asked.get("at_least"):
@@ -127,18 +127,18 @@ def chips(asked: dict[str, Any], currencies: Collection[str] = ()) -> list[Chip]
         found.append(Chip(dict(STATES)[asked["state"]], {"state": ""}))
     since, until = asked.get("since"), asked.get("until")
     if since or until:
-        found.append(Chip(_days(since, until), {"since": "", "until": ""}))
+        found.append(Chip(_days_words(since, until), {"since": "", "until": ""}))
     if asked.get("at_least"):
-        found.append(Chip(f"{_number(asked['at_least'], currencies)} or more", {"at_least": ""}))
+        found.append(Chip(f"{_amount_words(asked['at_least'], currencies)} or more", {"at_least": ""}))
     return found
 
 
-def _number(value: Decimal, currencies: Collection[str]) -> str:
+def _amount_words(value: Decimal, currencies: Collection[str]) -> str:
     minor = money.parse(str(value), *currencies) if len(currencies) == 1 else None
     return str(value) if minor is None else money.display(minor, *currencies).removesuffix(".00")
 
 
-def _days(since: Any, until: Any) -> str:
+def _days_words(since: Any, until: Any) -> str:
     def day(date: Any) -> str:
         return f"{date.day} {date:%b}"
 
@@ -147,13 +147,13 @@ def _days(since: Any, until: Any) -> str:
     return f"since {day(since)}" if since else f"until {day(until)}"
 
 
-def _matches(merchant: Merchant, text: str) -> set[UUID]:
+def _matching_checkouts(merchant: Merchant, text: str) -> set[UUID]:
     """Return the checkouts that the text can mean; each guess is one look-up in an index.
 
     An order id matches by its beginning, in upper or lower case.
     """
     found: set[UUID] = set(
-        _pks(Checkout.objects.filter(merchant=merchant, merchant_order_id__istartswith=text))
+        _ids_of(Checkout.objects.filter(merchant=merchant, merchant_order_id__istartswith=text))
     )
     calls = ApiCall.objects.filter(merchant=merchant, request_id=text, checkout_uuid__isnull=False)
     found.update(calls.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])  # type: ignore[arg-type]  # not null
@@ -162,11 +162,11 @@ def _matches(merchant: Merchant, text: str) -> set[UUID]:
         found.update(cards.values_list("checkout_uuid", flat=True)[:MAX_MATCHES])
     uuid = parse_uuid(text)
     if uuid:
-        found.update(_pks(Checkout.objects.filter(merchant=merchant, pk=uuid)))
+        found.update(_ids_of(Checkout.objects.filter(merchant=merchant, pk=uuid)))
     return found
 
 
-def _pks(rows: QuerySet[Checkout]) -> Iterable[UUID]:
+def _ids_of(rows: QuerySet[Checkout]) -> Iterable[UUID]:
     return rows.order_by("-created_at").values_list("pk", flat=True)[:MAX_MATCHES]
 
 

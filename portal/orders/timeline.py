@@ -47,30 +47,32 @@ class Story:
 
 def timeline_page(order: Order, cursor: str = "") -> Story:
     """Return a page of an order's timeline for people: the newest, or the cursor's."""
-    story = _story(order, cursor, folding.told_once)
+    story = _build_story(order, cursor, folding.told_once)
     reads = list(takewhile(folding.read_as, story.entries))
     if not story.is_newest or len(reads) == len(story.entries) or order.checkout.status in UNDER_WAY:
         return story
     return replace(story, reads=reads, entries=story.entries[len(reads) :])
 
 
-def _story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequence[Entry]]) -> Story:
-    checkout, before = order.checkout, _before(order.checkout, cursor)
-    found = sorted(_found(order, before), key=folding.cause_first)[::-1]
-    cut = _cut(found)
+def _build_story(order: Order, cursor: str, tidied: Callable[[Sequence[Entry]], Sequence[Entry]]) -> Story:
+    checkout, before = order.checkout, _parse_cursor(order.checkout, cursor)
+    found = sorted(_entries_of_page(order, before), key=folding.cause_first)[::-1]
+    cut = _first_page_entries(found)
     shown = tidied(cut)
-    names = _names(checkout.merchant, {entry.actor for entry in shown})
+    names = _actor_names(checkout.merchant, {entry.actor for entry in shown})
     to_come = upcoming_entries.upcoming_entries_of(order) if before is None else []
     return Story(
-        entries=[_placed(entry, checkout.authorized_at, names) for entry in shown],
+        entries=[_place_entry(entry, checkout.authorized_at, names) for entry in shown],
         why_voided=lost_holds.why(checkout),
-        older=signing.dumps(cut[-1].at.isoformat(), salt=_salt(checkout)) if len(found) > len(cut) else "",
+        older=signing.dumps(cut[-1].at.isoformat(), salt=_cursor_salt(checkout))
+        if len(found) > len(cut)
+        else "",
         is_newest=before is None,
-        upcoming=[_placed(entry, checkout.authorized_at, {}) for entry in to_come],
+        upcoming=[_place_entry(entry, checkout.authorized_at, {}) for entry in to_come],
     )
 
 
-def _found(order: Order, before: datetime | None) -> list[Entry]:
+def _entries_of_page(order: Order, before: datetime | None) -> list[Entry]:
     """Return the entries of a page, and at least one more if the timeline continues."""
     checkout, window = order.checkout, Window(before, PER_PAGE + 1)
     attempts = lookup.attempts_under(list(order.deliveries))
@@ -91,7 +93,7 @@ def _found(order: Order, before: datetime | None) -> list[Entry]:
     return [entry for entry in found if before is None or entry.at < before]
 
 
-def _cut(found: Sequence[Entry]) -> Sequence[Entry]:
+def _first_page_entries(found: Sequence[Entry]) -> Sequence[Entry]:
     """Return one page's entries.
 
     The page ends between two moments, so that the next page begins with the earlier one.
@@ -102,21 +104,21 @@ def _cut(found: Sequence[Entry]) -> Sequence[Entry]:
     return [entry for entry in found[:PER_PAGE] if entry.at != next_at] or found[:PER_PAGE]
 
 
-def _before(checkout: Checkout, cursor: str) -> datetime | None:
+def _parse_cursor(checkout: Checkout, cursor: str) -> datetime | None:
     """Return where an older page begins; None (the newest page) if the cursor is not of this checkout."""
     try:
-        return datetime.fromisoformat(signing.loads(cursor, salt=_salt(checkout)))
+        return datetime.fromisoformat(signing.loads(cursor, salt=_cursor_salt(checkout)))
     except (signing.BadSignature, ValueError, TypeError, UnicodeError):
         return None
 
 
-def _salt(checkout: Checkout) -> str:
+def _cursor_salt(checkout: Checkout) -> str:
     return f"timeline:{checkout.pk}"
 
 
 def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
     """Return a page of the timeline for programs and for support: all of its entries."""
-    checkout, story = order.checkout, _story(order, cursor, list)
+    checkout, story = order.checkout, _build_story(order, cursor, list)
     return {
         "checkout_uuid": str(checkout.pk),
         "merchant_order_id": checkout.merchant_order_id,
@@ -139,12 +141,12 @@ def as_json(order: Order, cursor: str = "") -> dict[str, Any]:
     }
 
 
-def _placed(entry: Entry, held_at: datetime | None, names: dict[str, str]) -> Entry:
+def _place_entry(entry: Entry, held_at: datetime | None, names: dict[str, str]) -> Entry:
     since = entry.at - held_at if held_at else None
     return replace(entry, by=names[entry.actor] if entry.actor else "", since_hold=since)
 
 
-def _names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
+def _actor_names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
     """Return each actor as "By …"; all are looked up together."""
     split = {actor: actor.partition(":")[::2] for actor in actors}
     found = {actor: UNKNOWN.get(kind, "By itself") for actor, (kind, _) in split.items()}

@@ -11,11 +11,11 @@ from webhooks.models import Delivery
 
 def upcoming_entries_of(order: Order) -> list[Entry]:
     """Return what will happen if no one acts, the latest first."""
-    found = [*_end(order.checkout), *_attempts(order)]
+    found = [*_end_entry(order.checkout), *_attempt_entries(order)]
     return sorted(found, key=lambda entry: entry.at, reverse=True)
 
 
-def _end(checkout: Checkout) -> Iterator[Entry]:
+def _end_entry(checkout: Checkout) -> Iterator[Entry]:
     """Yield the end of the hold, or of the time to pay."""
     if checkout.status == Status.AUTHORIZED and checkout.capture_before:
         title = "The hold ends by itself, unless your server captures first"
@@ -25,7 +25,7 @@ def _end(checkout: Checkout) -> Iterator[Entry]:
         yield Entry(at=checkout.payable_until, kind="upcoming", tone="still", icon="clock", title=title)
 
 
-def _attempts(order: Order) -> Iterator[Entry]:
+def _attempt_entries(order: Order) -> Iterator[Entry]:
     """Yield the next attempt of each waiting delivery; during an attempt, the next one is not known yet."""
     for delivery in order.deliveries.values():
         if will_be_sent(delivery) and delivery.next_attempt_at:

@@ -42,16 +42,16 @@ def when(moment: datetime | None, is_of_today: bool = True) -> str:
 
     `is_of_today` is false in a list that has other days too, where today is also named.
     """
-    return _written(moment, "H:i", is_of_today)
+    return _write_moment(moment, "H:i", is_of_today)
 
 
 @register.filter
 def when_exactly(moment: datetime | None, is_of_today: bool = True) -> str:
     """Write a moment as `when` does, with its seconds."""
-    return _written(moment, "H:i:s", is_of_today)
+    return _write_moment(moment, "H:i:s", is_of_today)
 
 
-def _written(moment: datetime | None, clock: str, is_of_today: bool) -> str:
+def _write_moment(moment: datetime | None, clock: str, is_of_today: bool) -> str:
     if not moment:
         return ""
     named = day(moment) or ("" if is_of_today else "Today")

@@ -49,7 +49,7 @@ class Shown:
     def trouble(self) -> str:
         """The failure of the merchant's server in the running trial, and its next attempt; "" without one."""
         made = self.latest.checkout_uuid if self.latest and self.is_running else None
-        return _trouble(made, self.lines) if made else ""
+        return _failures_sentence(made, self.lines) if made else ""
 
     @cached_property
     def capture_by(self) -> datetime | None:
@@ -73,12 +73,12 @@ class Shown:
     @property
     def lines(self) -> Sequence[Mapping[str, Any]]:
         """The evidence of the latest trial, while it runs or after it failed."""
-        return _dated(self.latest) if self.is_running or self.has_failed else []
+        return _dated_runs(self.latest) if self.is_running or self.has_failed else []
 
     @property
     def proof(self) -> Sequence[Mapping[str, Any]]:
         """The evidence of the trial that passed."""
-        return _dated(self.passed)
+        return _dated_runs(self.passed)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def checklist_with_cases(merchant: Merchant, *, is_own: bool = False) -> Progres
         return Progress(steps, [])
     ticked = {step.name: step.at for step in steps if step.is_done}
     left = [step for step in steps if step.name not in CASES]
-    return Progress(left, _cases(merchant, ticked), trial_runs.unpaid(merchant).first(), is_own)
+    return Progress(left, _shown_cases(merchant, ticked), trial_runs.unpaid(merchant).first(), is_own)
 
 
 def counted(merchant: Merchant) -> Progress:
@@ -151,7 +151,7 @@ def counted(merchant: Merchant) -> Progress:
     return Progress([step for step in steps if step.name not in CASES], cases)
 
 
-def _cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[Shown]:
+def _shown_cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[Shown]:
     rows = Trial.objects.filter(merchant=merchant).order_by("case", "has_passed", "-created_at")
     newest = sorted(rows.distinct("case", "has_passed"), key=attrgetter("created_at"))
     latest = {trial.case: trial for trial in newest}
@@ -162,7 +162,7 @@ def _cases(merchant: Merchant, ticked: Mapping[str, datetime | None]) -> list[Sh
     ]
 
 
-def _trouble(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
+def _failures_sentence(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence about the failures that the lines show.
 
     A line is written a moment after the failure.
@@ -182,5 +182,5 @@ def _trouble(checkout_uuid: UUID, lines: Sequence[Mapping[str, Any]]) -> str:
     return f"Your server {did}{often}. Fix it: the next attempt is at {time_of(due.next_attempt_at)}."
 
 
-def _dated(trial: Trial | None) -> list[Mapping[str, Any]]:
+def _dated_runs(trial: Trial | None) -> list[Mapping[str, Any]]:
     return [line | {"at": datetime.fromisoformat(line["at"])} for line in trial.evidence] if trial else []

@@ -61,16 +61,16 @@ class Seen:
     @property
     def captures(self) -> list[ApiCall]:
         """The calls of capture that were answered 200; an idempotent replay leaves no call."""
-        return [call for call in self.calls if _verb(call) == "capture" and call.status == 200]
+        return [call for call in self.calls if _verb_of_call(call) == "capture" and call.status == 200]
 
     @property
     def is_in_doubt(self) -> bool:
         """Whether a capture was called with an outcome that is not known."""
-        return any(_verb(call) == "capture" and call.status == 504 for call in self.calls)
+        return any(_verb_of_call(call) == "capture" and call.status == 504 for call in self.calls)
 
     def asked_since(self, at: datetime, *verbs: str) -> bool:
         """Return whether the merchant's server read the order since a moment, or made one of these calls."""
-        return any(call.created_at >= at and _verb(call) in ("read", *verbs) for call in self.calls)
+        return any(call.created_at >= at and _verb_of_call(call) in ("read", *verbs) for call in self.calls)
 
 
 def read_evidence(trial: Trial, checkout_uuid: UUID) -> Seen:
@@ -91,7 +91,7 @@ def read_evidence(trial: Trial, checkout_uuid: UUID) -> Seen:
         calls=list(calls.order_by("created_at", "pk")[:MAX_SHOWN]),
         refund=Refund.objects.filter(checkout=checkout).order_by("created_at").first(),
         came_back_at=_came_back_at(checkout),
-        signatures=_signatures(deliveries, attempts) if trial.case == "rotate" else 0,
+        signatures=_signature_count(deliveries, attempts) if trial.case == "rotate" else 0,
     )
 
 
@@ -100,7 +100,7 @@ def _came_back_at(checkout: Checkout) -> datetime | None:
     return back.order_by("created_at").values_list("created_at", flat=True).first()
 
 
-def _signatures(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
+def _signature_count(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> int:
     """Return how many secrets signed the first attempt; 0 before there is one."""
     for delivery in deliveries:
         if attempts and attempts[0].delivery_id == delivery.pk:
@@ -110,39 +110,43 @@ def _signatures(deliveries: Sequence[Delivery], attempts: Sequence[Attempt]) -> 
 
 def evidence_in_words(seen: Seen) -> list[Line]:
     """Return the evidence in words, by time."""
-    found = [*_states(seen), *_attempts(seen), *_calls(seen)]
+    found = [*_state_lines(seen), *_attempt_lines(seen), *_call_lines(seen)]
     return sorted(found, key=lambda line: line.at)[:MAX_SHOWN]
 
 
-def _states(seen: Seen) -> Iterator[Line]:
+def _state_lines(seen: Seen) -> Iterator[Line]:
     checkout = seen.checkout
     page = reverse("portal_checkout", args=[checkout.pk])
     if checkout.authorized_at:
         card = CASES[seen.trial.case].card
         paid = f"Order {checkout.merchant_order_id} paid with the card ending {card[-4:]}, and held"
-        yield _line(checkout.authorized_at, paid, "", page)
+        yield _evidence_line(checkout.authorized_at, paid, "", page)
     if checkout.captured_at:
-        yield _line(checkout.captured_at, "Captured", "done", page)
+        yield _evidence_line(checkout.captured_at, "Captured", "done", page)
     if seen.refund:
-        yield _line(seen.refund.created_at, "The sandbox began a refund", "", page)
+        yield _evidence_line(seen.refund.created_at, "The sandbox began a refund", "", page)
     if seen.came_back_at:
-        yield _line(seen.came_back_at, "The bank refused the refund: the order is captured again", "", page)
+        yield _evidence_line(
+            seen.came_back_at, "The bank refused the refund: the order is captured again", "", page
+        )
     if checkout.voided_at:
-        yield _line(checkout.voided_at, "Released: nothing was taken", "", page)
+        yield _evidence_line(checkout.voided_at, "Released: nothing was taken", "", page)
 
 
-def _attempts(seen: Seen) -> Iterator[Line]:
+def _attempt_lines(seen: Seen) -> Iterator[Line]:
     if seen.signatures > 1:
         page = reverse("portal_webhooks")
-        yield _line(seen.attempts[0].started_at, f"{seen.signatures} secrets signed the event", "", page)
+        yield _evidence_line(
+            seen.attempts[0].started_at, f"{seen.signatures} secrets signed the event", "", page
+        )
     for attempt in seen.attempts:
         page = reverse("portal_delivery", args=[attempt.delivery_id]) + f"?attempt={attempt.number}"
         tone = {True: "done", False: "stop", None: ""}[attempt.is_delivered]
         is_ours = attempt.actor == outbox.SANDBOX and not attempt.is_delivered
-        yield _line(attempt.started_at, _told(attempt), "" if is_ours else tone, page)
+        yield _evidence_line(attempt.started_at, _attempt_words(attempt), "" if is_ours else tone, page)
 
 
-def _told(attempt: Attempt) -> str:
+def _attempt_words(attempt: Attempt) -> str:
     sent = f"{attempt.event_type}, attempt {attempt.number}"
     if attempt.error_message == health.DROPPED_BY_SANDBOX:
         return f"{sent}: the sandbox dropped your answer"
@@ -157,18 +161,18 @@ def _told(attempt: Attempt) -> str:
     return f"{sent}, answered {attempt.http_status} in {seconds(attempt.duration_ms)}"
 
 
-def _calls(seen: Seen) -> Iterator[Line]:
+def _call_lines(seen: Seen) -> Iterator[Line]:
     for call in seen.calls:
         page = f"{reverse('portal_requests')}?{urlencode({'q': call.request_id})}"
         code = f" {call.error_code}" if call.error_code else ""
-        did = "read the order" if _verb(call) == "read" else f"called {_verb(call)}"
+        did = "read the order" if _verb_of_call(call) == "read" else f"called {_verb_of_call(call)}"
         words = f"Your server {did}, answered {call.status}{code}"
-        yield _line(call.created_at, words, "stop" if call.status >= 500 else "", page)
+        yield _evidence_line(call.created_at, words, "stop" if call.status >= 500 else "", page)
 
 
-def _verb(call: ApiCall) -> str:
+def _verb_of_call(call: ApiCall) -> str:
     return entries.verb_of(call)
 
 
-def _line(at: datetime, words: str, tone: str, href: str) -> Line:
+def _evidence_line(at: datetime, words: str, tone: str, href: str) -> Line:
     return Line(clock.iso(at) or "", words, tone, href)

@@ -35,7 +35,7 @@ def act(seen: Seen) -> bool:
     return _ACTS[seen.trial.case](seen)
 
 
-def _nothing(_: Seen) -> bool:
+def _do_nothing(_: Seen) -> bool:
     return False
 
 
@@ -44,10 +44,10 @@ def _send_again(seen: Seen) -> bool:
     sent = seen.delivery_of(EventType.AUTHORIZED)
     if seen.trial.acted_at or seen.checkout.status != Status.CAPTURED or sent is None:
         return False
-    return sent.status != Delivery.Status.PENDING and _resend(seen, sent)
+    return sent.status != Delivery.Status.PENDING and _resend_event(seen, sent)
 
 
-def _resend(seen: Seen, sent: Delivery) -> bool:
+def _resend_event(seen: Seen, sent: Delivery) -> bool:
     at, cause = clock.now(), Cause(f"user:{seen.trial.user_id}")
     with suppress(resending.UnderWay, resending.DeliveryNotFound):
         resending.resend(
@@ -59,7 +59,7 @@ def _resend(seen: Seen, sent: Delivery) -> bool:
 
 def _refuse_first(seen: Seen) -> bool:
     """Make the first attempt end as if it had been answered 500."""
-    sent = _untried(seen)
+    sent = _untried_delivery(seen)
     if sent is None:
         return False
     testing.refuse_first(sent.pk)
@@ -68,7 +68,7 @@ def _refuse_first(seen: Seen) -> bool:
 
 def _drop_first(seen: Seen) -> bool:
     """Drop the first answer; if no retry follows because the order was captured, send the event again."""
-    sent = _untried(seen)
+    sent = _untried_delivery(seen)
     if sent is not None:
         testing.drop_first(sent.pk)
         return True
@@ -80,7 +80,7 @@ def _drop_first(seen: Seen) -> bool:
 
 def _come_too_late(seen: Seen) -> bool:
     """Let the hold lapse before the first attempt is made."""
-    sent = _untried(seen)
+    sent = _untried_delivery(seen)
     if sent is None:
         return False
     if seen.checkout.status == Status.AUTHORIZED:
@@ -89,7 +89,7 @@ def _come_too_late(seen: Seen) -> bool:
     return True
 
 
-def _refund(seen: Seen) -> bool:
+def _begin_refund(seen: Seen) -> bool:
     """Begin a refund once the order is captured."""
     if seen.refund is not None or seen.checkout.status != Status.CAPTURED:
         return False
@@ -98,7 +98,7 @@ def _refund(seen: Seen) -> bool:
     return True
 
 
-def _untried(seen: Seen) -> Delivery | None:
+def _untried_delivery(seen: Seen) -> Delivery | None:
     """Return the delivery of checkout.authorized while its first attempt, leased by the sandbox, is open."""
     attempts = seen.authorized
     if len(attempts) != 1 or attempts[0].actor != outbox.SANDBOX or attempts[0].ended_at:
@@ -111,7 +111,7 @@ _ACTS: dict[str, Callable[[Seen], bool]] = {
     "retry": _refuse_first,
     "slow": _drop_first,
     "lapse": _come_too_late,
-    "rotate": _nothing,
-    "refused": _refund,
-    "lost": _nothing,
+    "rotate": _do_nothing,
+    "refused": _begin_refund,
+    "lost": _do_nothing,
 }

@@ -123,13 +123,13 @@ def _delete_old(merchant: Merchant, case: Case, now: datetime) -> None:
 def run_due() -> None:
     """Take a step of each trial that is due. In production, no trial runs."""
     for _ in range(MAX_STEPS if settings.SANDBOX else 0):
-        trial = _DUE.take_oldest(_leased)
+        trial = _DUE.take_oldest(_lease_fields)
         if trial is None:
             return
         step(trial)
 
 
-def _leased(_: Trial, now: datetime) -> Mapping[str, Any]:
+def _lease_fields(_: Trial, now: datetime) -> Mapping[str, Any]:
     return {"next_look_at": now + LEASE}
 
 
@@ -145,17 +145,17 @@ def step(trial: Trial) -> None:
     """
     case = CASES[trial.case]
     try:
-        verdict = _looked(trial, _paid(trial, case))
+        verdict = _look_for_verdict(trial, _pay_order(trial, case))
     except Exception as error:  # the pump tries again after the lease, until the trial has lasted too long
         log.warning("trial", case=trial.case, trial=str(trial.pk), error=type(error).__name__, exc_info=True)
         is_late = clock.now() - trial.created_at > verdicts.LONGEST
         verdict = Verdict(False, UNPAID) if is_late else None
         if not is_late:
             return
-    _save(trial, verdict)
+    _save_verdict(trial, verdict)
 
 
-def _save(trial: Trial, verdict: Verdict | None) -> None:
+def _save_verdict(trial: Trial, verdict: Verdict | None) -> None:
     now = clock.now()
     changes: dict[str, Any] = {"next_look_at": now + PAUSE}
     if verdict is not None:
@@ -165,22 +165,22 @@ def _save(trial: Trial, verdict: Verdict | None) -> None:
     Trial.objects.filter(pk=trial.pk, ended_at=None).update(**changes)
 
 
-def _paid(trial: Trial, case: Case) -> UUID:
+def _pay_order(trial: Trial, case: Case) -> UUID:
     """Make the order, and pay it as its customer pays, unless that is done; return its id."""
     made = trial.checkout_uuid
     if made is None:
         trial.checkout_uuid = made = creation.create(
-            trial.merchant, _order(trial, case), cause=_cause(trial)
+            trial.merchant, _order_of_case(trial, case), cause=_cause_of(trial)
         ).pk
         Trial.objects.filter(pk=trial.pk).update(checkout_uuid=made)
     checkout = Checkout.objects.select_related("merchant", "lead").get(pk=made)
     if checkout.status == Status.CREATED:
         with sandbox_actions.first_attempts(case):
-            paying.pay(checkout, {"phone": PAYER, "card": case.card}, cause=_cause(trial))
+            paying.pay(checkout, {"phone": PAYER, "card": case.card}, cause=_cause_of(trial))
     return made
 
 
-def _looked(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
+def _look_for_verdict(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
     seen = evidence.read_evidence(trial, checkout_uuid)
     if sandbox_actions.act(seen):
         seen = evidence.read_evidence(trial, checkout_uuid)
@@ -188,11 +188,11 @@ def _looked(trial: Trial, checkout_uuid: UUID) -> Verdict | None:
     return verdicts.judge(seen)
 
 
-def _cause(trial: Trial) -> Cause:
+def _cause_of(trial: Trial) -> Cause:
     return Cause(f"user:{trial.user_id}", f"trial-{trial.pk}")
 
 
-def _order(trial: Trial, case: Case) -> Order:
+def _order_of_case(trial: Trial, case: Case) -> Order:
     page = f"{settings.PORTAL_URL}/portal/checklist"
     item = {
         "item_ref": f"trial-{case.name}",

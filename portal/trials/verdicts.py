@@ -48,44 +48,44 @@ def _without_capture(seen: Seen) -> Verdict | None:
             False, "Your server cancelled the order. If it does not know it, have the case pay one of yours."
         )
     if checkout.status in (Status.VOIDED, Status.EXPIRED):
-        return Verdict(False, f"No capture came within two minutes. {_why(seen)}")
+        return Verdict(False, f"No capture came within two minutes. {_failure_words(seen)}")
     sent = seen.delivery_of(EventType.AUTHORIZED)
     is_parked = sent is not None and sent.status == Delivery.Status.PARKED
     if checkout.status == Status.AUTHORIZED and is_parked and not seen.is_in_doubt:
-        return Verdict(False, f"{_answered(seen.authorized[-1])} and did not capture. {GIVES_AWAY}")
+        return Verdict(False, f"{_answer_words(seen.authorized[-1])} and did not capture. {GIVES_AWAY}")
     return None
 
 
-def _why(seen: Seen) -> str:
+def _failure_words(seen: Seen) -> str:
     if not seen.authorized:
         return "No checkout.authorized was sent: let your endpoint get it, and run this again."
     last = seen.authorized[-1]
     if last.is_delivered:
-        return f"{_answered(last)} to checkout.authorized: capture there before you answer."
+        return f"{_answer_words(last)} to checkout.authorized: capture there before you answer."
     if last.http_status is None:
         return f"Your server gave no answer ({in_words(last.error_message)}). See that it can be reached."
-    return f"{_answered(last)} to checkout.authorized: look for the reason in its log."
+    return f"{_answer_words(last)} to checkout.authorized: look for the reason in its log."
 
 
-def _answered(attempt: Attempt) -> str:
+def _answer_words(attempt: Attempt) -> str:
     if attempt.http_status is None:
         return "Your server gave no answer"
     return f"Your server answered {attempt.http_status}"
 
 
-def _twice(seen: Seen) -> Verdict | None:
+def _judge_twice(seen: Seen) -> Verdict | None:
     if gone := _without_capture(seen):
         return gone
     acted_at = seen.trial.acted_at
     again = [attempt for attempt in seen.authorized if acted_at and attempt.started_at >= acted_at]
     known = "when the event came again. Answer 2xx to an event that you know, and do nothing else."
-    return _after(seen, again[0] if again else None, known)
+    return _judge_resent(seen, again[0] if again else None, known)
 
 
-def _retry(seen: Seen) -> Verdict | None:
+def _judge_retry(seen: Seen) -> Verdict | None:
     if captured_at := _captured_by_itself(seen):
-        return _once(seen, since=captured_at)
-    return _retried(seen)
+        return _judge_single_capture(seen, since=captured_at)
+    return _judge_retried(seen)
 
 
 def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
@@ -95,27 +95,29 @@ def _captured_by_itself(seen: Seen, attempts: int = 1) -> datetime | None:
     return seen.checkout.captured_at if is_over and len(seen.authorized) <= attempts else None
 
 
-def _retried(seen: Seen) -> Verdict | None:
+def _judge_retried(seen: Seen) -> Verdict | None:
     if gone := _without_capture(seen):
         return gone
     second = seen.authorized[1] if len(seen.authorized) > 1 else None
-    return _after(
+    return _judge_resent(
         seen, second, "to the retry. Capture and answer 2xx, as if the event came for the first time."
     )
 
 
-def _after(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict | None:
+def _judge_resent(seen: Seen, second: Attempt | None, otherwise: str) -> Verdict | None:
     """Judge an event that was sent again: it must be answered 2xx, and the order captured once."""
     if second is None or second.ended_at is None:
         return None
     if not second.is_delivered:
-        return Verdict(False, f"{_answered(second)} {otherwise}")
+        return Verdict(False, f"{_answer_words(second)} {otherwise}")
     if seen.checkout.status == Status.AUTHORIZED:
         return None
-    return _once(seen, since=max(second.ended_at, seen.checkout.captured_at or second.ended_at))
+    return _judge_single_capture(
+        seen, since=max(second.ended_at, seen.checkout.captured_at or second.ended_at)
+    )
 
 
-def _once(seen: Seen, *, since: datetime) -> Verdict | None:
+def _judge_single_capture(seen: Seen, *, since: datetime) -> Verdict | None:
     """Judge whether one call captured the order, once no second capture came for a while."""
     if len(seen.captures) > 1:
         what = "Your server captured twice: it took an event that came again for a new one."
@@ -123,39 +125,39 @@ def _once(seen: Seen, *, since: datetime) -> Verdict | None:
     return PASSED if seen.now - since >= CALM and seen.captures else None
 
 
-def _slow(seen: Seen) -> Verdict | None:
+def _judge_slow(seen: Seen) -> Verdict | None:
     first = seen.authorized[0] if seen.authorized else None
     if first and first.ended_at and first.error_message != health.DROPPED_BY_SANDBOX:
         what = in_words(first.error_message)
         return Verdict(
             False, f"Your server could not be reached ({what}). See that it runs, and run this again."
         )
-    return _retried(seen)
+    return _judge_retried(seen)
 
 
-def _lapse(seen: Seen) -> Verdict | None:
+def _judge_lapse(seen: Seen) -> Verdict | None:
     if seen.checkout.captured_at:
         return Verdict(False, f"{EARLIER}, so no hold has lapsed. {AGAIN}")
     late, told = (seen.attempts_of(kind)[:1] for kind in (EventType.AUTHORIZED, EventType.VOIDED))
     if not late or not told or late[0].ended_at is None or told[0].ended_at is None:
         return None
     if not told[0].is_delivered:
-        what = f"{_answered(told[0])} to checkout.voided."
+        what = f"{_answer_words(told[0])} to checkout.voided."
         return Verdict(False, f"{what} Take it, mark the order as not paid, and answer 2xx.")
     if late[0].http_status is None:
-        what = f"{_answered(late[0])} to checkout.authorized ({in_words(late[0].error_message)})."
+        what = f"{_answer_words(late[0])} to checkout.authorized ({in_words(late[0].error_message)})."
         return Verdict(
             False, f"{what} See that it answers within 15 seconds, also when its capture is refused."
         )
     return PASSED if seen.now - max(late[0].ended_at, told[0].ended_at) >= CALM else None
 
 
-def _rotate(seen: Seen) -> Verdict | None:
+def _judge_rotation(seen: Seen) -> Verdict | None:
     if _captured_by_itself(seen, attempts=0):
         return Verdict(False, f"{EARLIER}, so it has shown no signature that it takes. {AGAIN}")
     first = seen.authorized[0] if seen.authorized else None
     if first and first.ended_at and not first.is_delivered:
-        what = f"{_answered(first)} to an event that both secrets signed."
+        what = f"{_answer_words(first)} to an event that both secrets signed."
         return Verdict(False, f"{what} Accept it if any v1 of the header matches one of your secrets.")
     if first and seen.signatures < 2:
         return Verdict(False, "One secret alone signed: the old one was stopped meanwhile. Run it again.")
@@ -163,10 +165,10 @@ def _rotate(seen: Seen) -> Verdict | None:
         return gone
     if not first or not first.ended_at or not seen.checkout.captured_at:
         return None
-    return _once(seen, since=max(first.ended_at, seen.checkout.captured_at))
+    return _judge_single_capture(seen, since=max(first.ended_at, seen.checkout.captured_at))
 
 
-def _refused(seen: Seen) -> Verdict | None:
+def _judge_refused(seen: Seen) -> Verdict | None:
     if gone := _without_capture(seen):
         return gone
     failed_at = seen.came_back_at
@@ -182,7 +184,7 @@ def _refused(seen: Seen) -> Verdict | None:
     )
 
 
-def _lost(seen: Seen) -> Verdict | None:
+def _judge_lost(seen: Seen) -> Verdict | None:
     if gone := _without_capture(seen):
         return gone
     captured_at = seen.checkout.captured_at
@@ -199,11 +201,11 @@ def _lost(seen: Seen) -> Verdict | None:
 
 
 _CASES: dict[str, Callable[[Seen], Verdict | None]] = {
-    "twice": _twice,
-    "retry": _retry,
-    "slow": _slow,
-    "lapse": _lapse,
-    "rotate": _rotate,
-    "refused": _refused,
-    "lost": _lost,
+    "twice": _judge_twice,
+    "retry": _judge_retry,
+    "slow": _judge_slow,
+    "lapse": _judge_lapse,
+    "rotate": _judge_rotation,
+    "refused": _judge_refused,
+    "lost": _judge_lost,
 }

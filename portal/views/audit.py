@@ -32,13 +32,15 @@ class Filters(search.Days):
 def show_audit_log(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the audit log, newest first."""
     form = Filters(request.GET or None)
-    rows = _entries(membership.merchant, lists.filter_values(form))
+    rows = _matching_entries(membership.merchant, lists.filter_values(form))
     # A person who filters by an action sees each entry.
-    shown = _each if form.is_bound and form.is_valid() and form.cleaned_data["action"] else _shown
+    shown = (
+        _fields_of_entry if form.is_bound and form.is_valid() and form.cleaned_data["action"] else _page_lines
+    )
     return lists.show_list(request, membership, Listing("audit", form, rows, shown))
 
 
-def _entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
+def _matching_entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
     rows = AuditEntry.objects.filter(merchant=merchant).select_related("user", "client")
     if asked.get("action"):
         rows = rows.filter(action=asked["action"])
@@ -50,16 +52,16 @@ def _entries(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[AuditEntry]:
     return search.of_days(rows, merchant, asked)
 
 
-def _each(found: Sequence[AuditEntry]) -> dict[str, Any]:
-    return {"rows": [_line(entry) for entry in found]}
+def _fields_of_entry(found: Sequence[AuditEntry]) -> dict[str, Any]:
+    return {"rows": [_audit_line(entry) for entry in found]}
 
 
-def _shown(found: Sequence[AuditEntry]) -> dict[str, Any]:
+def _page_lines(found: Sequence[AuditEntry]) -> dict[str, Any]:
     """Return the page's lines; consecutive logins of one person from one place are one line."""
     rows = []
     for is_same, group in groupby(found, key=_logged_in_as):
         same = list(group)
-        rows += [_line(same[0], same)] if is_same else [_line(entry) for entry in same]
+        rows += [_audit_line(same[0], same)] if is_same else [_audit_line(entry) for entry in same]
     return {"rows": rows}
 
 
@@ -69,7 +71,7 @@ def _logged_in_as(entry: AuditEntry) -> tuple[str, ...] | None:
     return (entry.who, str(entry.address), audit_words.facts_in_words(entry))
 
 
-def _line(entry: AuditEntry, same: Sequence[AuditEntry] = ()) -> dict[str, Any]:
+def _audit_line(entry: AuditEntry, same: Sequence[AuditEntry] = ()) -> dict[str, Any]:
     told = audit_words.facts_in_words(entry)
     return {
         "entry": entry,

@@ -58,18 +58,18 @@ NO_CAUSE = Cause("", None)
 def show_balance(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the merchant's balance in each currency, and the movements behind it, newest first."""
     merchant, form = membership.merchant, search.Days(request.GET or None)
-    rows = _movements(merchant, lists.filter_values(form))
-    shown = partial(_shown, merchant, lists.filter_values(form))
+    rows = _matching_postings(merchant, lists.filter_values(form))
+    shown = partial(_balance_context, merchant, lists.filter_values(form))
     return lists.show_list(request, membership, Listing("balance", form, rows, shown))
 
 
-def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
+def _balance_context(merchant: Merchant, asked: dict[str, Any], found: Sequence[Posting]) -> dict[str, Any]:
     (owed,) = sums.balances(merchant.pk, Posting.Account.MERCHANT)
     return {
         "balances": [money.display(-total, currency) for currency, total in owed.items()],
         "disputed": [money.display(-total, currency) for currency, total in _in_dispute(merchant) if total],
-        "rows": (rows := list(_rows(merchant, found))),
-        "together": _together(rows),
+        "rows": (rows := list(_movement_rows(merchant, found))),
+        "together": _sums_by_currency(rows),
         "payouts": [payouts.payout_rows(row) for row in payouts.newest(merchant, asked)],
     }
 
@@ -81,7 +81,7 @@ def export_balance(request: HttpRequest, membership: Membership) -> HttpResponse
     if not form.is_valid():
         return redirect("portal_balance")
     merchant = membership.merchant
-    source = files.Source(_movements(merchant, form.cleaned_data), partial(_lines, merchant))
+    source = files.Source(_matching_postings(merchant, form.cleaned_data), partial(_file_lines, merchant))
     answer = files.csv_response(membership, f"movements-{clock.now():%Y-%m-%d}.csv", HEADING, source)
     audit.record(request, membership, "exported", file="movements", filters=search.typed(form))
     return answer
@@ -97,13 +97,13 @@ def _in_dispute(merchant: Merchant) -> Iterator[tuple[str, int]]:
     yield from sums_of.order_by("payment__currency")
 
 
-def _movements(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
+def _matching_postings(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Posting]:
     """Return the postings on the merchant's account, which is what we owe them."""
     rows = Posting.objects.filter(merchant=merchant, account=Posting.Account.MERCHANT)
     return search.of_days(rows, merchant, asked)
 
 
-def _together(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _sums_by_currency(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return the sum of a page's movements in each currency."""
     found: Counter[str] = Counter()
     for row in rows:
@@ -111,14 +111,14 @@ def _together(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [money.display(total, currency) for currency, total in sorted(found.items())]
 
 
-def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
+def _movement_rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
     """Yield movements with their order and kind; money that came to the merchant is positive."""
     checkouts = Checkout.objects.filter(
         merchant=merchant, pk__in={posting.checkout_uuid for posting in found}
     )
     orders = dict(checkouts.values_list("pk", "merchant_order_id"))
     transactions = {posting.transaction for posting in found}
-    causes, disputed = _causes(transactions), _disputed(set(orders))
+    causes, disputed = _causes_of(transactions), _disputed_checkouts(set(orders))
     operations = {cause.operation_uuid for cause in causes.values() if cause.operation_uuid}
     lines = {row.operation: row for row in BalanceEntry.objects.filter(operation__in=operations)}
     for posting in found:
@@ -139,13 +139,13 @@ def _rows(merchant: Merchant, found: Any) -> Iterator[dict[str, Any]]:
         }
 
 
-def _disputed(checkouts: set[UUID]) -> set[UUID]:
+def _disputed_checkouts(checkouts: set[UUID]) -> set[UUID]:
     """Return those of the checkouts that have an open dispute."""
     rows = Dispute.objects.filter(checkout_uuid__in=checkouts, status=Dispute.Status.OPEN)
     return set(rows.values_list("checkout_uuid", flat=True))
 
 
-def _causes(transactions: set[UUID]) -> dict[UUID, Cause]:
+def _causes_of(transactions: set[UUID]) -> dict[UUID, Cause]:
     """Map each transaction of the ledger to the cause of its movement."""
     moved = Movement.objects.filter(pk__in=transactions).values_list("pk", "kind", "operation")
     causes = {
@@ -157,8 +157,8 @@ def _causes(transactions: set[UUID]) -> dict[UUID, Cause]:
     return causes
 
 
-def _lines(merchant: Merchant, found: list[Posting]) -> Iterator[tuple[Any, ...]]:
-    for row in _rows(merchant, found):
+def _file_lines(merchant: Merchant, found: list[Posting]) -> Iterator[tuple[Any, ...]]:
+    for row in _movement_rows(merchant, found):
         at: datetime = row["at"]
         line: BalanceEntry | None = row["line"]
         yield (

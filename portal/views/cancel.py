@@ -46,11 +46,11 @@ def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
     read = order.read_order(membership.merchant, checkout_uuid)
     form = CancelForm(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        return _do(request, membership, read.checkout, form.cleaned_data["reason"])
+        return _cancel_order(request, membership, read.checkout, form.cleaned_data["reason"])
     shown = detail.order_context(read)
     if not shown["can_cancel"]:
         pages.refuse(request, _not_now(read.checkout))
-        return _back(request, checkout_uuid)
+        return _go_back(request, checkout_uuid)
     asked = {"cancels": True, "reason": form.data.get("reason", ""), "errors": pages.errors(form)}
     if pages.is_asked_for(request, "question"):
         return pages.show_page(request, membership, "portal/_cancel.html", shown | asked)
@@ -58,28 +58,30 @@ def cancel(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
-def _back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
+def _go_back(request: HttpRequest, checkout_uuid: UUID) -> HttpResponse:
     """Return to the order's page; the whole page is loaded even if only a part was requested."""
     if pages.is_asked_for(request, "question"):
         return HttpResponseClientRedirect(reverse("portal_checkout", args=[checkout_uuid]))
     return redirect("portal_checkout", checkout_uuid)
 
 
-def _do(request: HttpRequest, membership: Membership, checkout: Checkout, reason: str) -> HttpResponse:
+def _cancel_order(
+    request: HttpRequest, membership: Membership, checkout: Checkout, reason: str
+) -> HttpResponse:
     merchant, cause = membership.merchant, access.cause(membership)
     try:
         ended = cancellations.cancel(merchant, checkout.pk, note=reason, cause=cause)
     except (NotCancellable, OperationInProgress, OperationalError) as refusal:
-        pages.refuse(request, _sentence(refusal, order.read_order(merchant, checkout.pk).checkout))
+        pages.refuse(request, _refusal_sentence(refusal, order.read_order(merchant, checkout.pk).checkout))
     else:
         if _is_by(cause.actor, ended):
-            _record(request, membership, ended)
+            _record_cancel(request, membership, ended)
         else:
             pages.refuse(request, _not_now(ended))
     return redirect("portal_checkout", checkout.pk)
 
 
-def _sentence(refusal: Exception, checkout: Checkout) -> str:
+def _refusal_sentence(refusal: Exception, checkout: Checkout) -> str:
     """Return why the order was not cancelled; raise a database error that is not about a locked row."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
@@ -91,7 +93,7 @@ def _is_by(actor: str, checkout: Checkout) -> bool:
     return Change.objects.filter(checkout=checkout, to=Status.VOIDED, actor=actor).exists()
 
 
-def _record(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
+def _record_cancel(request: HttpRequest, membership: Membership, checkout: Checkout) -> None:
     """Record who cancelled, once per order; a repeated tap completes what a crash has left undone."""
     facts: dict[str, Any] = {"checkout": str(checkout.pk), "order": checkout.merchant_order_id}
     since = (checkout.voided_at or clock.now()) - CLOCKS

@@ -41,8 +41,8 @@ COLUMNS: dict[str, Callable[[Checkout], Any]] = {
     "last_refund_at": lambda row: clock.iso(row.last_refund_at),
     "card_brand": lambda row: row.payment.card_brand if row.payment else "",
     "card_last4": lambda row: row.payment.card_last4 if row.payment else "",
-    "mates": lambda row: _mates(row)[0],
-    "mates_paid": lambda row: _mates(row)[1],
+    "mates": lambda row: _count_mates(row)[0],
+    "mates_paid": lambda row: _count_mates(row)[1],
 }
 
 
@@ -52,21 +52,23 @@ def list_checkouts(request: HttpRequest, membership: Membership) -> HttpResponse
     """Show the checkouts that match the filters, newest first, a page at a time."""
     form = search.Filters(request.GET or None)
     asked = lists.filter_values(form)
-    rows = _whole(search.checkouts(membership.merchant, asked))
+    rows = _with_details(search.checkouts(membership.merchant, asked))
     return lists.show_list(
-        request, membership, Listing("checkouts", form, rows, partial(_shown, rows, asked))
+        request, membership, Listing("checkouts", form, rows, partial(_list_context, rows, asked))
     )
 
 
-def _shown(rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Checkout]) -> dict[str, Any]:
-    marks = _marks(found)
+def _list_context(
+    rows: QuerySet[Checkout], asked: dict[str, Any], found: Sequence[Checkout]
+) -> dict[str, Any]:
+    marks = _extra_badges(found)
     return {
         "chips": search.chips(asked, {row.currency for row in found}),
-        "rows": [_row(checkout, marks) for checkout in current_checkouts.fresh(rows, found)],
+        "rows": [_list_row(checkout, marks) for checkout in current_checkouts.fresh(rows, found)],
     }
 
 
-def _marks(found: Sequence[Checkout]) -> dict[UUID, Badge]:
+def _extra_badges(found: Sequence[Checkout]) -> dict[UUID, Badge]:
     """Return badges for what a captured order's state does not show: a failed latest refund, or a dispute."""
     failed = merchant_tasks.failed_refunds(checkout__in=found).values_list("checkout", flat=True)
     disputes = Dispute.objects.filter(checkout_uuid__in=[row.pk for row in found]).order_by("created_at")
@@ -81,8 +83,8 @@ def export_checkouts(request: HttpRequest, membership: Membership) -> HttpRespon
     form = search.Filters(request.GET)
     if not form.is_valid():
         return redirect(f"/portal/checkouts?{request.GET.urlencode()}")
-    rows = _whole(search.checkouts(membership.merchant, form.cleaned_data))
-    name, source = f"checkouts-{clock.now():%Y-%m-%d}.csv", files.Source(rows, partial(_lines, rows))
+    rows = _with_details(search.checkouts(membership.merchant, form.cleaned_data))
+    name, source = f"checkouts-{clock.now():%Y-%m-%d}.csv", files.Source(rows, partial(_file_lines, rows))
     answer = files.csv_response(membership, name, tuple(COLUMNS), source)
     audit.record(request, membership, "exported", file="checkouts", filters=search.typed(form))
     return answer
@@ -108,14 +110,14 @@ def timeline_json(request: HttpRequest, membership: Membership, checkout_uuid: U
     return JsonResponse(story, json_dumps_params={"indent": 2})
 
 
-def _whole(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
+def _with_details(rows: QuerySet[Checkout]) -> QuerySet[Checkout]:
     shares = PaymentRequest.objects.only("checkout_id", "status").order_by()
     whole = rows.select_related("payment").prefetch_related(Prefetch("payment_requests", shares))
     return current_checkouts.with_read_at(whole)
 
 
-def _row(checkout: Checkout, marks: Mapping[UUID, Badge]) -> dict[str, Any]:
-    asked, paid = _mates(checkout)
+def _list_row(checkout: Checkout, marks: Mapping[UUID, Badge]) -> dict[str, Any]:
+    asked, paid = _count_mates(checkout)
     card = checkout.payment
     return {
         "checkout": checkout,
@@ -127,11 +129,11 @@ def _row(checkout: Checkout, marks: Mapping[UUID, Badge]) -> dict[str, Any]:
     }
 
 
-def _mates(checkout: Checkout) -> tuple[int, int]:
+def _count_mates(checkout: Checkout) -> tuple[int, int]:
     shares = list(checkout.payment_requests.all())
     return len(shares), sum(share.status in SHARE_PAID for share in shares)
 
 
-def _lines(rows: QuerySet[Checkout], found: list[Checkout]) -> Iterator[list[Any]]:
+def _file_lines(rows: QuerySet[Checkout], found: list[Checkout]) -> Iterator[list[Any]]:
     for checkout in current_checkouts.fresh(rows, found):
         yield [value(checkout) for value in COLUMNS.values()]

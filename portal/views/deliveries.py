@@ -47,17 +47,19 @@ def list_deliveries(request: HttpRequest, membership: Membership) -> HttpRespons
         form = search.Filters(request.GET or None)
         asked = lists.filter_values(form)
     rows, key = search.rows(merchant, asked), search.key(asked)
-    shown, in_steps = partial(_shown, merchant, asked), asked.get("outcome") == "delivered"
+    shown, in_steps = partial(_list_context, merchant, asked), asked.get("outcome") == "delivered"
     return lists.show_list(
         request, membership, Listing("deliveries", form, rows, shown, key=key, in_steps=in_steps)
     )
 
 
-def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]) -> dict[str, Any]:
+def _list_context(
+    merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | Delivery]
+) -> dict[str, Any]:
     lines = search.lines_of(merchant, found)
     hopeless = resending.count_hopeless(merchant)
     return {
-        **_parked(merchant, asked),
+        **_parked_context(merchant, asked),
         "chips": search.chips(asked),
         "none_of": search.none_of(asked),
         "none_says": search.none_says(asked),
@@ -69,7 +71,7 @@ def _shown(merchant: Merchant, asked: dict[str, Any], found: Sequence[Attempt | 
     }
 
 
-def _parked(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
+def _parked_context(merchant: Merchant, asked: dict[str, Any]) -> dict[str, Any]:
     """Return how many parked deliveries can be sent again, and their time span.
 
     The span is the one that the filters ask for, or the last seven days.
@@ -90,11 +92,13 @@ def _has_endpoint(merchant: Merchant) -> bool:
 @requires("view")
 def detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
     """Show one attempt with its request and its answer, and every attempt of the delivery."""
-    return _detail(request, membership, delivery_uuid)
+    return _show_detail(request, membership, delivery_uuid)
 
 
-def _detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID, **more: Any) -> HttpResponse:
-    delivery = _of(membership.merchant, delivery_uuid)
+def _show_detail(
+    request: HttpRequest, membership: Membership, delivery_uuid: UUID, **more: Any
+) -> HttpResponse:
+    delivery = _delivery_of_merchant(membership.merchant, delivery_uuid)
     number = request.GET.get("attempt", "")
     shown = log.delivery_details(
         membership.merchant,
@@ -107,7 +111,7 @@ def _detail(request: HttpRequest, membership: Membership, delivery_uuid: UUID, *
     return pages.show_page(request, membership, template, context, here="portal_deliveries")
 
 
-def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
+def _delivery_of_merchant(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
     rows = Delivery.objects.select_related("subscription").prefetch_related("event")
     return get_object_or_404(rows, pk=delivery_uuid, merchant=merchant)
 
@@ -115,9 +119,9 @@ def _of(merchant: Merchant, delivery_uuid: UUID) -> Delivery:
 @requires("reveal", sensitive=True, form_of="portal_delivery")
 def reveal(request: HttpRequest, membership: Membership, delivery_uuid: UUID) -> HttpResponse:
     """Show the personal data of a marketing.opted_in, and record who looked."""
-    delivery = _of(membership.merchant, delivery_uuid)
+    delivery = _delivery_of_merchant(membership.merchant, delivery_uuid)
     audit.record(request, membership, "personal_data_revealed", event=str(delivery.event_id))
-    return _detail(request, membership, delivery_uuid, reveal=True)
+    return _show_detail(request, membership, delivery_uuid, reveal=True)
 
 
 @requires("resend", form_of="portal_deliveries")
@@ -127,7 +131,7 @@ def resend(request: HttpRequest, membership: Membership) -> HttpResponse:
     try:
         if request.POST.get("which") == "one" and len(chosen) == 1:
             return _resend_one(request, membership, chosen[0])
-        _tell(request, _resend_many(request, membership, chosen))
+        _show_result(request, _resend_many(request, membership, chosen))
     except NothingChosen as nothing:
         pages.refuse(request, str(nothing))
     except subscriptions.SubscriptionNotFound:
@@ -170,7 +174,7 @@ def _resend_many(request: HttpRequest, membership: Membership, chosen: list[UUID
     confirmed = request.POST.get("confirm") == "yes"
     with transaction.atomic(durable=True):
         if request.POST.get("which") == "parked":
-            since, until = _span(request)
+            since, until = _read_span(request)
             resent = resending.resend_parked(merchant, since, until, cause=cause, although_over=confirmed)
         elif chosen:
             resent = resending.resend_selected(merchant, chosen, cause=cause, although_over=confirmed)
@@ -192,7 +196,7 @@ def close(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_deliveries")
 
 
-def _tell(request: HttpRequest, resent: resending.Resent) -> None:
+def _show_result(request: HttpRequest, resent: resending.Resent) -> None:
     if not resent.sent:
         words = "None of them can be sent again: the holds are over, or they were delivered or are too old."
         messages.warning(request, words)
@@ -206,19 +210,19 @@ def _tell(request: HttpRequest, resent: resending.Resent) -> None:
     messages.success(request, words)
 
 
-def _span(request: HttpRequest) -> tuple[datetime, datetime | None]:
+def _read_span(request: HttpRequest) -> tuple[datetime, datetime | None]:
     """Return the start and the end of the time span; without an end, it lasts until now.
 
     Raises NothingChosen.
     """
     ends = request.POST.get("until", "")
-    since, until = _moment(request.POST.get("since", "")), _moment(ends)
+    since, until = _parse_moment(request.POST.get("since", "")), _parse_moment(ends)
     if since is None or (ends and until is None):
         raise NothingChosen("Choose from when to when.")
     return since, until
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_moment(text: str) -> datetime | None:
     try:
         found = parse_datetime(text)
     except ValueError:

@@ -57,7 +57,7 @@ def _is_page(path: str) -> bool:
 
 def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Return the page for an unknown address; for a signed-in person, in the portal's frame."""
-    membership = _inside(request)
+    membership = _membership_of(request)
     if membership is None:
         return page_not_found(request, exception)
     response = pages.show_page(request, membership, "portal/missing.html", {})
@@ -65,7 +65,7 @@ def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return response
 
 
-def _inside(request: HttpRequest) -> Membership | None:
+def _membership_of(request: HttpRequest) -> Membership | None:
     """Return the membership of a person who is in the portal; None elsewhere and for strangers."""
     if not request.path.startswith(PORTAL) or not request.user.is_authenticated:
         return None

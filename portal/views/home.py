@@ -37,16 +37,16 @@ def home(request: HttpRequest, membership: Membership) -> HttpResponse:
     span = span if span in stats.RANGES else "7d"
     with timezone.override(ZoneInfo(membership.merchant.time_zone)):
         picture = stats.read_stats(membership.merchant, span, request.GET.get("currency", ""))
-        context = _drawn(picture) | {"needs": waiting.needs(), "switch": SWITCH, "span_words": WORDS[span]}
+        context = _charts(picture) | {"needs": waiting.needs(), "switch": SWITCH, "span_words": WORDS[span]}
     template = "portal/_pictures.html" if pages.is_asked_for(request, "pictures") else "portal/home.html"
     return pages.show_page(request, membership, template, context, here="portal_home", waiting=waiting)
 
 
-def _drawn(picture: stats.Picture) -> dict[str, Any]:
+def _charts(picture: stats.Picture) -> dict[str, Any]:
     return {
         "picture": picture,
-        "days": _days(picture),
-        "figures": _figures(picture),
+        "days": _days_words(picture),
+        "figures": _list_figures(picture),
         "outcomes": charts.outcomes(picture),
         "volume": charts.volume(picture),
         "holds": charts.holds(picture),
@@ -54,7 +54,7 @@ def _drawn(picture: stats.Picture) -> dict[str, Any]:
     }
 
 
-def _days(picture: stats.Picture) -> str:
+def _days_words(picture: stats.Picture) -> str:
     last = timezone.localtime()
     if picture.range == "24h":
         return f"since {date_format(picture.begin, 'j F, H:i')}"
@@ -62,38 +62,38 @@ def _days(picture: stats.Picture) -> str:
     return f"{date_format(picture.begin, 'j' if is_same else 'j F')} to {date_format(last, 'j F')}"
 
 
-def _figures(picture: stats.Picture) -> list[dict[str, Any]]:
+def _list_figures(picture: stats.Picture) -> list[dict[str, Any]]:
     now, before = picture.now, picture.before
     median, was = now.hold(0.5), before.hold(0.5)
     return [
         {
             "name": "Captured",
             "value": money.display(now.captured_amount, picture.currency),
-            "note": _count(now.captured_count, "payment"),
+            "note": _count_words(now.captured_count, "payment"),
         },
         {
             "name": "Refunded",
             "value": money.display(now.refunded_amount, picture.currency),
-            "note": _count(now.refunded_count, "payment"),
+            "note": _count_words(now.refunded_count, "payment"),
         },
         {
             "name": "Hold to capture, median",
             "value": span(median) if median is not None else "–",
-            "note": f"was {span(was)}" if was is not None else _count(sum(now.hold_times), "capture"),
+            "note": f"was {span(was)}" if was is not None else _count_words(sum(now.hold_times), "capture"),
         },
         {
             "name": "Attempts answered 2xx",
             "value": charts.percent(now.success),
-            "note": _answered(now, before.success),
+            "note": _answered_words(now, before.success),
         },
     ]
 
 
-def _answered(now: stats.Totals, was: float | None) -> str:
+def _answered_words(now: stats.Totals, was: float | None) -> str:
     return f"{now.delivered:,} of {now.attempts:,}" + (
         f", was {charts.percent(was)}" if was is not None else ""
     )
 
 
-def _count(count: int, noun: str) -> str:
+def _count_words(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

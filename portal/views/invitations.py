@@ -37,7 +37,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
             return _join_anew(request, token, invitation)
         return _join_as(request, token, invitation, person)
     except Invitation.DoesNotExist:
-        return _answer(request, "portal/invitation_ended.html", {}, status=404)
+        return _render_answer(request, "portal/invitation_ended.html", {}, status=404)
 
 
 def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: User) -> HttpResponse:
@@ -47,10 +47,10 @@ def _join_as(request: HttpRequest, token: str, invitation: Invitation, person: U
     is_other = request.user.pk != person.pk
     if request.method == "POST" and not is_other:
         with transaction.atomic(durable=True):
-            membership = _accept(request, token, person)
-        return _joined(request, membership)
+            membership = _accept_invitation(request, token, person)
+        return _go_to_merchant(request, membership)
     context = {"invitation": invitation, "is_known": True, "is_other": is_other}
-    return _answer(request, "portal/join.html", context)
+    return _render_answer(request, "portal/join.html", context)
 
 
 def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> HttpResponse:
@@ -61,27 +61,29 @@ def _join_anew(request: HttpRequest, token: str, invitation: Invitation) -> Http
         try:
             with transaction.atomic(durable=True):
                 person.save(force_insert=True)
-                membership = _accept(request, token, person)
+                membership = _accept_invitation(request, token, person)
         except IntegrityError:  # a second tap: the first one created the person, who can log in now
             return redirect("account_login")
         login(request, person, backend="allauth.account.auth_backends.AuthenticationBackend")
-        return _joined(request, membership)
+        return _go_to_merchant(request, membership)
     error = form.errors["password"][0] if form.is_bound and form.errors else ""
     context = {"invitation": invitation, "error": error}
-    return _answer(request, "portal/join.html", context, status=422 if error else 200)
+    return _render_answer(request, "portal/join.html", context, status=422 if error else 200)
 
 
-def _accept(request: HttpRequest, token: str, person: User) -> Membership:
+def _accept_invitation(request: HttpRequest, token: str, person: User) -> Membership:
     membership = team.accept(token, person)
     audit.record(request, membership, "invitation_accepted", email=person.email, role=membership.role)
     return membership
 
 
-def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
+def _go_to_merchant(request: HttpRequest, membership: Membership) -> HttpResponse:
     request.session[access.CHOSEN] = str(membership.merchant_id)
     messages.success(request, f"Welcome. You act for {membership.merchant.name} now.")
     return redirect("portal_home")
 
 
-def _answer(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+def _render_answer(
+    request: HttpRequest, template: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
     return render(request, template, context, status=status)

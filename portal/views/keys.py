@@ -37,11 +37,11 @@ def list_keys(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the keys, their scopes and their last use; with `for=laptop`, the form is filled in for one."""
     more: dict[str, Any] = {}
     if request.GET.get("for") == "laptop":
-        more = {"name": "My laptop", "scopes": _scopes(membership, {"webhooks:read"})}
-    return _show(request, membership, **more)
+        more = {"name": "My laptop", "scopes": _scope_choices(membership, {"webhooks:read"})}
+    return _show_keys(request, membership, **more)
 
 
-def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+def _show_keys(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     rows = ApiClient.objects.filter(merchant=membership.merchant)
     clients = list(rows.filter(revoked_at=None).select_related("holder").order_by("created"))
     grantable = keys.grantable(membership.role)
@@ -50,13 +50,13 @@ def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResp
         "clients": clients,
         "changeable": {client.pk for client in clients if grantable.issuperset(client.scopes.split())},
         "revoked": rows.exclude(revoked_at=None).order_by("-revoked_at")[:MAX_REVOKED],
-        "scopes": _scopes(membership, settings.SCOPES.keys() - settings.PERSONAL_SCOPES),
+        "scopes": _scope_choices(membership, settings.SCOPES.keys() - settings.PERSONAL_SCOPES),
         "base_url": settings.BASE_URL,
     }
     return pages.show_page(request, membership, "portal/keys.html", context | more, here="portal_keys")
 
 
-def _made(request: HttpRequest, membership: Membership, made: NewClient) -> HttpResponse:
+def _show_secret_once(request: HttpRequest, membership: Membership, made: NewClient) -> HttpResponse:
     """Redirect to the keys, where the secret is shown once."""
     _hand_over(request, membership, made)
     return redirect("portal_keys")
@@ -81,33 +81,33 @@ def create(request: HttpRequest, membership: Membership) -> HttpResponse:
     try:
         with transaction.atomic(durable=True):
             made = keys.create(membership, form.cleaned_data["name"], form.cleaned_data["scopes"])
-            _record(request, membership, "key_created", made.client)
+            _record_action(request, membership, "key_created", made.client)
     except keys.ScopeNotAllowed as refused:
-        form.add_error("scopes", f"{_who(refused)} may make a key with these scopes. Ask one of them.")
+        form.add_error("scopes", f"{_roles(refused)} may make a key with these scopes. Ask one of them.")
         return _show_errors(request, membership, form)
     except keys.TooManyKeys:
         form.add_error("name", f"There are {keys.MAX_KEYS} keys. Revoke one that you no longer use first.")
         return _show_errors(request, membership, form)
-    return _made(request, membership, made)
+    return _show_secret_once(request, membership, made)
 
 
-def _who(refused: keys.ScopeNotAllowed) -> str:
+def _roles(refused: keys.ScopeNotAllowed) -> str:
     """Return the roles that may do the refused act, as the beginning of a sentence."""
     return f"Only an {' or '.join(role.label.lower() for role in refused.roles)}"
 
 
-def _record(request: HttpRequest, membership: Membership, action: str, client: ApiClient) -> None:
+def _record_action(request: HttpRequest, membership: Membership, action: str, client: ApiClient) -> None:
     audit.record(request, membership, action, name=client.name, client_id=client.client_id)
 
 
 def _show_errors(request: HttpRequest, membership: Membership, form: KeyForm) -> HttpResponse:
-    scopes = _scopes(membership, request.POST.getlist("scopes"))
-    return _show(
+    scopes = _scope_choices(membership, request.POST.getlist("scopes"))
+    return _show_keys(
         request, membership, errors=pages.errors(form), name=request.POST.get("name", ""), scopes=scopes
     )
 
 
-def _scopes(membership: Membership, chosen: Collection[str]) -> list[dict[str, Any]]:
+def _scope_choices(membership: Membership, chosen: Collection[str]) -> list[dict[str, Any]]:
     """Return the scopes that the person may give a key, and whether each is chosen."""
     grantable = keys.grantable(membership.role)
     return [
@@ -118,13 +118,13 @@ def _scopes(membership: Membership, chosen: Collection[str]) -> list[dict[str, A
 
 
 @contextmanager
-def _refusals(request: HttpRequest) -> Iterator[None]:
+def _report_refusals(request: HttpRequest) -> Iterator[None]:
     """Make the next page say why the block did not change a key. Raises Http404 if there is no such key."""
     try:
         with access.or_404(), transaction.atomic(durable=True):
             yield
     except keys.ScopeNotAllowed as refused:
-        pages.refuse(request, f"{_who(refused)} may change a key with these scopes.")
+        pages.refuse(request, f"{_roles(refused)} may change a key with these scopes.")
     except keys.StillRotating:
         pages.refuse(request, "This key has two secrets already. Stop the old one first.")
 
@@ -132,9 +132,9 @@ def _refusals(request: HttpRequest) -> Iterator[None]:
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """Give a key a second secret, shown once; the old one stays valid until it is stopped."""
-    with _refusals(request):
+    with _report_refusals(request):
         made = keys.rotate(membership, client_uuid)
-        _record(request, membership, "key_rotated", made.client)
+        _record_action(request, membership, "key_rotated", made.client)
         _hand_over(request, membership, made)
     return redirect("portal_keys")
 
@@ -142,9 +142,9 @@ def rotate(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
 @requires("change_keys", sensitive=True, form_of="portal_keys")
 def stop_previous(request: HttpRequest, membership: Membership, client_uuid: UUID) -> HttpResponse:
     """End a key's old secret."""
-    with _refusals(request):
+    with _report_refusals(request):
         client = keys.stop_previous(membership, client_uuid)
-        _record(request, membership, "key_secret_stopped", client)
+        _record_action(request, membership, "key_secret_stopped", client)
         messages.success(request, f"The old secret of “{client.name}” no longer works.")
     return redirect("portal_keys")
 
@@ -155,14 +155,14 @@ def revoke(request: HttpRequest, membership: Membership, client_uuid: UUID) -> H
     if request.method != "POST":
         with access.or_404():
             client = ApiClient.objects.get(merchant=membership.merchant, pk=client_uuid, revoked_at=None)
-        return pages.ask_question(request, membership, _revoking(client), here="portal_keys")
-    with _refusals(request):
+        return pages.ask_question(request, membership, _revoke_question(client), here="portal_keys")
+    with _report_refusals(request):
         client = keys.revoke(membership, client_uuid)
-        _record(request, membership, "key_revoked", client)
+        _record_action(request, membership, "key_revoked", client)
         messages.success(request, f"“{client.name}” is revoked. Its calls are refused from now on.")
     return redirect("portal_keys")
 
 
-def _revoking(client: ApiClient) -> Question:
+def _revoke_question(client: ApiClient) -> Question:
     text = "Every call with this key is refused from that moment. A revoked key cannot be restored."
     return Question("Keys", f"Revoke “{client.name}”?", text, "Revoke it now")

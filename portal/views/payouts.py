@@ -39,19 +39,19 @@ def export_payout(request: HttpRequest, membership: Membership, entry_uuid: UUID
     if payout is None:
         raise Http404
     day = payout.available_at or payout.made_at
-    answer = files.csv_response(membership, f"payout-{day:%Y-%m-%d}.csv", HEADING, _source(payout))
+    answer = files.csv_response(membership, f"payout-{day:%Y-%m-%d}.csv", HEADING, _file_source(payout))
     audit.record(request, membership, "exported", file="payout", reference=payout.payout)
     return answer
 
 
-def _source(payout: BalanceEntry) -> files.Source:
+def _file_source(payout: BalanceEntry) -> files.Source:
     rows = BalanceEntry.objects.filter(
         merchant=payout.merchant_id, account=payout.account, payout=payout.payout
     )
-    return files.Source(rows.exclude(kind=BalanceEntry.Kind.PAYOUT), _lines, "made_at")
+    return files.Source(rows.exclude(kind=BalanceEntry.Kind.PAYOUT), _file_lines, "made_at")
 
 
-def _lines(found: list[BalanceEntry]) -> Iterator[tuple[Any, ...]]:
+def _file_lines(found: list[BalanceEntry]) -> Iterator[tuple[Any, ...]]:
     named = {row.checkout_uuid for row in found if row.checkout_uuid}
     orders = dict(Checkout.objects.filter(pk__in=named).values_list("pk", "merchant_order_id"))
     for row in found:

@@ -45,28 +45,28 @@ def refund(request: HttpRequest, membership: Membership, checkout_uuid: UUID) ->
     form = RefundForm(request.POST or None)
     asked = form.cleaned_data if form.is_bound and form.is_valid() else {}
     if asked.get("step") == "refund" and asked.get("ref"):
-        return _do(request, membership, read.checkout, asked)
+        return _refund_order(request, membership, read.checkout, asked)
     shown = detail.order_context(read)
     if not shown["can_refund"]:
         pages.refuse(request, _not_now(read.checkout.status))
         return redirect("portal_checkout", checkout_uuid)
-    context = shown | _step(read.checkout, form, asked) | {"story": timeline.timeline_page(read)}
+    context = shown | _step_context(read.checkout, form, asked) | {"story": timeline.timeline_page(read)}
     return pages.show_page(request, membership, "portal/checkout.html", context, here="portal_checkouts")
 
 
-def _step(checkout: Checkout, form: RefundForm, asked: dict[str, Any]) -> dict[str, Any]:
+def _step_context(checkout: Checkout, form: RefundForm, asked: dict[str, Any]) -> dict[str, Any]:
     """Return what the form asks in step 1 and shows in step 2."""
     return {
         "refund_step": 2 if asked.get("step") == "check" else 1,
         "reason": asked.get("reason", form.data.get("reason", "")),
         "reason_error": form.errors.get("reason", [""])[0] if form.is_bound else "",
         "ref": asked.get("ref") or f"portal_{uuid4()}",
-        "parts": _parts(checkout),
+        "parts": _amounts_by_card(checkout),
         "is_undecided": _is_undecided(checkout),
     }
 
 
-def _do(
+def _refund_order(
     request: HttpRequest, membership: Membership, checkout: Checkout, asked: dict[str, Any]
 ) -> HttpResponse:
     merchant, cause = membership.merchant, access.cause(membership)
@@ -75,13 +75,13 @@ def _do(
             merchant, checkout.pk, ref=asked["ref"], reason=asked["reason"] or None, cause=cause
         )
     except (OperationInProgress, OperationalError, NotRefundable, RefundRefConflict) as refusal:
-        pages.refuse(request, _sentence(refusal, merchant, checkout.pk))
+        pages.refuse(request, _refusal_sentence(refusal, merchant, checkout.pk))
     else:
-        _record(request, membership, accepted.refund, checkout)
+        _record_refund(request, membership, accepted.refund, checkout)
     return redirect("portal_checkout", checkout.pk)
 
 
-def _sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> str:
+def _refusal_sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> str:
     """Return why the order was not refunded; raise a database error that is not about a locked row."""
     if isinstance(refusal, OperationalError) and not locks.is_locked(refusal):
         raise refusal
@@ -92,7 +92,7 @@ def _sentence(refusal: Exception, merchant: Merchant, checkout_uuid: UUID) -> st
     return BUSY
 
 
-def _record(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
+def _record_refund(request: HttpRequest, membership: Membership, refund: Refund, checkout: Checkout) -> None:
     """Record who asked, once per reference; a repeated tap completes what a crash has left undone."""
     known = AuditEntry.objects.filter(merchant=membership.merchant, action="refund")
     ref = refund.merchant_refund_ref
@@ -110,13 +110,13 @@ def _not_now(status: str) -> str:
     return reasons.get(status, "Only a captured order can be refunded.")
 
 
-def _parts(checkout: Checkout) -> list[dict[str, str]]:
+def _amounts_by_card(checkout: Checkout) -> list[dict[str, str]]:
     """Return the amounts by card: each card gets the sum that it still bears, the lead's card first."""
     accounts = cards.read_accounts(checkout, is_locked=False)
     found = sorted(accounts.cards.values(), key=lambda card: card is not accounts.lead)
     owed = [(card, card.owed(0)) for card in found]
     return [
-        _part(amount, card.payment, "to the lead’s" if card is accounts.lead else "to one mate’s")
+        _amount_of_card(amount, card.payment, "to the lead’s" if card is accounts.lead else "to one mate’s")
         for card, amount in owed
         if amount > 0
     ]
@@ -130,6 +130,6 @@ def _is_undecided(checkout: Checkout) -> bool:
     return Operation.objects.filter(share_uuid__in=shares.values("pk"), ended_at=None).exists()
 
 
-def _part(amount: int, payment: Payment, whose: str) -> dict[str, str]:
+def _amount_of_card(amount: int, payment: Payment, whose: str) -> dict[str, str]:
     card = f"{payment.card_brand} ending {payment.card_last4}"
     return {"amount": money.display(amount, payment.currency), "card": f"{whose} {card}"}

@@ -48,8 +48,8 @@ class Filters(search.Days):
 def list_refunds(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the refunds that match the filters."""
     form = Filters(request.GET or None)
-    rows = _refunds(membership.merchant, lists.filter_values(form))
-    return lists.show_list(request, membership, Listing("refunds", form, rows, _shown))
+    rows = _matching_refunds(membership.merchant, lists.filter_values(form))
+    return lists.show_list(request, membership, Listing("refunds", form, rows, _list_context))
 
 
 @requires("export")
@@ -58,13 +58,13 @@ def export_refunds(request: HttpRequest, membership: Membership) -> HttpResponse
     form = Filters(request.GET)
     if not form.is_valid():
         return redirect("portal_refunds")
-    source = files.Source(_refunds(membership.merchant, form.cleaned_data), _lines)
+    source = files.Source(_matching_refunds(membership.merchant, form.cleaned_data), _file_lines)
     answer = files.csv_response(membership, f"refunds-{clock.now():%Y-%m-%d}.csv", tuple(COLUMNS), source)
     audit.record(request, membership, "exported", file="refunds", filters=search.typed(form))
     return answer
 
 
-def _refunds(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Refund]:
+def _matching_refunds(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Refund]:
     rows = Refund.objects.filter(merchant=merchant).select_related("checkout")
     if asked.get("q"):
         text = asked["q"].strip()
@@ -79,7 +79,7 @@ def _refunds(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[Refund]:
     return search.of_days(rows, merchant, asked)
 
 
-def _shown(found: Sequence[Refund]) -> dict[str, Any]:
+def _list_context(found: Sequence[Refund]) -> dict[str, Any]:
     return {
         "rows": [
             {
@@ -95,6 +95,6 @@ def _shown(found: Sequence[Refund]) -> dict[str, Any]:
     }
 
 
-def _lines(found: list[Refund]) -> Iterator[list[Any]]:
+def _file_lines(found: list[Refund]) -> Iterator[list[Any]]:
     for row in found:
         yield [value(row) for value in COLUMNS.values()]

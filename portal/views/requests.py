@@ -37,11 +37,11 @@ class Filters(forms.Form):
 def list_requests(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the requests of the last seven days that match the filters."""
     form = Filters(request.GET or None)
-    rows = _requests(membership.merchant, lists.filter_values(form))
-    return lists.show_list(request, membership, Listing("requests", form, rows, _lines))
+    rows = _matching_requests(membership.merchant, lists.filter_values(form))
+    return lists.show_list(request, membership, Listing("requests", form, rows, _request_lines))
 
 
-def _requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
+def _matching_requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
     since = clock.now() - SHOWN
     rows = ApiCall.objects.filter(merchant=merchant, created_at__gte=since)
     rows = rows.filter(pk__gte=clock.first_id(since - partitions.CLOCKS_DIFFER))  # limits the partitions
@@ -57,20 +57,21 @@ def _requests(merchant: Merchant, asked: dict[str, Any]) -> QuerySet[ApiCall]:
     return rows
 
 
-def _lines(found: Sequence[ApiCall]) -> dict[str, Any]:
+def _request_lines(found: Sequence[ApiCall]) -> dict[str, Any]:
     keys = ApiClient.objects.filter(pk__in={call.client_uuid for call in found})
     names = {key.pk: str(key) for key in keys.only("name", "client_id")}
     about = Checkout.objects.filter(pk__in={call.checkout_uuid for call in found if call.checkout_uuid})
     orders: dict[Any, str] = dict(about.values_list("pk", "merchant_order_id"))
     return {
         "rows": [
-            _line(call) | {"key": names.get(call.client_uuid, ""), "order": orders.get(call.checkout_uuid)}
+            _request_line(call)
+            | {"key": names.get(call.client_uuid, ""), "order": orders.get(call.checkout_uuid)}
             for call in found
         ]
     }
 
 
-def _line(call: ApiCall) -> dict[str, Any]:
+def _request_line(call: ApiCall) -> dict[str, Any]:
     is_refused = call.status >= REFUSED
     docs = f"{reverse('api_docs')}#error-{quote(call.error_code)}" if call.error_code else ""
     return {

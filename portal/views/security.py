@@ -23,7 +23,11 @@ from portal.models import Membership, User
 def show_security(request: HttpRequest, membership: Membership, /) -> HttpResponse:
     """Show the person's own security, as a page of the portal."""
     return pages.show_page(
-        request, membership, "portal/security.html", _facts(request, membership.user), here="portal_security"
+        request,
+        membership,
+        "portal/security.html",
+        _security_facts(request, membership.user),
+        here="portal_security",
     )
 
 
@@ -32,7 +36,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """Show the same to a person without a merchant; redirect all others to the portal's page."""
     if access.current_membership(request) is not None:
         return redirect("portal_security")
-    return render(request, "mfa/index.html", _facts(request, _person(request)))
+    return render(request, "mfa/index.html", _security_facts(request, _signed_in_person(request)))
 
 
 @require_POST
@@ -41,7 +45,7 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
     """End the other session that `session` names, or all others. Raises ReauthenticationRequired."""
     if not access.is_fresh(request):
         raise ReauthenticationRequired
-    person, named = _person(request), request.POST.get("session", "")
+    person, named = _signed_in_person(request), request.POST.get("session", "")
     ended = sessions.end(request, person, named)
     if ended:
         audit.record_of_person(request, person, "sessions_ended", sessions=ended)
@@ -66,13 +70,13 @@ class ActivateTotp(totp_views.ActivateTOTPView):
         return response
 
 
-def _person(request: HttpRequest) -> User:
+def _signed_in_person(request: HttpRequest) -> User:
     if not isinstance(request.user, User):
         raise PermissionDenied
     return request.user
 
 
-def _facts(request: HttpRequest, user: User) -> dict[str, Any]:
+def _security_facts(request: HttpRequest, user: User) -> dict[str, Any]:
     rows = list(Authenticator.objects.filter(user=user).order_by("created_at"))
     factors = {row.type: row for row in rows}
     codes = factors.get(Authenticator.Type.RECOVERY_CODES)

@@ -52,22 +52,22 @@ class InviteForm(forms.Form):
 @requires("view")
 def show_team(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show who belongs to the team, who is invited, and what each role may do."""
-    return _show(request, membership)
+    return _show_team(request, membership)
 
 
-def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+def _show_team(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     open_ones = Invitation.objects.filter(ended_at=None, expires_at__gt=clock.now())
     context: dict[str, Any] = {
-        "members": _members(membership.merchant),
+        "members": _member_rows(membership.merchant),
         "invitations": open_ones.filter(merchant=membership.merchant),
         "roles": Role.choices,
-        "table": _table(),
+        "table": _role_table(),
         "form": InviteForm(),
     }
     return pages.show_page(request, membership, "portal/team.html", context | more, here=HERE)
 
 
-def _table() -> list[dict[str, Any]]:
+def _role_table() -> list[dict[str, Any]]:
     """Return what each role may do, one row for each action."""
     table = [(words, access.MAY[action]) for action, words in WORDS.items()]
     for scope, words in GIVES_SCOPES.items():
@@ -76,7 +76,7 @@ def _table() -> list[dict[str, Any]]:
     return [{"words": words, "cells": [role in may for role in Role]} for words, may in table]
 
 
-def _members(merchant: Merchant) -> list[dict[str, Any]]:
+def _member_rows(merchant: Merchant) -> list[dict[str, Any]]:
     rows = Membership.objects.filter(merchant=merchant).select_related("user").order_by("created_at")
     members = list(rows)
     of_members = Authenticator.objects.filter(user__in=[member.user_id for member in members])
@@ -107,7 +107,7 @@ def invite(request: HttpRequest, membership: Membership) -> HttpResponse:
         else:
             messages.success(request, f"Invited. The link in the mail to {email} is good for 7 days.")
             return redirect("portal_team")
-    return _show(request, membership, errors=pages.errors(form), form=form)
+    return _show_team(request, membership, errors=pages.errors(form), form=form)
 
 
 @requires("change_team", sensitive=True, form_of="portal_team")
@@ -125,7 +125,7 @@ def change_role(request: HttpRequest, membership: Membership, membership_uuid: U
     """Give a person another role."""
     try:
         with access.or_404(), transaction.atomic(durable=True):
-            member = team.change_role(membership, membership_uuid, _role(request))
+            member = team.change_role(membership, membership_uuid, _read_role(request))
             audit.record(request, membership, "role_changed", email=member.user.email, role=member.role)
     except team.TeamRefused as refused:
         pages.refuse(request, str(refused))
@@ -134,7 +134,7 @@ def change_role(request: HttpRequest, membership: Membership, membership_uuid: U
     return redirect("portal_team")
 
 
-def _role(request: HttpRequest) -> Role:
+def _read_role(request: HttpRequest) -> Role:
     wanted = request.POST.get("role", "")
     if wanted not in Role.values:
         raise team.TeamRefused("Choose a role.")
@@ -145,11 +145,13 @@ def _role(request: HttpRequest) -> Role:
 def remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     """Ask whether to remove a person from the team; then do it."""
     if request.method != "POST":
-        return pages.ask_question(request, membership, _removing(membership, membership_uuid), here=HERE)
-    return _remove(request, membership, membership_uuid)
+        return pages.ask_question(
+            request, membership, _remove_question(membership, membership_uuid), here=HERE
+        )
+    return _remove_member(request, membership, membership_uuid)
 
 
-def _removing(membership: Membership, membership_uuid: UUID) -> Question:
+def _remove_question(membership: Membership, membership_uuid: UUID) -> Question:
     members = Membership.objects.select_related("user")
     with access.or_404():
         member = members.get(merchant=membership.merchant, pk=membership_uuid)
@@ -157,7 +159,7 @@ def _removing(membership: Membership, membership_uuid: UUID) -> Question:
     return Question("Team", f"Remove {member.user.email}?", text, "Remove them now")
 
 
-def _remove(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
+def _remove_member(request: HttpRequest, membership: Membership, membership_uuid: UUID) -> HttpResponse:
     try:
         with access.or_404(), transaction.atomic(durable=True):
             member = team.remove(membership, membership_uuid)

@@ -60,24 +60,24 @@ def run(request: HttpRequest, membership: Membership) -> HttpResponse:
         raise Http404
     order = request.POST.get("order", "")
     if "stop" in request.POST:
-        return _stop(request, membership, case)
+        return _stop_case(request, membership, case)
     if case.begin_at:
-        return redirect(f"{reverse(case.begin_at)}{_query(order)}")
+        return redirect(f"{reverse(case.begin_at)}{_order_query(order)}")
     try:
-        _begin(request, membership, case, order)
+        _begin_case(request, membership, case, order)
     except CannotBegin as refused:
-        return _refused(request, refused)
-    return redirect(f"{reverse(HERE)}{_query(order and OWN)}#case-{case.name}")
+        return _show_refusal(request, refused)
+    return redirect(f"{reverse(HERE)}{_order_query(order and OWN)}#case-{case.name}")
 
 
-def _stop(request: HttpRequest, membership: Membership, case: Case) -> HttpResponse:
+def _stop_case(request: HttpRequest, membership: Membership, case: Case) -> HttpResponse:
     with transaction.atomic(durable=True):
         if trial_runs.stop(membership.merchant, case):
             audit.record(request, membership, "trial_stopped", case=case.name)
     return redirect(f"{reverse(HERE)}#case-{case.name}")
 
 
-def _query(order: str) -> str:
+def _order_query(order: str) -> str:
     return f"?{urlencode({'order': order})}" if order else ""
 
 
@@ -91,17 +91,17 @@ def rotate_and_run(request: HttpRequest, membership: Membership) -> HttpResponse
     if not settings.SANDBOX:
         raise Http404
     if request.method != "POST":
-        return pages.ask_question(request, membership, _question(membership), here=HERE)
+        return pages.ask_question(request, membership, _rotate_question(membership), here=HERE)
     try:
-        secret = _rotate(request, membership, case)
+        secret = _begin_with_rotation(request, membership, case)
     except CannotBegin as refused:
-        return _refused(request, refused)
+        return _show_refusal(request, refused)
     if secret:
         pages.hand_over(request, membership, "signing", secret)
     return redirect(f"{reverse(HERE)}#{'secret' if secret else 'case-rotate'}")
 
 
-def _question(membership: Membership) -> Question:
+def _rotate_question(membership: Membership) -> Question:
     """Return the question: whether to rotate, or while two secrets sign, whether to send only the order."""
     with suppress(SubscriptionNotFound):
         if subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
@@ -109,10 +109,10 @@ def _question(membership: Membership) -> Question:
     return ROTATING
 
 
-def _rotate(request: HttpRequest, membership: Membership, case: Case) -> str:
+def _begin_with_rotation(request: HttpRequest, membership: Membership, case: Case) -> str:
     """Begin the case, with a new secret unless two sign already; return the secret, "" if there is none."""
     with transaction.atomic(durable=True):
-        if not _begin(
+        if not _begin_case(
             request, membership, case, request.GET.get("order", "")
         ) or subscriptions.previous_sign_until(subscriptions.read_subscription(membership.merchant)):
             return ""
@@ -120,7 +120,7 @@ def _rotate(request: HttpRequest, membership: Membership, case: Case) -> str:
         return subscriptions.rotate(membership.merchant).signing_secret
 
 
-def _begin(request: HttpRequest, membership: Membership, case: Case, order: str) -> bool:
+def _begin_case(request: HttpRequest, membership: Membership, case: Case, order: str) -> bool:
     """Begin a case, and record who did; return whether it is a new run. Raises CannotBegin."""
     named = search.parse_uuid(order)
     if order and named is None:
@@ -132,6 +132,6 @@ def _begin(request: HttpRequest, membership: Membership, case: Case, order: str)
     return begun.is_new
 
 
-def _refused(request: HttpRequest, refused: CannotBegin) -> HttpResponse:
+def _show_refusal(request: HttpRequest, refused: CannotBegin) -> HttpResponse:
     pages.refuse(request, str(refused))
     return redirect("portal_webhooks" if isinstance(refused, NoEndpoint) else HERE)

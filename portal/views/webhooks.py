@@ -73,32 +73,34 @@ def configured(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the endpoint, its health, its secrets, the last test event, and code that verifies a signature."""
     if pages.is_asked_for(request, "answer"):
         return pages.show_page(
-            request, membership, "portal/_test_answered.html", _answered(request, membership)
+            request, membership, "portal/_test_answered.html", _test_result(request, membership)
         )
-    return _show(request, membership)
+    return _show_page(request, membership)
 
 
-def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
-    tested = _tested(request, membership)  # before the figures, so that they count the answer that it shows
-    subscription = _subscription(membership)
+def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+    tested = _test_context(
+        request, membership
+    )  # before the figures, so that they count the answer that it shows
+    subscription = _subscription_of(membership)
     context = {
         "subscription": subscription,
         "new_secret": pages.handed_over(request, membership, "signing"),
         "takes_loopback": settings.WEBHOOK_LOOPBACK,
-        **_endpoint(subscription),
-        **_receiver(request),
+        **_endpoint_context(subscription),
+        **_receiver_context(request),
         **tested,
         **more,
     }
     return pages.show_page(request, membership, "portal/webhooks.html", context, here=HERE)
 
 
-def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
+def _endpoint_context(subscription: Subscription | None) -> dict[str, Any]:
     """Return the endpoint's address, event types, health and secrets."""
     if subscription is None:
         return {
             "url": "",
-            "types": _ticked(EXPLAINED),
+            "types": _type_choices(EXPLAINED),
             "health": None,
             "success": "",
             "answered": 0,
@@ -110,7 +112,7 @@ def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
     wanted = EXPLAINED if "*" in subscription.event_types else subscription.event_types
     return {
         "url": subscription.url,
-        "types": _ticked(wanted),
+        "types": _type_choices(wanted),
         "health": found,
         "success": charts.percent(found.success_rate),
         "answered": round((found.success_rate or 0) * found.attempts),
@@ -119,31 +121,36 @@ def _endpoint(subscription: Subscription | None) -> dict[str, Any]:
     }
 
 
-def _ticked(chosen: Collection[str]) -> list[dict[str, Any]]:
+def _type_choices(chosen: Collection[str]) -> list[dict[str, Any]]:
     """Return all event types, and whether each is chosen."""
     return [{"name": name, "words": words, "is_on": name in chosen} for name, words in EXPLAINED.items()]
 
 
-def _answered(request: HttpRequest, membership: Membership) -> dict[str, Any]:
+def _test_result(request: HttpRequest, membership: Membership) -> dict[str, Any]:
     """Return the test event that the address names, and after its answer the endpoint's health.
 
     The answer counts in the health like any other.
     """
-    found = _tested(request, membership)
-    return found if found["is_waiting"] else _endpoint(_subscription(membership)) | found
+    found = _test_context(request, membership)
+    return found if found["is_waiting"] else _endpoint_context(_subscription_of(membership)) | found
 
 
-def _receiver(request: HttpRequest) -> dict[str, Any]:
+def _receiver_context(request: HttpRequest) -> dict[str, Any]:
     """Return the receiver in the language that the address names."""
     asked = request.GET.get("code", "")
     receiver = asked if asked in RECEIVERS else "python"
     name, _ = RECEIVERS[receiver]
     languages = [(language, words) for language, (_, words) in RECEIVERS.items()]
-    return {"receivers": languages, "receiver": receiver, "receiver_file": name, "checking": _checking(name)}
+    return {
+        "receivers": languages,
+        "receiver": receiver,
+        "receiver_file": name,
+        "checking": _checking_function(name),
+    }
 
 
 @functools.cache
-def _checking(name: str) -> str:
+def _checking_function(name: str) -> str:
     """Return the function of a receiver's file that checks a signature."""
     lines = (Path(receivers.__file__).parent / name).read_text().splitlines()
     first = next(at for at, line in enumerate(lines) if CHECKS.match(line))
@@ -152,14 +159,14 @@ def _checking(name: str) -> str:
     return checking + "\n}" * (not name.endswith(".py"))
 
 
-def _subscription(membership: Membership) -> Subscription | None:
+def _subscription_of(membership: Membership) -> Subscription | None:
     try:
         return subscriptions.read_subscription(membership.merchant)
     except subscriptions.SubscriptionNotFound:
         return None
 
 
-def _tested(request: HttpRequest, membership: Membership) -> dict[str, Any]:
+def _test_context(request: HttpRequest, membership: Membership) -> dict[str, Any]:
     """Return the test event that the address names, with its answer; no event if the address names none."""
     named = search.parse_uuid(request.GET.get("tested", ""))
     rows = lookup.deliveries_of([named] if named else [])
@@ -178,9 +185,9 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     url = request.POST.get("url", "").strip()[: MAX_ADDRESS + 1]
     chosen = [name for name in request.POST.getlist("event_types") if name in EXPLAINED]
     try:
-        secret = _save(request, membership, url, chosen)
+        secret = _save_endpoint(request, membership, url, chosen)
     except Unfit as unfit:
-        return _show(request, membership, url=url, types=_ticked(chosen), errors=unfit.errors)
+        return _show_page(request, membership, url=url, types=_type_choices(chosen), errors=unfit.errors)
     if secret:
         pages.hand_over(request, membership, "signing", secret)
     else:
@@ -188,14 +195,14 @@ def save(request: HttpRequest, membership: Membership) -> HttpResponse:
     return redirect("portal_webhooks")
 
 
-def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequence[str]) -> str:
+def _save_endpoint(request: HttpRequest, membership: Membership, url: str, chosen: Sequence[str]) -> str:
     """Save the endpoint; return the secret of a new one, "" for one that was changed. Raises Unfit."""
-    checked = _checked(membership.merchant, url, chosen)
+    checked = _check_endpoint_url(membership.merchant, url, chosen)
     with transaction.atomic(durable=True):
         access.recheck(membership, "change_webhooks")  # the check of the address has taken seconds
         is_approved = access.may(membership, "approve_endpoint")
         registered = subscriptions.save_subscription(
-            membership.merchant, url=checked, event_types=_types(chosen), is_approved=is_approved
+            membership.merchant, url=checked, event_types=_subscribed_types(chosen), is_approved=is_approved
         )
         if registered.is_changed:
             facts = subscriptions.facts(registered.subscription)
@@ -203,7 +210,7 @@ def _save(request: HttpRequest, membership: Membership, url: str, chosen: Sequen
     return registered.signing_secret or ""
 
 
-def _checked(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
+def _check_endpoint_url(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
     errors = {}
     if len(url) > MAX_ADDRESS or not url:
         errors["url"] = "Write the address of your endpoint, such as https://shop.example/hooks."
@@ -218,7 +225,7 @@ def _checked(merchant: Merchant, url: str, chosen: Sequence[str]) -> CheckedUrl:
         raise Unfit({"url": said.replace("The URL", "The address")}) from refused
 
 
-def _types(chosen: Sequence[str]) -> list[str]:
+def _subscribed_types(chosen: Sequence[str]) -> list[str]:
     """Return the event types to subscribe to: `*` for all of them, which includes future ones."""
     return ["*"] if len(chosen) == len(EXPLAINED) else list(chosen)
 

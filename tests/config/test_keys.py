@@ -67,12 +67,12 @@ class TestSession:
         assert people.is_in(client)
         before = settings.FIELD_KEYS
         settings.FIELD_KEYS = [Fernet.generate_key().decode()]
-        crypto._fernet.cache_clear()
+        crypto._field_cipher.cache_clear()
         try:
             answer = client.get("/portal")
         finally:
             settings.FIELD_KEYS = before
-            crypto._fernet.cache_clear()
+            crypto._field_cipher.cache_clear()
         assert answer.status_code == 302 and answer["Location"].startswith("/accounts/login/")
 
 

@@ -37,7 +37,7 @@ def _hosted(settings: Settings) -> Iterator[None]:
         for limit, milliseconds in limits.LIMITS.items():
             cursor.execute(f"SET LOCAL {limit} = {milliseconds}")
     yield
-    crypto._fernet.cache_clear()
+    crypto._field_cipher.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -98,13 +98,13 @@ def test_a_role_without_its_time_limits_is_refused(limit: str, milliseconds: int
 @pytest.mark.rule("environment.database")
 def test_other_field_keys_are_refused(settings: Settings) -> None:
     settings.FIELD_KEYS = [Fernet.generate_key().decode()]
-    crypto._fernet.cache_clear()
+    crypto._field_cipher.cache_clear()
     refused("FIELD_KEYS are not those that the database was written with.")
 
 
 def test_one_more_field_key_is_not(settings: Settings) -> None:
     settings.FIELD_KEYS = [Fernet.generate_key().decode(), *settings.FIELD_KEYS]
-    crypto._fernet.cache_clear()
+    crypto._field_cipher.cache_clear()
     startup_checks.require()
 
 

@@ -101,5 +101,5 @@ def test_of_a_webhook_can_be_called_or_is_refused(url: str) -> None:
         except targets.TargetRefused:
             continue
         assert normal.isascii() and targets.check_url(normal, allow_loopback=allow_loopback) == normal
-        called = transport._parsed(normal)
+        called = transport._parse_url(normal)
         assert called.raw_path_qs.startswith("/") and called.raw_host and called.port

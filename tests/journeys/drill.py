@@ -70,7 +70,7 @@ class Machine:
             "/etc/postgresql/18/main/conf.d": str(self._settings),
             "/archive/": f"{folder}/archive/",
             "/backup/": f"{self._backup}/",
-            "runuser -u postgres --": " ".join(servers._unprivileged()),
+            "runuser -u postgres --": " ".join(servers._drop_privileges_command()),
             "-o postgres -g postgres ": "",
         }.items():
             typed = typed.replace(there, here)

@@ -53,29 +53,29 @@ class Events(ApiView):
 
     def get(self, request: Request) -> Response:
         caller, asked = caller_of(request), self.query
-        about = _checkout(asked.get("checkout_uuid"))
+        about = _parse_checkout_uuid(asked.get("checkout_uuid"))
         scope = f"events:{caller.merchant.pk}:{asked.get('type', '')}:{about or ''}"
         until = feed_horizon.horizon()
-        place = _place(asked, scope, until)
-        rows = _rows(caller.merchant, place, until)
+        place = _starting_place(asked, scope, until)
+        rows = _events_after(caller.merchant, place, until)
         rows = rows.filter(checkout_uuid=about) if about else rows
         kind = lookup.OfType(asked.get("type", EventType.TEST))
         rows = rows.filter(type=kind) if "type" in asked else rows.exclude(type=kind)
         found = list(rows.order_by("written_at", "pk")[: asked["limit"]])
-        listed = _listed(found, sees_customers=CUSTOMERS in caller.scopes)
-        next_cursor = cursor.write_cursor(scope, *_end(found, asked["limit"], place, until))
+        listed = _list_entries(found, sees_customers=CUSTOMERS in caller.scopes)
+        next_cursor = cursor.write_cursor(scope, *_end_of_page(found, asked["limit"], place, until))
         page = responses.EventFeedOut.write({"events": listed, "next_cursor": next_cursor})
         return Response({"data": page})
 
 
-def _checkout(text: str | None) -> UUID | None:
+def _parse_checkout_uuid(text: str | None) -> UUID | None:
     try:
         return UUID(text) if text else None
     except ValueError:
         raise drf.ValidationError({"checkout_uuid": ["Must be the id of a checkout, a UUID."]}) from None
 
 
-def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
+def _starting_place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
     """Return the place to continue or begin from.
 
     Raises ValidationError, and InvalidCursor, also if a cursor comes with another `created_after`.
@@ -85,7 +85,7 @@ def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
         place = Place(*cursor.read_cursor(asked["cursor"], scope, *_KINDS))
         if given not in (None, place.since):
             raise cursor.InvalidCursor
-        _check_nothing_is_gone(place, until)
+        _check_events_kept(place, until)
         return place
     furthest = min(FURTHEST, settings.WEBHOOK_RETENTION)
     if given and given < until - furthest:
@@ -97,10 +97,10 @@ def _place(asked: Mapping[str, Any], scope: str, until: datetime) -> Place:
             }
         )
     since = given or until - USUAL
-    return Place(*_beginning(since - CLOCKS_DIFFER), since, began=max(since, until))
+    return Place(*_place_before(since - CLOCKS_DIFFER), since, began=max(since, until))
 
 
-def _check_nothing_is_gone(place: Place, until: datetime) -> None:
+def _check_events_kept(place: Place, until: datetime) -> None:
     """Raise ValidationError if events were dropped that a reader at this place has not seen."""
     if place.at > until - partitions.YOUNGEST:
         return  # events that young are never dropped
@@ -112,12 +112,12 @@ def _check_nothing_is_gone(place: Place, until: datetime) -> None:
         )
 
 
-def _beginning(at: datetime) -> tuple[datetime, UUID]:
+def _place_before(at: datetime) -> tuple[datetime, UUID]:
     """Return a place before all events that are written at a moment or later."""
     return at, clock.first_id(at - CLOCKS_DIFFER)
 
 
-def _rows(merchant: Merchant, place: Place, until: datetime) -> QuerySet[Event, Any]:
+def _events_after(merchant: Merchant, place: Place, until: datetime) -> QuerySet[Event, Any]:
     """Return the events written from a place on, until a moment.
 
     The range of ids does not change the result. It only lets PostgreSQL leave out the partitions of other
@@ -137,23 +137,23 @@ def _rows(merchant: Merchant, place: Place, until: datetime) -> QuerySet[Event, 
     return rows.values_list(*_COLUMNS, named=True)
 
 
-def _end(found: Sequence[Any], limit: int, place: Place, until: datetime) -> Place:
+def _end_of_page(found: Sequence[Any], limit: int, place: Place, until: datetime) -> Place:
     """Return the end of a page: its last event, or for the last page the time before which no row changes."""
     if len(found) == limit:
         return place._replace(at=found[-1].written_at, last=found[-1].id)
-    at, last = _beginning(until)
+    at, last = _place_before(until)
     return place._replace(at=at, last=last) if at > place.at else place
 
 
-def _listed(found: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]]:
+def _list_entries(found: Sequence[Any], *, sees_customers: bool) -> list[dict[str, Any]]:
     statuses = lookup.statuses_of([event.id for event in found])
     return [
-        {"event": _body(event, sees_customers), "delivery_status": statuses.get(event.id, "none")}
+        {"event": _body_for_reader(event, sees_customers), "delivery_status": statuses.get(event.id, "none")}
         for event in found
     ]
 
 
-def _body(event: Any, sees_customers: bool) -> bytes:
+def _body_for_reader(event: Any, sees_customers: bool) -> bytes:
     """Return the bytes that are sent, without `data` if it is withheld or deleted."""
     if event.type in PERSONAL and (event.body_deleted_at or not sees_customers):
         return outbox.envelope(event.id, event.type, event.created_at, None)

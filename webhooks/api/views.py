@@ -56,7 +56,7 @@ class OneSubscription(ApiView):
     def post(self, request: Request) -> Response:
         asked = self.body(serializers.SubscriptionIn)
         try:
-            registered = _registered(request, asked["url"], asked["event_types"])
+            registered = _register(request, asked["url"], asked["event_types"])
         except TargetRefused as refused:
             raise drf.ValidationError({"url": [str(refused)]}) from None
         if registered.signing_secret is None:
@@ -66,7 +66,7 @@ class OneSubscription(ApiView):
     def delete(self, request: Request) -> Response:
         with transaction.atomic(durable=True):
             subscriptions.end(caller_of(request).merchant)
-            _record(request, "subscription_ended")
+            _record_action(request, "subscription_ended")
         return Response(status=204)
 
 
@@ -80,11 +80,11 @@ class RotateSecret(ApiView):
         revoke_previous = _revoke_previous(request, self.query)
         with transaction.atomic(durable=True):
             rotated = subscriptions.rotate(caller_of(request).merchant, revoke_previous=revoke_previous)
-            _record(request, "secret_rotated", revoke_previous=revoke_previous)
+            _record_action(request, "secret_rotated", revoke_previous=revoke_previous)
         return Response({"data": responses.RotatedSecretOut.write(rotated)})
 
 
-def _registered(request: Request, url: str, event_types: list[str]) -> subscriptions.Registered:
+def _register(request: Request, url: str, event_types: list[str]) -> subscriptions.Registered:
     merchant = caller_of(request).merchant
     checked = url_check.checked(merchant, url)
     with transaction.atomic(durable=True):
@@ -93,11 +93,11 @@ def _registered(request: Request, url: str, event_types: list[str]) -> subscript
             merchant, url=checked, event_types=event_types, is_approved=is_approved
         )
         if registered.is_changed:
-            _record(request, "subscription_saved", **subscriptions.facts(registered.subscription))
+            _record_action(request, "subscription_saved", **subscriptions.facts(registered.subscription))
     return registered
 
 
-def _record(request: Request, action: str, **facts: Any) -> None:
+def _record_action(request: Request, action: str, **facts: Any) -> None:
     """Record a key's action in the audit log through settings.KEYS_RECORDED_BY, in one transaction."""
     record = import_string(settings.KEYS_RECORDED_BY)
     record(request, caller_of(request), action, **facts)
@@ -130,20 +130,26 @@ class Deliveries(ApiView):
         asked = self.query
         merchant = caller_of(request).merchant
         rows, next_cursor = cursor.read_page(
-            _attempts(merchant, asked),
+            _matching_attempts(merchant, asked),
             scope=f"deliveries:{merchant.pk}",
             limit=asked["limit"],
             cursor=asked.get("cursor"),
             key="started_at",
             in_steps=asked.get("status") == "delivered",
         )
-        page = responses.DeliveryLogOut.write({"deliveries": _logged(rows), "next_cursor": next_cursor})
+        page = responses.DeliveryLogOut.write(
+            {"deliveries": _with_deliveries(rows), "next_cursor": next_cursor}
+        )
         return Response({"data": page})
 
 
-def _attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
+def _matching_attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt, Any]:
     """Return the finished attempts that match the filters; one in flight is not in the log yet."""
-    rows = lookup.attempts_of([_uuid(asked["event_id"])]) if "event_id" in asked else Attempt.objects.all()
+    rows = (
+        lookup.attempts_of([_parse_event_id(asked["event_id"])])
+        if "event_id" in asked
+        else Attempt.objects.all()
+    )
     rows = rows.filter(merchant=merchant, ended_at__isnull=False)
     if "event_type" in asked:
         rows = rows.filter(event_type=lookup.OfType(asked["event_type"]))
@@ -152,14 +158,14 @@ def _attempts(merchant: Merchant, asked: Mapping[str, Any]) -> QuerySet[Attempt,
     return rows.values_list(*_COLUMNS, named=True)
 
 
-def _uuid(text: str) -> UUID:
+def _parse_event_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
         raise drf.ValidationError({"event_id": ["Must be the id of an event, a UUID."]}) from None
 
 
-def _logged(attempts: Sequence[Any]) -> list[LoggedAttempt]:
+def _with_deliveries(attempts: Sequence[Any]) -> list[LoggedAttempt]:
     """Return attempts with the data of their deliveries and events (rules log.*).
 
     A day can be dropped during this read, so an attempt whose delivery or event has just been dropped is left

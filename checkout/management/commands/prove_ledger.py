@@ -29,7 +29,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         hours: float | None = options["since_hours"]
         try:
-            told = self._all(anew=options["anew"]) if hours is None else self._changed(hours)
+            told = self._prove_all(anew=options["anew"]) if hours is None else self._prove_changed(hours)
         except proof_runs.Busy:
             self.stderr.write("Another process proves everything at this moment.")
             sys.exit(3)
@@ -41,35 +41,35 @@ class Command(BaseCommand):
             self.stdout.write(f"0 cases: {kind.sentence}")
         self.stdout.write(told)
 
-    def _changed(self, hours: float) -> str:
+    def _prove_changed(self, hours: float) -> str:
         since = clock.now() - timedelta(hours=hours)
         found = ledger_proof.reported(ledger_proof.breaches(since))
-        self._name(found)
+        self._print_breaches(found)
         if found:
             sys.exit(1)
         checkouts, postings = ledger_proof.size(since)
         return f"{checkouts} checkouts, {postings} postings, changed in the last {hours:g} hours"
 
-    def _all(self, *, anew: bool) -> str:
+    def _prove_all(self, *, anew: bool) -> str:
         run, said_at = proof_runs.begin(anew=anew), time.monotonic()
         if run.checkout_count:
             self.stderr.write(f"goes on: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
         for step in proof_runs.steps(run):
             run = step.run
-            self._name(step.breaches)
+            self._print_breaches(step.breaches)
             if time.monotonic() - said_at > QUIET_SECONDS:
                 said_at = time.monotonic()
-                self.stderr.write(f"{run}, next {_next(run)}")
+                self.stderr.write(f"{run}, next {_describe_next(run)}")
         if run.breach_count:
             sys.exit(1)
         return f"{run.checkout_count} checkouts, {run.posting_count} postings"
 
-    def _name(self, found: list[Breach]) -> None:
+    def _print_breaches(self, found: list[Breach]) -> None:
         for breach in found:
             self.stderr.write(f"{breach.subject}  {breach.kind.sentence}")
 
 
-def _next(run: ProofRun) -> str:
+def _describe_next(run: ProofRun) -> str:
     """Return what the run proves next.
 
     For checkouts, it gives the date on which they were made, because their ids are UUIDv7.

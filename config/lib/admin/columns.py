@@ -50,7 +50,7 @@ def to_page(label: str, key: object) -> str:
 @cache
 def linked(name: str, title: str) -> Column:
     """Return a column that links to the row that a foreign key names."""
-    return _named(lambda row: link(getattr(row, name)), name, title)
+    return _name_column(lambda row: link(getattr(row, name)), name, title)
 
 
 @cache
@@ -61,7 +61,7 @@ def reference(name: str, title: str, label: str) -> Column:
         key = getattr(row, name)
         return NOTHING if key is None else to_page(label, key)
 
-    return _named(shown, name, title)
+    return _name_column(shown, name, title)
 
 
 @cache
@@ -72,9 +72,9 @@ def time_column(name: str, title: str) -> Column:
         at = getattr(row, name)
         return NOTHING if at is None else f"{at.day} {at:%b %Y %H:%M:%S}"
 
-    return _named(shown, name, title)
+    return _name_column(shown, name, title)
 
 
-def _named(shown: Column, name: str, title: str) -> Column:
+def _name_column(shown: Column, name: str, title: str) -> Column:
     shown.__name__ = name
     return admin.display(description=title)(shown)

@@ -67,7 +67,9 @@ def confirmed(
                 return None
             told = question.about(self, list(rows))
             form.fields["words"].label = told.label
-            return _page(self, request, list(rows), told, form=form, said=seen(rows[0]) if seen else "")
+            return _render_page(
+                self, request, list(rows), told, form=form, said=seen(rows[0]) if seen else ""
+            )
 
         asking.question, asking.seen = question, seen  # type: ignore[attr-defined]  # read by `question_about`
         return asking
@@ -100,7 +102,7 @@ class _Words(forms.Form):
     words = forms.CharField(max_length=200, widget=forms.TextInput(attrs={"class": "input"}))
 
 
-def _page(
+def _render_page(
     shown: OperatorAdmin,
     request: HttpRequest,
     rows: Sequence[Any],
@@ -121,12 +123,12 @@ def _page(
         "action": request.POST.get("action"),
         "from_page": FROM_PAGE in request.POST,
         "from_operations": FROM_OPERATIONS in request.POST,
-        "back": _back(shown, request),
+        "back": _address_of_list(shown, request),
     }
     return TemplateResponse(request, "admin/confirm.html", context)
 
 
-def _back(shown: OperatorAdmin, request: HttpRequest) -> str:
+def _address_of_list(shown: OperatorAdmin, request: HttpRequest) -> str:
     chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)
     if FROM_OPERATIONS in request.POST:
         return reverse("admin_operations")

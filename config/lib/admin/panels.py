@@ -50,14 +50,14 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
 
     If both models have a merchant, the look-up names it too, because the index can begin with it.
     """
-    lookups = {f"{path}__exact": row.pk} | _merchants(row, shown.model)
+    lookups = {f"{path}__exact": row.pk} | _merchant_lookup(row, shown.model)
     rows = list(shown.get_queryset(request).filter(**lookups).order_by("pk")[: MAXIMUM + 1])
     said = {path, "merchant"} if "merchant__exact" in lookups else {path}  # the page itself shows these
     columns = [column for column in shown.get_list_display(request) if name_of(column) not in said]
     return Panel(
         title=str(capfirst(shown.model._meta.verbose_name_plural)),
         headers=[capfirst(str(label_for_field(column, shown.model, shown))) for column in columns],
-        rows=[_cells(columns, found, shown) for found in rows[:MAXIMUM]],
+        rows=[_write_cells(columns, found, shown) for found in rows[:MAXIMUM]],
         address=list_of(shown.model._meta.label_lower, **lookups),
         is_cut=len(rows) > MAXIMUM,
     )
@@ -66,16 +66,16 @@ def panel(shown: Any, request: HttpRequest, path: str, row: Model) -> Panel:
 def shortened(cell: str) -> str:
     """Return a cell with its long ids cut in the middle. A plain-text cell has its whole text as `title`."""
     if isinstance(cell, SafeString):
-        return mark_safe(_LINKED.sub(_cut, cell))  # noqa: S308  # ids have no markup
-    short = _LONG.sub(_cut, cell)
+        return mark_safe(_LINKED.sub(_shorten, cell))  # noqa: S308  # ids have no markup
+    short = _LONG.sub(_shorten, cell)
     return cell if short == cell else format_html('<span title="{}">{}</span>', cell, short)
 
 
-def _cut(found: re.Match[str]) -> str:
+def _shorten(found: re.Match[str]) -> str:
     return f"{found[0][:4]}…{found[0][-6:]}"
 
 
-def _merchants(row: Any, model: type[Model]) -> dict[str, Any]:
+def _merchant_lookup(row: Any, model: type[Model]) -> dict[str, Any]:
     """Return the look-up of a row's merchant if both models have one, else an empty dict."""
     both = _has_merchant(type(row)) and _has_merchant(model)
     return {"merchant__exact": row.merchant_id} if both else {}
@@ -85,12 +85,12 @@ def _has_merchant(model: type[Model]) -> bool:
     return any(field.name == "merchant" for field in model._meta.fields)
 
 
-def _cells(columns: Sequence[Any], row: Model, shown: Any) -> list[str]:
-    first, *others = [shortened(_cell(column, row, shown)) for column in columns]
+def _write_cells(columns: Sequence[Any], row: Model, shown: Any) -> list[str]:
+    first, *others = [shortened(_write_cell(column, row, shown)) for column in columns]
     return [format_html('<a href="{}">{}</a>', page_of(row._meta.label_lower, row.pk), first), *others]
 
 
-def _cell(column: Any, row: Model, shown: Any) -> str:
+def _write_cell(column: Any, row: Model, shown: Any) -> str:
     field, attribute, value = lookup_field(column, row, shown)
     if field is None:
         return display_for_value(value, NOTHING, boolean=getattr(attribute, "boolean", False))
@@ -133,14 +133,14 @@ def elsewhere(
             continue
         for name in names:
             more = f" ({shown.model._meta.get_field(name).verbose_name})" if len(names) > 1 else ""
-            lookups = {f"{name}__exact": row.pk} | _merchants(row, shown.model)
+            lookups = {f"{name}__exact": row.pk} | _merchant_lookup(row, shown.model)
             if name not in getattr(shown, "uncounted", ()):
                 lists[len(links)] = shown.model._default_manager.filter(**lookups)
             links.append(Link(f"{title}{more}", list_of(label, **lookups)))
-    return sorted(_counted(links, lists) if is_counted and lists else links)
+    return sorted(_count_links(links, lists) if is_counted and lists else links)
 
 
-def _counted(links: Sequence[Link], lists: Mapping[int, QuerySet[Any, Any]]) -> list[Link]:
+def _count_links(links: Sequence[Link], lists: Mapping[int, QuerySet[Any, Any]]) -> list[Link]:
     """Return the links with the sizes of their lists, up to MAXIMUM. Leave empty lists out.
 
     One statement counts all lists.

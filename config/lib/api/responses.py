@@ -30,7 +30,7 @@ class Out(Serializer[Any]):
     @classmethod
     def write(cls, row: Any) -> dict[str, Any]:
         """Return the object for a row, or for a mapping, as it is sent."""
-        return _shared(cls).to_representation(row)
+        return _shared_writer(cls).to_representation(row)
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         if not (self.ALWAYS or self.SOMETIMES):
@@ -61,7 +61,7 @@ def _fields_in(kind: Out, status: str) -> list[tuple[str, Any, bool]]:
 
 
 @cache
-def _shared(kind: type[Out]) -> Out:
+def _shared_writer(kind: type[Out]) -> Out:
     """Return the one instance that writes all rows. A new instance copies each field, which costs more than a row."""
     return kind()
 

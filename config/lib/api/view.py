@@ -31,7 +31,7 @@ class ApiView(APIView):
     def take_query(self, request: Request) -> None:
         """Read the query string into `query`. Raises ValidationError."""
         kind = self.queries.get(methods.effective_method(request), Query)
-        given = _given(request, kind)
+        given = _query_parameters(request, kind)
         if kind is Query and not given:
             self.query = {}
             return
@@ -44,7 +44,7 @@ class ApiView(APIView):
         return read_body(kind, self.request.data, context)
 
 
-def _given(request: Request, kind: type[Query]) -> QueryDict:
+def _query_parameters(request: Request, kind: type[Query]) -> QueryDict:
     """Return the parameters of the query string.
 
     Raises ValidationError if there are more than Django reads, which is far more than any call has. The error

@@ -23,10 +23,10 @@ def begin() -> None:
         if _begun_in == os.getpid():
             return
         _begun_in = os.getpid()
-    threading.Thread(target=_sample, name="sampling", daemon=True).start()
+    threading.Thread(target=_sample_forever, name="sampling", daemon=True).start()
 
 
-def _sample() -> None:
+def _sample_forever() -> None:
     pause = threading.Event()
     while True:
         for look in _looks:

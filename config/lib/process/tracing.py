@@ -33,16 +33,20 @@ def span(name: str, *, parent: str = "", **facts: object) -> AbstractContextMana
     Its parent is the span of the `traceparent` in `parent`, else the current span. Only the type of an
     exception is recorded, because its text can contain secrets.
     """
-    return _NO_SPAN if _tracer is None else _span(name, parent, facts)
+    return _NO_SPAN if _tracer is None else _open_span(name, parent, facts)
 
 
 @contextmanager
-def _span(name: str, parent: str, facts: dict[str, object]) -> Iterator[Any]:
+def _open_span(name: str, parent: str, facts: dict[str, object]) -> Iterator[Any]:
     from opentelemetry.trace import Status, StatusCode
 
     told = {key: str(fact) for key, fact in facts.items() if fact}
     with _tracer.start_as_current_span(
-        name, context=_context(parent), attributes=told, record_exception=False, set_status_on_exception=False
+        name,
+        context=_parse_parent(parent),
+        attributes=told,
+        record_exception=False,
+        set_status_on_exception=False,
     ) as begun:
         try:
             yield begun
@@ -62,7 +66,7 @@ def current_traceparent() -> str:
     return carrier.get("traceparent", "")
 
 
-def _context(parent: str) -> Any:
+def _parse_parent(parent: str) -> Any:
     """Return the context of a `traceparent`. For "", return None, which means the current span."""
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 

@@ -21,10 +21,10 @@ def caller_address(request: HttpRequest) -> str:
     count: int = settings.TRUSTED_PROXY_COUNT
     seen = [part for part in request.headers.get("X-Forwarded-For", "").split(",") if part.strip()]
     written = seen[-count] if count and len(seen) >= count else ""
-    return _parsed(written) or _parsed(str(request.META.get("REMOTE_ADDR", "")))
+    return _bare_address(written) or _bare_address(str(request.META.get("REMOTE_ADDR", "")))
 
 
-def _parsed(written: str) -> str:
+def _bare_address(written: str) -> str:
     """Return the bare address of `ip`, `ip:port`, `[ipv6]:port` or `ipv6%zone`, or "" for any other text."""
     text = written.strip().strip('"')[:_LONGEST]
     if text.startswith("["):

@@ -46,7 +46,7 @@ class CountedBodies:
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         environ["CONTENT_TYPE"] = _content_type(environ)
-        start = _closing(environ, start_response)
+        start = _close_on_request(environ, start_response)
         if self._is_whole(environ):
             return self._application(environ, start)
         return [_too_slow(environ, start)]
@@ -107,7 +107,7 @@ def _content_type(environ: Environ) -> str:
     return f"{kind};{parameters}" if is_form and not is_odd else kind
 
 
-def _closing(environ: Environ, start_response: StartResponse) -> StartResponse:
+def _close_on_request(environ: Environ, start_response: StartResponse) -> StartResponse:
     """Wrap start_response so that `Connection: close` closes the connection.
 
     Gunicorn ignores that header, and has its own way to close a connection.

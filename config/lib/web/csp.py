@@ -24,7 +24,7 @@ class PolicyMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self._get_response(request)
         hooks = (getattr(response, hook, {}) for hook in ("_csp_update", "_csp_replace"))
-        response.headers.setdefault(HEADER, _policy(*map(_hashable, hooks)))
+        response.headers.setdefault(HEADER, _build_policy(*map(_make_hashable, hooks)))
         if endpoints := endpoints_header():
             response.headers[ENDPOINTS] = endpoints
         return response
@@ -39,12 +39,12 @@ def endpoints_header() -> str:
     return ", ".join(f'{name}="{directives["report-uri"][0]}"' for name in directives["report-to"] or [])
 
 
-def _hashable(origins_of: Mapping[str, Sequence[str]]) -> _Origins:
+def _make_hashable(origins_of: Mapping[str, Sequence[str]]) -> _Origins:
     return tuple((name, tuple(origins)) for name, origins in origins_of.items())
 
 
 @lru_cache(1024)  # a merchant's pages have one policy for each shop to which they lead back
-def _policy(update: _Origins, replace: _Origins) -> str:
+def _build_policy(update: _Origins, replace: _Origins) -> str:
     """Return the policy with its directives in a fixed order: the library's differs between processes."""
     return "; ".join(sorted(build_policy(update=dict(update), replace=dict(replace)).split("; ")))
 

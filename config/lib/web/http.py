@@ -54,10 +54,10 @@ def request(
     if seconds <= 0:
         raise NoAnswer("no time left")
     sent = {"method": method, "url": url, "data": body, "headers": headers}
-    return asyncio.run(_request(sent, seconds, largest))
+    return asyncio.run(_send_request(sent, seconds, largest))
 
 
-async def _request(sent: dict[str, Any], seconds: float, largest: int | None) -> Response:
+async def _send_request(sent: dict[str, Any], seconds: float, largest: int | None) -> Response:
     names = resolver()
     try:
         async with (
@@ -66,14 +66,14 @@ async def _request(sent: dict[str, Any], seconds: float, largest: int | None) ->
             ) as session,
             session.request(**sent, allow_redirects=False) as response,
         ):
-            return Response(response.status, await _read(response, largest), response.headers)
+            return Response(response.status, await _read_body(response, largest), response.headers)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise NoAnswer(type(error).__name__) from error
     finally:
         await names.close()
 
 
-async def _read(response: aiohttp.ClientResponse, largest: int | None) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse, largest: int | None) -> bytes:
     """Return the body. Raises NoAnswer once more than `largest` bytes have arrived."""
     if largest is None:
         return await response.read()

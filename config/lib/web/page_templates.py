@@ -54,12 +54,12 @@ def environment(**given: Any) -> Environment:
         "get_language": translation.get_language,
         "htmx_script": partial(static_files.script, static_files.HTMX),
     }
-    parts = _macros(found, PARTS)
+    parts = _macros_of(found, PARTS)
     found.globals |= parts | {"icon": cache(parts["icon"])}  # a page has thirty, the same for all payers
     return found
 
 
-def _macros(pages: Environment, name: str) -> dict[str, Macro]:
+def _macros_of(pages: Environment, name: str) -> dict[str, Macro]:
     """Return a template's macros by name. A page that imported them would do so again for each payer."""
     given = vars(pages.get_template(name).module)
     return {name: macro for name, macro in given.items() if isinstance(macro, Macro)}
@@ -67,11 +67,11 @@ def _macros(pages: Environment, name: str) -> dict[str, Macro]:
 
 def said(words: str) -> Markup:
     """Return a page's own words in the active language. HTML tags in them are not escaped."""
-    return _speaking(translation.get_language())(words)
+    return _translator_of(translation.get_language())(words)
 
 
 @cache
-def _speaking(language: str | None) -> Callable[[str], Markup]:
+def _translator_of(language: str | None) -> Callable[[str], Markup]:
     """Return `said` for one language."""
 
     @cache  # a look-up in the catalogues costs ten times as much, and pages only have a fixed set of words
@@ -87,7 +87,7 @@ def each(request: HttpRequest) -> dict[str, Any]:
 
     This is `csrf_input` for all forms, and `_` and `gettext` for the page's language.
     """
-    said_in_it = _speaking(translation.get_language())
+    said_in_it = _translator_of(translation.get_language())
 
     def gettext(words: str, **values: Any) -> Markup:
         return said_in_it(words) % values

@@ -40,16 +40,16 @@ class HashedStaticFiles(CompressedManifestStaticFilesStorage):
 @cache
 def script(name: str) -> SafeString:
     """Return the HTML element that loads one of our scripts, with its integrity."""
-    return format_html('<script src="{}"{} defer></script>', static(name), _attribute(name))
+    return format_html('<script src="{}"{} defer></script>', static(name), _integrity_attribute(name))
 
 
 @cache
 def stylesheet(name: str) -> SafeString:
     """Return the HTML element that loads one of our style sheets, with its integrity."""
-    return format_html('<link rel="stylesheet" href="{}"{}>', static(name), _attribute(name))
+    return format_html('<link rel="stylesheet" href="{}"{}>', static(name), _integrity_attribute(name))
 
 
-def _attribute(name: str) -> SafeString:
+def _integrity_attribute(name: str) -> SafeString:
     """Return the attribute `integrity`, or "" for a missing file, which no browser loads anyway."""
     content = delivered(name)
     return SafeString("") if content is None else format_html(' integrity="{}"', integrity(content))
@@ -67,21 +67,21 @@ def delivered(name: str) -> bytes | None:
 
     `make static` changes the addresses in style sheets, so their bytes differ from the source.
     """
-    path = _source(name) if settings.STATIC_ROOT is None else _gathered(name)
+    path = _source_path(name) if settings.STATIC_ROOT is None else _collected_path(name)
     return path.read_bytes() if path is not None and path.is_file() else None
 
 
 def released(name: str) -> bytes | None:
     """Return the bytes of a static file's source, which `make static` copies, or None if there is none."""
-    path = _source(name)
+    path = _source_path(name)
     return path.read_bytes() if path is not None else None
 
 
-def _source(name: str) -> Path | None:
+def _source_path(name: str) -> Path | None:
     found = finders.find(name)
     return Path(found) if found else None
 
 
-def _gathered(name: str) -> Path:
+def _collected_path(name: str) -> Path:
     storage = cast(HashedStaticFiles, staticfiles_storage)
     return Path(storage.path(storage.stored_name(name)))

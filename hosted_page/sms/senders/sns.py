@@ -48,9 +48,9 @@ class SnsSender:
     def __init__(self) -> None:
         session = boto3.session.Session()
         if not session.region_name:
-            _refuse("SNS wants a region: set AWS_DEFAULT_REGION.")
+            _refuse_settings("SNS wants a region: set AWS_DEFAULT_REGION.")
         if session.get_credentials() is None:
-            _refuse("SNS wants credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role.")
+            _refuse_settings("SNS wants credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role.")
         once = Config(
             connect_timeout=senders.SECONDS,
             read_timeout=senders.SECONDS,
@@ -62,16 +62,16 @@ class SnsSender:
     def send(self, phone: str, text: str, *, key: str) -> None:
         """Send an SMS message. `key` is not used."""
         try:
-            self.client.publish(PhoneNumber=phone, Message=text, MessageAttributes=_attributes(phone))
+            self.client.publish(PhoneNumber=phone, Message=text, MessageAttributes=_message_attributes(phone))
         except Exception as error:
             raise outcome(error) from None  # an error text of SNS contains the number
 
 
-def _refuse(reason: str) -> None:
+def _refuse_settings(reason: str) -> None:
     raise ImproperlyConfigured(f"ENVIRONMENT={settings.ENVIRONMENT}: {reason}")
 
 
-def _attributes(phone: str) -> dict[str, Any]:
+def _message_attributes(phone: str) -> dict[str, Any]:
     own = countries.sender_id(phone)
     named = {"AWS.SNS.SMS.SMSType": "Transactional"}
     if own:
@@ -84,7 +84,7 @@ def outcome(error: Exception) -> NotSent:
     """Return the outcome of the message for an error of boto3."""
     match error:
         case exceptions.ClientError(response=answer):
-            return _answered(answer)
+            return _error_of_answer(answer)
         case _ if isinstance(error, UNREACHED):
             return NotTaken("no_connection")
         case _ if isinstance(error, UNSIGNED):
@@ -94,7 +94,7 @@ def outcome(error: Exception) -> NotSent:
     return InDoubt("no_answer")
 
 
-def _answered(answer: Any) -> NotSent:
+def _error_of_answer(answer: Any) -> NotSent:
     status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     code = str(answer.get("Error", {}).get("Code", ""))
     if status == TOO_MANY or code in THROTTLED:

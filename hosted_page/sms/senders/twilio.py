@@ -55,13 +55,13 @@ class TwilioSender:
                 body=text,
                 status_callback=settings.BASE_URL + reverse("twilio_receipt", args=[key]),
                 validity_period=QUEUED_SECONDS,
-                **_sender(phone),
+                **_sender_fields(phone),
             )
         except Exception as error:
             raise outcome(error) from None  # Twilio's error text contains the number
 
 
-def _sender(phone: str) -> dict[str, Any]:
+def _sender_fields(phone: str) -> dict[str, Any]:
     own = countries.sender_id(phone) or settings.TWILIO_FROM
     return {"from_": own} if own else {"messaging_service_sid": settings.TWILIO_MESSAGING_SERVICE_SID}
 
@@ -70,7 +70,7 @@ def outcome(error: Exception) -> NotSent:
     """Return the outcome of the message for an error of the library."""
     match error:
         case TwilioRestException(status=status, code=code) | TwilioServiceException(status=status, code=code):
-            return _answered(status, code)
+            return _error_of_answer(status, code)
         case requests.ConnectTimeout():
             return NotTaken("no_connection")
         case requests.ConnectionError() if _never_connected(error):
@@ -78,7 +78,7 @@ def outcome(error: Exception) -> NotSent:
     return InDoubt("no_answer")
 
 
-def _answered(status: int, code: int | None) -> NotSent:
+def _error_of_answer(status: int, code: int | None) -> NotSent:
     if status == TOO_MANY or code in TOO_MANY_CODES:
         return NotTaken("too_many_requests")
     if 400 <= status < 500:

@@ -67,17 +67,17 @@ class SandboxProvider:
         return _with_address(outcome)
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
-        return _ask("capture", operation, patience)
+        return _ask_bank("capture", operation, patience)
 
     def void(self, operation: Operation, patience: float) -> Outcome:
-        return _ask("void", operation, patience)
+        return _ask_bank("void", operation, patience)
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
         purpose = {"refund": operation.refund_uuid, "share": operation.share_uuid}
-        return _ask("refund", operation, patience, amount=operation.amount, **purpose)
+        return _ask_bank("refund", operation, patience, amount=operation.amount, **purpose)
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
-        return _with_address(_ask("look_up", operation, patience, kind=operation.kind))
+        return _with_address(_ask_bank("look_up", operation, patience, kind=operation.kind))
 
     def parse_notifications(self, request: HttpRequest) -> Iterable[Notification]:
         return [notifications.read_message(request.headers.get(notifications.HEADER, ""), request.body)]
@@ -101,7 +101,7 @@ class SandboxProvider:
         return ()
 
 
-def _ask(verb: str, operation: Operation, patience: float, **more: Any) -> Outcome:
+def _ask_bank(verb: str, operation: Operation, patience: float, **more: Any) -> Outcome:
     facts = {"key": operation.pk, "payment": operation.payment_id, **more}
     return client.money(verb, patience=patience, **facts)
 

@@ -20,13 +20,13 @@ def movements(*, payment: UUID) -> Books:
     if lacks_after is not None:
         lines = [line for line in lines if line.created_at <= lacks_after]
         disputes = [row for row in disputes if row.opened_at <= lacks_after]
-    capture = _capture(lines)
-    refunds = [_refund(line) for line in lines if _is_refund(line)]
+    capture = _capture_record(lines)
+    refunds = [_refund_record(line) for line in lines if _is_refund(line)]
     is_held = capture is None and charge.state == Charge.State.HELD
     return Books(is_held=is_held, capture=capture, refunds=refunds, disputes=disputes)
 
 
-def _capture(lines: Sequence[Call]) -> CaptureRecord | None:
+def _capture_record(lines: Sequence[Call]) -> CaptureRecord | None:
     for line in lines:
         if line.kind == "capture" and line.verdict == Verdict.SUCCEEDED:
             return CaptureRecord(str(line.key), line.amount, line.charge.currency, line.changed_at)
@@ -38,7 +38,7 @@ def _is_refund(line: Call) -> bool:
     return line.kind == "refund" and (line.verdict != Verdict.FAILED or line.settles_at is not None)
 
 
-def _refund(line: Call) -> RefundRecord:
+def _refund_record(line: Call) -> RefundRecord:
     return RefundRecord(
         reference=str(line.key),
         amount=line.amount,

@@ -38,7 +38,7 @@ def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
     before, this is the decision of an appeal.
     """
     with transaction.atomic(durable=True):
-        rows = _opened(payment).select_for_update(of=("self",), no_key=True)
+        rows = _disputes_of(payment).select_for_update(of=("self",), no_key=True)
         named = [row for row in rows if reference in ("", str(row.pk))]
         found = max(named, key=lambda row: (row.status == Dispute.Status.OPEN, row.opens_at))
         found.status = Dispute.Status.WON if is_won else Dispute.Status.LOST
@@ -46,7 +46,7 @@ def decide(*, payment: UUID, is_won: bool, reference: str = "") -> None:
         if found.has_taken == is_won:
             found.moved_at.append(found.decided_at)
         found.save(update_fields=["status", "decided_at", "moved_at"])
-        _notify(found)
+        _queue_notification(found)
 
 
 def tell_due(payments: Sequence[UUID] | None = None) -> None:
@@ -61,26 +61,28 @@ def tell_due(payments: Sequence[UUID] | None = None) -> None:
         else:
             found = due.filter(charge__payment__in=payments).select_for_update(of=("self",), no_key=True)
         for dispute in found:
-            _notify(dispute)
+            _queue_notification(dispute)
 
 
 def taken(charge: Charge) -> int:
     """Return the amount of a charge that disputes have taken, in minor units: all of it while one is open."""
-    found = [row for row in _opened(charge.payment) if row.has_taken]
+    found = [row for row in _disputes_of(charge.payment) if row.has_taken]
     is_open = any(row.status == Dispute.Status.OPEN for row in found)
     return charge.amount if is_open else sum(row.amount for row in found)
 
 
 def disputes(*, payment: UUID) -> Sequence[DisputeRecord]:
     """Return a payment's disputes, oldest first."""
-    return [_record(row) for row in _opened(payment).select_related("charge").order_by("opens_at")]
+    return [
+        _dispute_record(row) for row in _disputes_of(payment).select_related("charge").order_by("opens_at")
+    ]
 
 
-def _opened(payment: UUID) -> QuerySet[Dispute]:
+def _disputes_of(payment: UUID) -> QuerySet[Dispute]:
     return Dispute.objects.filter(charge__payment=payment, opens_at__lte=Now())
 
 
-def _record(row: Dispute) -> DisputeRecord:
+def _dispute_record(row: Dispute) -> DisputeRecord:
     return DisputeRecord(
         reference=str(row.pk),
         amount=row.amount,
@@ -102,7 +104,7 @@ def disputed(*, since: datetime) -> list[UUID]:
     return list(rows.values_list("charge__payment", flat=True))
 
 
-def _notify(found: Dispute) -> None:
+def _queue_notification(found: Dispute) -> None:
     found.is_told = True
     found.save(update_fields=["is_told"])
     BankNotification.objects.create(dispute=found, verdict=found.status, due_at=clock.now())

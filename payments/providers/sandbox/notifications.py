@@ -28,7 +28,7 @@ LEASE = timedelta(seconds=10)
 def send_due() -> None:
     """Settle what is due and send every due notification."""
     settling.settle_due()
-    while notification := _claim():
+    while notification := _claim_notification():
         send(notification)
 
 
@@ -40,14 +40,14 @@ def due_notifications(*, payments: Sequence[UUID]) -> Sequence[Notification]:
     settling.settle_due(payments)
     of_these = Q(call__charge__payment__in=payments) | Q(dispute__charge__payment__in=payments)
     rows = BankNotification.objects.select_related("call__charge", "dispute__charge")
-    return [_told(row) for row in rows.filter(of_these, due_at__isnull=False).order_by("pk")]
+    return [_parse_notification(row) for row in rows.filter(of_these, due_at__isnull=False).order_by("pk")]
 
 
-def _told(notification: BankNotification) -> Notification:
-    return Notification(**_facts(notification))
+def _parse_notification(notification: BankNotification) -> Notification:
+    return Notification(**_notification_facts(notification))
 
 
-def _facts(notification: BankNotification) -> dict[str, Any]:
+def _notification_facts(notification: BankNotification) -> dict[str, Any]:
     """Return a notification's content. For a dispute, it names only the payment."""
     call = notification.call
     if call is None:
@@ -62,7 +62,7 @@ def _facts(notification: BankNotification) -> dict[str, Any]:
     }
 
 
-def _claim() -> BankNotification | None:
+def _claim_notification() -> BankNotification | None:
     return _WAITING.take_oldest(lambda _, now: {"due_at": now + LEASE})
 
 
@@ -71,7 +71,7 @@ _WAITING = Queue(BankNotification.objects.all, "due_at")
 
 def send(notification: BankNotification) -> None:
     """Send a notification once. If it is not accepted, it is due again after a growing delay."""
-    body = orjson.dumps(_facts(notification))
+    body = orjson.dumps(_notification_facts(notification))
     try:
         headers = {"Content-Type": "application/json", HEADER: sign(body, int(time.time()))}
         answer = http.post(f"{settings.BASE_URL}/provider/notifications", body, headers, seconds=SECONDS)
@@ -86,7 +86,7 @@ def send(notification: BankNotification) -> None:
 
 def sign(body: bytes, at: int) -> str:
     """Return the value of the signature header: `t=<unix seconds>,v1=<HMAC of time and body>`."""
-    return f"t={at},v1={crypto.keyed_digest(_PURPOSE, _signed(body, str(at)))}"
+    return f"t={at},v1={crypto.keyed_digest(_PURPOSE, _sign_body(body, str(at)))}"
 
 
 def read_message(header: str, body: bytes) -> Notification:
@@ -94,7 +94,7 @@ def read_message(header: str, body: bytes) -> Notification:
     parts = dict(part.partition("=")[::2] for part in header.split(","))
     at, given = parts.get("t", ""), parts.get("v1", "")
     if (
-        not crypto.is_keyed_digest(given, _PURPOSE, _signed(body, at))
+        not crypto.is_keyed_digest(given, _PURPOSE, _sign_body(body, at))
         or abs(time.time() - int(at)) > TOLERANCE_SECONDS
     ):
         raise ForgedNotification
@@ -107,5 +107,5 @@ def read_message(header: str, body: bytes) -> Notification:
         raise ForgedNotification from error
 
 
-def _signed(body: bytes, at: str) -> str:
+def _sign_body(body: bytes, at: str) -> str:
     return f"{at}.{body.decode(errors='replace')}"

@@ -30,39 +30,41 @@ def show_card_form(request: HttpRequest, session_uuid: UUID) -> HttpResponse:
     session = CardSession.objects.filter(pk=session_uuid).first()
     if session is None:
         raise Http404
-    if request.method != "POST" and request.COOKIES.get(_cookie()) == str(session.pk):
+    if request.method != "POST" and request.COOKIES.get(_cookie_name()) == str(session.pk):
         return HttpResponseRedirect(session.page.get("here", session.return_url))
-    _speak(session)
+    _activate_language(session)
     form = CardForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        return _back(session, form.cleaned_data["number"])
+        return _redirect_back(session, form.cleaned_data["number"])
     status = 422 if request.method == "POST" else 200
-    response = render(request, "bank/card.html", _context(session, form), status=status)
+    response = render(request, "bank/card.html", _page_context(session, form), status=status)
     csp.allow_forms_to(response, *session.page.get("leads_to", []))
     return response
 
 
-def _speak(session: CardSession) -> None:
+def _activate_language(session: CardSession) -> None:
     """Activate the language of the page that led here, regardless of the browser's language."""
     if language := session.page.get("language"):
         translation.activate(language)
 
 
-def _back(session: CardSession, number: str) -> HttpResponse:
+def _redirect_back(session: CardSession, number: str) -> HttpResponse:
     """Redirect back with the card's token, and note in a cookie that a card was given (rule pay.back)."""
     token = bank.tokenise(subject=session.subject, number=number)
     separator = "&" if "?" in session.return_url else "?"
     url = f"{session.return_url}{separator}{urlencode({'card_token': token})}"
     response = HttpResponseRedirect(url, status=303)
-    response.set_cookie(_cookie(), str(session.pk), secure=not settings.LOCAL, httponly=True, samesite="Lax")
+    response.set_cookie(
+        _cookie_name(), str(session.pk), secure=not settings.LOCAL, httponly=True, samesite="Lax"
+    )
     return response
 
 
-def _cookie() -> str:
+def _cookie_name() -> str:
     return f"{settings.COOKIE_PREFIX}card_given"
 
 
-def _context(session: CardSession, form: CardForm) -> dict[str, Any]:
+def _page_context(session: CardSession, form: CardForm) -> dict[str, Any]:
     """Return the session's page data with the form's errors and values, but never the number or the code."""
     errors = {name: form.errors[name][0] for name in form.errors}
     return {
@@ -94,20 +96,20 @@ def challenge(request: HttpRequest, key: UUID) -> HttpResponse:
         bank.answer_challenge(key=key, is_confirmed=answer == "confirm")
         charge.refresh_from_db()
     if charge.state == Charge.State.CHALLENGED:
-        return _ask(request, charge)
+        return _show_challenge(request, charge)
     if not charge.return_url:
         return render(request, "bank/challenge.html", {"is_answered": True})
     return HttpResponseRedirect(charge.return_url, status=303)
 
 
-def _ask(request: HttpRequest, charge: Charge) -> HttpResponse:
+def _show_challenge(request: HttpRequest, charge: Charge) -> HttpResponse:
     status = 422 if request.method == "POST" else 200
-    response = render(request, "bank/challenge.html", _question(charge), status=status)
+    response = render(request, "bank/challenge.html", _challenge_context(charge), status=status)
     csp.allow_forms_to(response, charge.return_url)
     return response
 
 
-def _question(charge: Charge) -> dict[str, Any]:
+def _challenge_context(charge: Charge) -> dict[str, Any]:
     """Return the page data of a challenge.
 
     The shop's name and the language come from the session of the card page.
@@ -116,7 +118,7 @@ def _question(charge: Charge) -> dict[str, Any]:
     session = sessions.order_by("-created_at").first()
     order = session.page.get("order", {}) if session else {}
     if session:
-        _speak(session)
+        _activate_language(session)
     return {
         "is_answered": False,
         "shop": order.get("merchant_name", ""),

@@ -67,7 +67,7 @@ class StripeProvider:
             "methods": METHODS,
             "return_url": form.return_url,
         }
-        return CardPage("stripe/card.html", context, _allowed())
+        return CardPage("stripe/card.html", context, _element_origins())
 
     def register(self, payment: Payment, patience: float) -> Outcome:
         asked: PaymentIntentCreateParams = {
@@ -80,9 +80,9 @@ class StripeProvider:
         made = client.client_for(payment.provider_account, seconds=patience).v1.payment_intents
 
         def register() -> Outcome:
-            return Outcome(Verdict.SUCCEEDED, reference=made.create(asked, _under(payment.pk)).id)
+            return Outcome(Verdict.SUCCEEDED, reference=made.create(asked, _request_options(payment.pk)).id)
 
-        return _told(Kind.AUTHORIZE, register)
+        return _outcome_of_call(Kind.AUTHORIZE, register)
 
     def authorize(self, operation: Operation, card: CardUse, patience: float) -> Outcome:
         asked: PaymentIntentConfirmParams = {
@@ -95,13 +95,13 @@ class StripeProvider:
             asked["payment_method"] = card.token
         if operation.payment.kind == Payment.Kind.SHARE:  # its money is paid to someone else's card
             asked["payment_method_options"] = {"card": {"request_three_d_secure": "any"}}
-        return _changed(operation, patience, lambda service, pi, key: service.confirm(pi, asked, key))
+        return _change_intent(operation, patience, lambda service, pi, key: service.confirm(pi, asked, key))
 
     def capture(self, operation: Operation, patience: float) -> Outcome:
-        return _changed(operation, patience, lambda service, pi, key: service.capture(pi, None, key))
+        return _change_intent(operation, patience, lambda service, pi, key: service.capture(pi, None, key))
 
     def void(self, operation: Operation, patience: float) -> Outcome:
-        return _changed(operation, patience, lambda service, pi, key: service.cancel(pi, None, key))
+        return _change_intent(operation, patience, lambda service, pi, key: service.cancel(pi, None, key))
 
     def refund(self, operation: Operation, patience: float) -> Outcome:
         payment = operation.payment
@@ -111,7 +111,9 @@ class StripeProvider:
             "metadata": metadata.describe_refund(operation),
         }
         made = client.client_for(payment.provider_account, seconds=patience).v1.refunds
-        return _told(Kind.REFUND, lambda: refunds.refund_outcome(made.create(asked, _under(operation.pk))))
+        return _outcome_of_call(
+            Kind.REFUND, lambda: refunds.refund_outcome(made.create(asked, _request_options(operation.pk)))
+        )
 
     def look_up(self, operation: Operation, patience: float) -> Outcome:
         payment = operation.payment
@@ -122,7 +124,7 @@ class StripeProvider:
         return intents.intent_outcome(operation.kind, client.intent_of(payment, seconds=patience))
 
 
-def _allowed() -> dict[str, list[str]]:
+def _element_origins() -> dict[str, list[str]]:
     """Return the origins that the Payment Element needs, by directive of the CSP.
 
     Stripe's documentation: "Security guide", Content Security Policy.
@@ -136,11 +138,11 @@ def _allowed() -> dict[str, list[str]]:
     }
 
 
-def _under(key: UUID) -> RequestOptions:
+def _request_options(key: UUID) -> RequestOptions:
     return {"idempotency_key": str(key)}
 
 
-def _changed(operation: Operation, patience: float, change: Change) -> Outcome:
+def _change_intent(operation: Operation, patience: float, change: Change) -> Outcome:
     """Confirm, capture or cancel the payment's PaymentIntent, under the operation's id."""
     payment = operation.payment
     if not payment.provider_reference:
@@ -148,13 +150,13 @@ def _changed(operation: Operation, patience: float, change: Change) -> Outcome:
     service = client.client_for(payment.provider_account, seconds=patience).v1.payment_intents
 
     def ask() -> Outcome:
-        intent = change(service, payment.provider_reference, _under(operation.pk))
+        intent = change(service, payment.provider_reference, _request_options(operation.pk))
         return intents.intent_outcome(operation.kind, intent)
 
-    return _told(operation.kind, ask)
+    return _outcome_of_call(operation.kind, ask)
 
 
-def _told(kind: str, ask: Callable[[], Outcome]) -> Outcome:
+def _outcome_of_call(kind: str, ask: Callable[[], Outcome]) -> Outcome:
     """Return the outcome of a call that can move money, or the outcome that Stripe's error means."""
     try:
         return ask()
@@ -163,10 +165,10 @@ def _told(kind: str, ask: Callable[[], Outcome]) -> Outcome:
     except stripe.CardError as error:
         return Outcome(Verdict.DECLINED, reason=reasons.of_decline(*reasons.named_in(error.error)))
     except stripe.StripeError as error:
-        return _refused(kind, error)
+        return _outcome_of_error(kind, error)
 
 
-def _refused(kind: str, error: stripe.StripeError) -> Outcome:
+def _outcome_of_error(kind: str, error: stripe.StripeError) -> Outcome:
     """Return the outcome that an error not about the card means: done, refused or unknown."""
     code, _ = reasons.named_in(error.error)
     log.warning(
@@ -178,7 +180,7 @@ def _refused(kind: str, error: stripe.StripeError) -> Outcome:
         request=error.request_id,
     )
     if isinstance(error, stripe.InvalidRequestError):
-        return _impossible(kind, code, error)
+        return _outcome_of_refused_intent(kind, code, error)
     if isinstance(error, stripe.AuthenticationError | stripe.PermissionError) and kind == Kind.AUTHORIZE:
         return Outcome(Verdict.FAILED, reason="provider_refused")
     # If the key is in use (409), an earlier call is on its way. A call with a 5xx answer can be carried out
@@ -186,7 +188,7 @@ def _refused(kind: str, error: stripe.StripeError) -> Outcome:
     return Outcome(Verdict.UNKNOWN)
 
 
-def _impossible(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:
+def _outcome_of_refused_intent(kind: str, code: str, error: stripe.InvalidRequestError) -> Outcome:
     """Return the outcome that the PaymentIntent in Stripe's refusal shows, or FAILED if it shows none."""
     intent = getattr(error.error, "payment_intent", None)
     if code == UNKNOWN_CALL and intent is not None and kind != Kind.REFUND:

@@ -34,7 +34,7 @@ class _Counted(NamedTuple):
     step: int
 
 
-def _counted(currency: str) -> _Counted:
+def _minor_units_rule(currency: str) -> _Counted:
     if currency in WITHOUT_DECIMALS:
         return _Counted(0, 1)
     if currency in WITH_THREE_DECIMALS:
@@ -45,16 +45,16 @@ def _counted(currency: str) -> _Counted:
 def rule(currency: str) -> AmountRule:
     """Return the amounts that Stripe can charge, in our minor units."""
     minimum = max(1, ours(MINIMUM.get(currency, 1), currency))
-    step = max(1, ours(_counted(currency).step, currency))
+    step = max(1, ours(_minor_units_rule(currency).step, currency))
     return AmountRule(minimum=minimum, step=step, maximum=ours(MAXIMUM, currency))
 
 
 def theirs(amount: int, currency: str) -> int:
     """Return an amount of our minor units as Stripe counts it."""
-    return int(Decimal(amount).scaleb(_counted(currency).digits - money.minor_digits(currency)))
+    return int(Decimal(amount).scaleb(_minor_units_rule(currency).digits - money.minor_digits(currency)))
 
 
 def ours(amount: int, currency: str) -> int:
     """Return one of Stripe's amounts in our minor units. `currency` is in Stripe's spelling or in ours."""
     code = currency.upper()
-    return int(Decimal(amount).scaleb(money.minor_digits(code) - _counted(code).digits))
+    return int(Decimal(amount).scaleb(money.minor_digits(code) - _minor_units_rule(code).digits))

@@ -30,28 +30,32 @@ def balance_entries(since: datetime) -> Iterator[Entry]:
     """Yield each account's lines since `since`, then the lines of its payouts. Raises ProviderUnreachable."""
     first = int(since.timestamp())
     for account in books.accounts():
-        yield from _lines(account, {"created": {"gte": first}})
-        for payout in _payouts(account, {"created": {"gte": first}, "limit": 100}) if account else ():
-            yield from _lines(account, {"payout": payout}, payout)
+        yield from _balance_lines(account, {"created": {"gte": first}})
+        for payout in (
+            _automatic_payouts(account, {"created": {"gte": first}, "limit": 100}) if account else ()
+        ):
+            yield from _balance_lines(account, {"payout": payout}, payout)
 
 
-def _payouts(account: str, asked: PayoutListParams) -> Iterator[str]:
+def _automatic_payouts(account: str, asked: PayoutListParams) -> Iterator[str]:
     """Yield the ids of automatic payouts. Stripe does not say which lines a manual payout pays out."""
     for payout in books.pages(account, lambda client: client.v1.payouts.list(asked)):
         if payout.automatic:
             yield payout.id
 
 
-def _lines(account: str, asked: BalanceTransactionListParams, payout: str = "") -> Iterator[Entry]:
+def _balance_lines(account: str, asked: BalanceTransactionListParams, payout: str = "") -> Iterator[Entry]:
     wanted: BalanceTransactionListParams = {**asked, "limit": 100, "expand": ["data.source"]}
     for line in books.pages(account, lambda client: client.v1.balance_transactions.list(wanted)):
-        yield _entry(line, account, payout)
+        yield _entry_of_line(line, account, payout)
 
 
-def _entry(line: stripe.BalanceTransaction, account: str, payout: str) -> Entry:
+def _entry_of_line(line: stripe.BalanceTransaction, account: str, payout: str) -> Entry:
     source: Any = line.source
     about = getattr(source, "object", "")
-    payment, operation = _ours(source, account) if about in ("charge", "refund", "dispute") else (None, None)
+    payment, operation = (
+        _our_payment_of(source, account) if about in ("charge", "refund", "dispute") else (None, None)
+    )
     arrives_at = source.arrival_date if about == "payout" else line.available_on
     return Entry(
         reference=line.id,
@@ -68,7 +72,7 @@ def _entry(line: stripe.BalanceTransaction, account: str, payout: str) -> Entry:
     )
 
 
-def _ours(source: Any, account: str) -> tuple[Payment | None, UUID | None]:
+def _our_payment_of(source: Any, account: str) -> tuple[Payment | None, UUID | None]:
     """Return our payment that a charge, refund or dispute is about, and the id of our capture or refund."""
     payment = books.payment_of(source, account)
     if payment is None or source.object == "dispute":

@@ -45,12 +45,12 @@ def payments_since(since: datetime) -> Iterator[PaymentRecord]:
     }
     for account in accounts():
         merchants = _merchants_of(account)
-        for intent in _intents(account, asked):
+        for intent in _list_intents(account, asked):
             payment, merchant, subject = (metadata.read_id(intent, name) for name in NAMES)
             if payment is None or merchant is None or subject is None:
                 continue
             if merchant in merchants and not _is_of_another(payment, merchant):
-                yield _payment(intent, account, payment, merchant, subject)
+                yield _payment_record(intent, account, payment, merchant, subject)
             else:
                 log.error(
                     "stripe metadata not believed", account=account, intent=intent.id, payment=str(payment)
@@ -68,11 +68,11 @@ def _is_of_another(payment: UUID, merchant: UUID) -> bool:
     return Payment.objects.filter(pk=payment).exclude(merchant=merchant).exists()
 
 
-def _intents(account: str, asked: PaymentIntentListParams) -> Iterator[stripe.PaymentIntent]:
+def _list_intents(account: str, asked: PaymentIntentListParams) -> Iterator[stripe.PaymentIntent]:
     return pages(account, lambda asks: asks.v1.payment_intents.list(asked))
 
 
-def _payment(
+def _payment_record(
     intent: stripe.PaymentIntent, account: str, payment: UUID, merchant: UUID, subject: UUID
 ) -> PaymentRecord:
     return PaymentRecord(

@@ -37,13 +37,13 @@ def changed_payments(since: datetime) -> Iterator[UUID]:
         yield from (row.pk for row in batches.each(Payment.objects.exclude(provider_reference="")))
         return
     for account in books.accounts():
-        intents = {_intent_of(event.data.object) for event in _events(account, since)} - {""}
+        intents = {_intent_of(event.data.object) for event in _list_events(account, since)} - {""}
         for chunk in batches.chunks(intents, CHUNK):
             made_there = Payment.objects.filter(provider_account=account, provider_reference__in=chunk)
             yield from made_there.values_list("pk", flat=True)
 
 
-def _events(account: str, since: datetime) -> Iterator[stripe.Event]:
+def _list_events(account: str, since: datetime) -> Iterator[stripe.Event]:
     asked: EventListParams = {"created": {"gte": int(since.timestamp())}, "types": list(EVENTS), "limit": 100}
     return books.pages(account, lambda asks: asks.v1.events.list(asked))
 

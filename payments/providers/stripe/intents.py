@@ -23,26 +23,26 @@ def intent_outcome(kind: str, intent: stripe.PaymentIntent) -> Outcome:
     return _READERS[Kind(kind)](intent)
 
 
-def _authorized(intent: stripe.PaymentIntent) -> Outcome:
+def _authorization_outcome(intent: stripe.PaymentIntent) -> Outcome:
     match intent.status:
         case "requires_capture":
-            return _done(intent, intent.amount_capturable)
+            return _success_outcome(intent, intent.amount_capturable)
         case "succeeded":
-            return _done(intent, intent.amount)
+            return _success_outcome(intent, intent.amount)
         case "requires_action":
-            return _asked(intent)
+            return _challenge_outcome(intent)
         case "processing":
             return Outcome(Verdict.PENDING, reference=intent.id)
         case "canceled" if _was_held(intent):
-            return _done(intent, intent.amount)
+            return _success_outcome(intent, intent.amount)
     failure = intent.last_payment_error
     if failure is None:
-        return _failed(intent, "canceled") if intent.status == "canceled" else ABSENT
+        return _failure_outcome(intent, "canceled") if intent.status == "canceled" else ABSENT
     reason = reasons.of_decline(*reasons.named_in(failure))
     return Outcome(Verdict.DECLINED, reference=intent.id, reason=reason, card=card_details(intent))
 
 
-def _asked(intent: stripe.PaymentIntent) -> Outcome:
+def _challenge_outcome(intent: stripe.PaymentIntent) -> Outcome:
     """Return the page on which the bank asks the payer.
 
     A challenge that only a script can show counts as failed.
@@ -50,52 +50,52 @@ def _asked(intent: stripe.PaymentIntent) -> Outcome:
     action = intent.next_action
     page = action.redirect_to_url.url if action and action.redirect_to_url else None
     if not page:
-        return _failed(intent, "challenge_failed")
+        return _failure_outcome(intent, "challenge_failed")
     return Outcome(Verdict.NEEDS_ACTION, reference=intent.id, action_url=page)
 
 
-def _captured(intent: stripe.PaymentIntent) -> Outcome:
+def _capture_outcome(intent: stripe.PaymentIntent) -> Outcome:
     match intent.status:
         case "succeeded":
-            return replace(_done(intent, intent.amount_received), reference=_charge_id(intent))
+            return replace(_success_outcome(intent, intent.amount_received), reference=_charge_id(intent))
         case "processing":
             return Outcome(Verdict.PENDING, reference=intent.id)
         case "canceled":
-            return _failed(intent, "already_voided")
+            return _failure_outcome(intent, "already_voided")
     return ABSENT
 
 
-def _voided(intent: stripe.PaymentIntent) -> Outcome:
+def _void_outcome(intent: stripe.PaymentIntent) -> Outcome:
     match intent.status:
         case "canceled":
             return Outcome(Verdict.SUCCEEDED, reference=intent.id)
         case "succeeded":
-            return _failed(intent, "already_captured")
+            return _failure_outcome(intent, "already_captured")
     return ABSENT
 
 
 _READERS: dict[str, Callable[[stripe.PaymentIntent], Outcome]] = {
-    Kind.AUTHORIZE: _authorized,
-    Kind.CAPTURE: _captured,
-    Kind.VOID: _voided,
+    Kind.AUTHORIZE: _authorization_outcome,
+    Kind.CAPTURE: _capture_outcome,
+    Kind.VOID: _void_outcome,
 }
 
 
-def _done(intent: stripe.PaymentIntent, amount: int) -> Outcome:
+def _success_outcome(intent: stripe.PaymentIntent, amount: int) -> Outcome:
     money = amounts.ours(amount, intent.currency)
     return Outcome(Verdict.SUCCEEDED, reference=intent.id, card=card_details(intent), amount=money)
 
 
-def _failed(intent: stripe.PaymentIntent, reason: str) -> Outcome:
+def _failure_outcome(intent: stripe.PaymentIntent, reason: str) -> Outcome:
     return Outcome(Verdict.FAILED, reference=intent.id, reason=reason)
 
 
 def _was_held(intent: stripe.PaymentIntent) -> bool:
     """Return whether a cancelled intent held money before: it has a charge that was not declined."""
-    return _charge(intent) is not None and intent.last_payment_error is None
+    return _last_charge(intent) is not None and intent.last_payment_error is None
 
 
-def _charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
+def _last_charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
     """Return the last charge, or only its id if the charge was not requested.
 
     Events have the API version of the account or of the endpoint. Before version 2022-11-15, an intent lists
@@ -109,13 +109,13 @@ def _charge(intent: stripe.PaymentIntent) -> str | stripe.Charge | None:
 
 def _charge_id(intent: stripe.PaymentIntent) -> str:
     """Return the id of the intent's charge, which identifies the capture in Stripe's books."""
-    charge = _charge(intent)
+    charge = _last_charge(intent)
     return charge.id if isinstance(charge, stripe.Charge) else charge or ""
 
 
 def card_details(intent: stripe.PaymentIntent) -> Card | None:
     """Return the card's details, as far as a wallet shows them, or None while there is no charge."""
-    charge = _charge(intent)
+    charge = _last_charge(intent)
     details = charge.payment_method_details if isinstance(charge, stripe.Charge) else None
     if details is None:
         return None

@@ -11,13 +11,13 @@ OPERATION, REFUND, SHARE = "operation", "refund", "share"  # of a refund
 
 def describe_payment(payment: Payment) -> dict[str, str]:
     """Return the metadata of a payment's PaymentIntent."""
-    return _written({PAYMENT: payment.pk, MERCHANT: payment.merchant_id, SUBJECT: payment.subject})
+    return _write_ids({PAYMENT: payment.pk, MERCHANT: payment.merchant_id, SUBJECT: payment.subject})
 
 
 def describe_refund(operation: Operation) -> dict[str, str]:
     """Return the metadata of an operation's refund: the operation, and the refund or share that it is for."""
     names = {OPERATION: operation.pk, REFUND: operation.refund_uuid, SHARE: operation.share_uuid}
-    return _written(names)
+    return _write_ids(names)
 
 
 def read_id(thing: Any, name: str) -> UUID | None:
@@ -29,5 +29,5 @@ def read_id(thing: Any, name: str) -> UUID | None:
         return None
 
 
-def _written(ids: dict[str, UUID | None]) -> dict[str, str]:
+def _write_ids(ids: dict[str, UUID | None]) -> dict[str, str]:
     return {name: str(value) for name, value in ids.items() if value is not None}

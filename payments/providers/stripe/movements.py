@@ -40,15 +40,15 @@ def movements(payment: Payment) -> Books:
         return Books()  # no money is asked for before the PaymentIntent's id is committed
     asks = client.client_for(payment.provider_account, seconds=client.ASK_SECONDS)
     try:
-        disputes = [_dispute(row) for row in _disputes_of(payment, asks)]
-        returned = [_refund(row) for row in refunds.of_payment(payment, asks)]
+        disputes = [_dispute_record(row) for row in _disputes_of(payment, asks)]
+        returned = [_refund_record(row) for row in refunds.of_payment(payment, asks)]
         intent = client.intent_of(
             payment, seconds=client.ASK_SECONDS, expand="latest_charge.balance_transaction"
         )
     except stripe.StripeError as error:
         raise ProviderUnreachable from error
     is_held = intent.status == "requires_capture"
-    return Books(is_held=is_held, capture=_capture(intent), refunds=returned, disputes=disputes)
+    return Books(is_held=is_held, capture=_capture_record(intent), refunds=returned, disputes=disputes)
 
 
 def _disputes_of(payment: Payment, asks: stripe.StripeClient) -> Iterator[stripe.Dispute]:
@@ -56,7 +56,7 @@ def _disputes_of(payment: Payment, asks: stripe.StripeClient) -> Iterator[stripe
     yield from asks.v1.disputes.list(asked).auto_paging_iter()
 
 
-def _capture(intent: stripe.PaymentIntent) -> CaptureRecord | None:
+def _capture_record(intent: stripe.PaymentIntent) -> CaptureRecord | None:
     charge = intent.latest_charge
     if not isinstance(charge, stripe.Charge) or not (charge.paid and charge.captured):
         return None
@@ -65,11 +65,11 @@ def _capture(intent: stripe.PaymentIntent) -> CaptureRecord | None:
         reference=charge.id,
         amount=amounts.ours(charge.amount_captured, charge.currency),
         currency=charge.currency.upper(),
-        at=_moment(line.created if isinstance(line, stripe.BalanceTransaction) else charge.created),
+        at=_parse_moment(line.created if isinstance(line, stripe.BalanceTransaction) else charge.created),
     )
 
 
-def _refund(refund: stripe.Refund) -> RefundRecord:
+def _refund_record(refund: stripe.Refund) -> RefundRecord:
     """Return the record of a refund. An unknown status counts as pending."""
     said = refunds.refund_outcome(refund)
     verdict = Verdict.PENDING if said.verdict == Verdict.UNKNOWN else said.verdict
@@ -78,7 +78,7 @@ def _refund(refund: stripe.Refund) -> RefundRecord:
         amount=amounts.ours(refund.amount, refund.currency),
         currency=refund.currency.upper(),
         verdict=verdict,
-        at=_moment(refund.created),
+        at=_parse_moment(refund.created),
         reason=said.reason,
         has_returned=getattr(refund, "failure_balance_transaction", None) is not None,
         operation=metadata.read_id(refund, metadata.OPERATION),
@@ -87,24 +87,24 @@ def _refund(refund: stripe.Refund) -> RefundRecord:
     )
 
 
-def _dispute(dispute: stripe.Dispute) -> DisputeRecord:
-    lines = _lines(dispute)
+def _dispute_record(dispute: stripe.Dispute) -> DisputeRecord:
+    lines = _dispute_lines(dispute)
     due_by = dispute.evidence_details.due_by
-    status = _status(dispute.status, lines)
+    status = _dispute_status(dispute.status, lines)
     return DisputeRecord(
         reference=dispute.id,
         amount=amounts.ours(dispute.amount, dispute.currency),
         currency=dispute.currency.upper(),
         reason=dispute.reason,
         status=status or DisputeStatus.OPEN,
-        opened_at=_moment(dispute.created),
-        respond_by=_moment(due_by) if due_by else None,
+        opened_at=_parse_moment(dispute.created),
+        respond_by=_parse_moment(due_by) if due_by else None,
         lines=lines,
         unknown_status="" if status else dispute.status,
     )
 
 
-def _status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
+def _dispute_status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
     """Return the status of a dispute, or None if Stripe's word for it is unknown."""
     if status not in _UNDECIDED_ENDS:
         return _STATUSES.get(status)
@@ -112,15 +112,15 @@ def _status(status: str, lines: Sequence[DisputeLine]) -> DisputeStatus | None:
     return DisputeStatus.LOST if taken > 0 else DisputeStatus.WON
 
 
-def _lines(dispute: stripe.Dispute) -> list[DisputeLine]:
+def _dispute_lines(dispute: stripe.Dispute) -> list[DisputeLine]:
     """Return the balance lines that moved the disputed money, oldest first, without fees.
 
     Lines of the same second are sorted so that a withdrawal comes before its reversal.
     """
     moved = (row for row in dispute.balance_transactions if row.amount and row.reporting_category != "fee")
     ordered = sorted(moved, key=lambda row: (row.created, row.amount > 0, row.id))
-    return [DisputeLine(row.id, is_back=row.amount > 0, at=_moment(row.created)) for row in ordered]
+    return [DisputeLine(row.id, is_back=row.amount > 0, at=_parse_moment(row.created)) for row in ordered]
 
 
-def _moment(seconds: int) -> datetime:
+def _parse_moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)

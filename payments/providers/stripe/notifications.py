@@ -18,7 +18,7 @@ _LAST = {"succeeded": Kind.CAPTURE, "canceled": Kind.VOID}
 
 def read_message(request: HttpRequest) -> Iterator[Notification]:
     """Yield what an event says about our payments, if it is about one. Raises ForgedNotification."""
-    event = _verified(request.body, request.headers.get("Stripe-Signature", ""))
+    event = _verified_event(request.body, request.headers.get("Stripe-Signature", ""))
     thing: Any = event.data.object
     account = getattr(event, "account", None) or ""
     if event.livemode != settings.STRIPE_IS_LIVE or event.type not in books.EVENTS:
@@ -41,7 +41,7 @@ def read_message(request: HttpRequest) -> Iterator[Notification]:
         yield Notification(event.id, payment.pk)
 
 
-def _verified(body: bytes, signature: str) -> stripe.Event:
+def _verified_event(body: bytes, signature: str) -> stripe.Event:
     """Return the event, which one of our endpoints' secrets has signed. Raises ForgedNotification."""
     for secret in settings.STRIPE_WEBHOOK_SECRETS:
         try:

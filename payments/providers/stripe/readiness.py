@@ -16,11 +16,13 @@ WALLETS = ("apple_pay", "google_pay", "link")
 def missing_parts() -> Iterator[str]:
     """Yield a sentence for each thing that is missing, with the remedy. Raises ProviderUnreachable."""
     try:
-        yield from _webhooks()
+        yield from _webhook_problems()
         for account in books.current_accounts() or [""]:
-            yield from _account(account)
-            _of(account).v1.balance_transactions.list({"limit": 1})  # whether the key may read fees, payouts
-            yield from _wallets(account)
+            yield from _account_problems(account)
+            _client_of(account).v1.balance_transactions.list(
+                {"limit": 1}
+            )  # whether the key may read fees, payouts
+            yield from _wallet_problems(account)
     except stripe.AuthenticationError:
         yield "Stripe does not know STRIPE_SECRET_KEY: take it anew from Stripe's dashboard, Developers, API keys."
     except stripe.PermissionError as error:
@@ -29,10 +31,10 @@ def missing_parts() -> Iterator[str]:
         raise ProviderUnreachable from error
 
 
-def _webhooks() -> Iterator[str]:
+def _webhook_problems() -> Iterator[str]:
     """Yield what is missing of a webhook endpoint that sends all events that we read to our address."""
     wanted = settings.BASE_URL + reverse("provider_notifications")
-    found = _of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
+    found = _client_of("").v1.webhook_endpoints.list({"limit": 100}).auto_paging_iter()
     ours = [row for row in found if row.url == wanted and row.status == "enabled"]
     if not ours:
         yield f"No webhook endpoint of Stripe's sends to {wanted}: make one for the events {', '.join(books.EVENTS)}."
@@ -43,8 +45,8 @@ def _webhooks() -> Iterator[str]:
         yield f"The webhook endpoint for {wanted} lacks the events {', '.join(unheard)}: add them."
 
 
-def _account(account: str) -> Iterator[str]:
-    found = _of(account).v1.accounts.retrieve_current()
+def _account_problems(account: str) -> Iterator[str]:
+    found = _client_of(account).v1.accounts.retrieve_current()
     cards = getattr(found.capabilities, "card_payments", "not asked for")
     if not found.charges_enabled:
         yield f"The account {found.id} may not take payments yet: finish what Stripe's dashboard asks for."
@@ -52,11 +54,11 @@ def _account(account: str) -> Iterator[str]:
         yield f"The account {found.id} may not take cards (card_payments is {cards}): ask for it in Stripe's dashboard."
 
 
-def _wallets(account: str) -> Iterator[str]:
+def _wallet_problems(account: str) -> Iterator[str]:
     """Yield why wallets are not shown. Their hosts must be registered. Cards work without registration."""
     host = origins.host_of(settings.CHECKOUT_PAGE_URL)
     whose = f" of the account {account}" if account else ""
-    found = _of(account).v1.payment_method_domains.list({"domain_name": host, "enabled": True}).data
+    found = _client_of(account).v1.payment_method_domains.list({"domain_name": host, "enabled": True}).data
     if not found:
         yield f"Wallets are not shown: register {host} among the payment method domains{whose} in Stripe's dashboard."
         return
@@ -67,5 +69,5 @@ def _wallets(account: str) -> Iterator[str]:
             yield f"{wallet} is not shown on {host}{whose}: {reason}."
 
 
-def _of(account: str) -> stripe.StripeClient:
+def _client_of(account: str) -> stripe.StripeClient:
     return client.client_for(account, seconds=client.ASK_SECONDS)

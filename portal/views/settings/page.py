@@ -57,7 +57,7 @@ class Wording(NamedTuple):
 @requires("view")
 def show_settings(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Show the settings."""
-    return _show(request, membership)
+    return _show_page(request, membership)
 
 
 @csrf_exempt  # until the sender is known: a stranger's file is never parsed, not even for its token
@@ -68,18 +68,18 @@ def save_settings(request: HttpRequest, membership: Membership) -> HttpResponseB
     A change of the name, or of an address to which customers are sent, requires fresh proof. A logo is saved
     before that proof.
     """
-    return _changed(request, membership)
+    return _save_changes(request, membership)
 
 
 @csrf_protect
-def _changed(request: HttpRequest, membership: Membership) -> HttpResponse:
-    form, wording = SettingsForm(request.POST), _typed(request.POST)
-    drawn, errors = _read_logo(request, pages.errors(form) | _problem(wording))
+def _save_changes(request: HttpRequest, membership: Membership) -> HttpResponse:
+    form, wording = SettingsForm(request.POST), _typed_wording(request.POST)
+    drawn, errors = _read_logo(request, pages.errors(form) | _wording_errors(wording))
     if errors or "preview" in request.POST:
-        return _show(request, membership, values=request.POST, errors=errors, wording=wording)
+        return _show_page(request, membership, values=request.POST, errors=errors, wording=wording)
     if drawn:
         logo.save_logo(request, membership, drawn)
-    saved = _write(request, membership, form.cleaned_data, wording)
+    saved = _write_changes(request, membership, form.cleaned_data, wording)
     if saved or not drawn:
         messages.success(request, saved or "Nothing was different.")
     return redirect(HERE)
@@ -98,7 +98,9 @@ def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | No
     return drawn, errors | again
 
 
-def _write(request: HttpRequest, membership: Membership, wanted: dict[str, Any], wording: Wording) -> str:
+def _write_changes(
+    request: HttpRequest, membership: Membership, wanted: dict[str, Any], wording: Wording
+) -> str:
     """Save the changes; return the message about them, "" if there are none.
 
     Raises ReauthenticationRequired.
@@ -138,12 +140,12 @@ def _write_wording(request: HttpRequest, membership: Membership, wording: Wordin
     return version
 
 
-def _typed(form: QueryDict) -> Wording:
+def _typed_wording(form: QueryDict) -> Wording:
     text = " ".join(form.get("text", "").split()).replace("\x00", "")  # PostgreSQL has no NUL
     return Wording(text, form.get("language", ""))
 
 
-def _problem(wording: Wording) -> dict[str, str]:
+def _wording_errors(wording: Wording) -> dict[str, str]:
     """Return what is wrong with new words, by their field; empty if no words were typed."""
     if not wording.text:
         return {}
@@ -156,17 +158,17 @@ def _problem(wording: Wording) -> dict[str, str]:
     return {}
 
 
-def _show(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
+def _show_page(request: HttpRequest, membership: Membership, **more: Any) -> HttpResponse:
     merchant = Merchant.objects.get(pk=membership.merchant_id)
-    more.setdefault("values", _values(merchant))
+    more.setdefault("values", _field_values(merchant))
     more["wrong"] = [(name, LABELS[name]) for name in LABELS if name in more.get("errors", {})]
-    context = {"preview": preview.preview_of(merchant, more["values"]), **_around(merchant), **more}
+    context = {"preview": preview.preview_of(merchant, more["values"]), **_page_context(merchant), **more}
     response = pages.show_page(request, membership, "portal/settings.html", context, here=HERE)
     csp.allow(response, {"frame-src": ["'self'"]})
     return response
 
 
-def _around(merchant: Merchant) -> dict[str, Any]:
+def _page_context(merchant: Merchant) -> dict[str, Any]:
     """Return the page's context in addition to the values, as it is before a person types."""
     return {
         "logo": storage.logo_of(merchant),
@@ -174,13 +176,13 @@ def _around(merchant: Merchant) -> dict[str, Any]:
         "zones": sorted(clock.zones()),
         "countries": settings_form.countries(),
         "usual_minutes": int(settings.UNPAID_CHECKOUT_LIFETIME.total_seconds() // 60),
-        **_texts(merchant),
-        "languages": _languages(),
+        **_wordings_by_language(merchant),
+        "languages": _language_choices(),
         "wording": Wording("", settings.LANGUAGE_CODE),
     }
 
 
-def _values(merchant: Merchant) -> dict[str, Any]:
+def _field_values(merchant: Merchant) -> dict[str, Any]:
     """Return the settings as the form's fields show them."""
     values = {name: getattr(merchant, name) for name in SettingsForm.base_fields}
     values["return_hosts"] = "\n".join(merchant.return_hosts)
@@ -189,9 +191,9 @@ def _values(merchant: Merchant) -> dict[str, Any]:
     return values
 
 
-def _texts(merchant: Merchant) -> dict[str, list[dict[str, Any]]]:
+def _wordings_by_language(merchant: Merchant) -> dict[str, list[dict[str, Any]]]:
     """Return the wordings of the opt-in with their languages' names: those in use, and the newest others."""
-    names = dict(_languages())
+    names = dict(_language_choices())
     texts = list(OptInText.objects.filter(merchant=merchant.pk).order_by("is_ours", "-version")[:20])
     newest = {
         text.language: text
@@ -210,5 +212,5 @@ def _is_said_today(merchant: Merchant, text: OptInText) -> bool:
     return not text.is_ours or text.text == consent.our_words(merchant, text.language)
 
 
-def _languages() -> list[tuple[str, str]]:
+def _language_choices() -> list[tuple[str, str]]:
     return [(code, get_language_info(code.split("-")[0])["name"]) for code, _ in settings.LANGUAGES]

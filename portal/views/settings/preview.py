@@ -33,10 +33,12 @@ def preview_of(merchant: Merchant, typed: QueryDict | dict[str, str]) -> Preview
     form.is_valid()
     saved = {"name": merchant.name, "brand_colour": merchant.brand_colour}
     look = saved | {name: value for name, value in form.cleaned_data.items() if name not in form.errors}
-    return Preview(f"{reverse('portal_preview_page')}?{urlencode(look)}", _warning(look["brand_colour"]))
+    return Preview(
+        f"{reverse('portal_preview_page')}?{urlencode(look)}", _colour_warning(look["brand_colour"])
+    )
 
 
-def _warning(colour: str) -> str:
+def _colour_warning(colour: str) -> str:
     if brand.is_faint(colour):
         return FAINT
     return DARKENED if brand.is_darkened(colour) else ""

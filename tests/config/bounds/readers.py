@@ -118,9 +118,9 @@ def _csrf(text: str) -> None:
 def _basic(text: str) -> None:
     encoded = base64.b64encode(text.encode(errors="replace")).decode()
     with contextlib.suppress(client_requests.InvalidRequest):
-        client_requests._basic(_asked(authorization=f"Basic {encoded}"))
+        client_requests._read_basic(_asked(authorization=f"Basic {encoded}"))
     with contextlib.suppress(client_requests.InvalidRequest):
-        client_requests._basic(_asked(authorization=f"Basic {text}"))
+        client_requests._read_basic(_asked(authorization=f"Basic {text}"))
 
 
 def _password(text: str) -> None:
@@ -178,13 +178,13 @@ def _said(text: str) -> None:
 
 def _report(text: str) -> None:
     for report in ((text, text, text, text), (f"http://testserver/{text}", text, f"https://{text}", "")):
-        reports._violation(report, "testserver")
+        reports._violation_to_count(report, "testserver")
 
 
 def _in_the_log(text: str) -> None:
     delivery = Delivery(event=Event(body=text.encode()))
-    log._pretty(text.encode())
-    log._curl(text, delivery, None)
+    log._indent_json(text.encode())
+    log._curl_command(text, delivery, None)
 
 
 READERS = {
@@ -195,7 +195,7 @@ READERS = {
     "a payer's cookie": Reader(
         lambda text: payer.customer_of(_asked(cookie=f"payer_{NOBODY.hex}={text}"), NOBODY)
     ),
-    "a way to stop": Reader(_suppress(Http404, stopped_numbers._named)),
+    "a way to stop": Reader(_suppress(Http404, stopped_numbers._read_link_token)),
     "a password": Reader(_password),
     "a split's cookie": Reader(
         lambda text: typed_split.typed_values(_asked(cookie=f"payer_typed={text}"), Checkout(lead=None))
@@ -223,7 +223,7 @@ READERS = {
     ),
     "an id": Reader(ApiUuid().to_python),
     "a typed id": Reader(search.parse_uuid),
-    "a typed moment": Reader(deliveries._moment),
+    "a typed moment": Reader(deliveries._parse_moment),
     "a split": Reader(_split),
     "a name": Reader(clean_name),
     "a name in a text message": Reader(lambda text: safe_names.safe_name(clean_name(text))),
@@ -231,11 +231,11 @@ READERS = {
     "a phone": Reader(_suppress(InvalidPhone, lambda text: parse_phone(text, Merchant(country="GB")))),
     "an e-mail": Reader(_suppress(consent.InvalidEmail, consent.parse_email), 320),
     "a long e-mail": Reader(_suppress(consent.InvalidEmail, consent.parse_email)),
-    "an opt-in link": Reader(_suppress(Http404, link._read)),
+    "an opt-in link": Reader(_suppress(Http404, link._read_link)),
     "a cursor": Reader(
         _suppress(cursor.InvalidCursor, lambda text: cursor.read_cursor(text, "log", *cursor._PLACE))
     ),
-    "a timeline's cursor": Reader(lambda text: timeline._before(Checkout(), text)),
+    "a timeline's cursor": Reader(lambda text: timeline._parse_cursor(Checkout(), text)),
     "an origin": Reader(origins.origin_of, ADDRESS, TEXTS + ADDRESSES),
     "a webhook's address": Reader(
         _suppress(targets.TargetRefused, lambda text: targets.check_url(text, allow_loopback=False)),
@@ -257,10 +257,10 @@ READERS = {
     "a cell of a file": Reader(lambda text: files.csv_lines([[text]])),
     "an event in the portal's log": Reader(_in_the_log),
     "a ticket's day": Reader(
-        lambda text: summary._when(factories.line(custom_data={"event_start": text}), UTC)
+        lambda text: summary._item_date(factories.line(custom_data={"event_start": text}), UTC)
     ),
     "a browser's report": Reader(_report, texts=TEXTS + ADDRESSES),
-    "a check's address": Reader(_suppress(Http404, check_page._named), LINE),
+    "a check's address": Reader(_suppress(Http404, check_page._step_of_address), LINE),
     "a line of the log": Reader(redaction.blank),
 }
 # The reader that tests each module with a parser of untrusted input.

@@ -165,7 +165,9 @@ class TestAddresses:
         stranger, dear = Stranger(), {}
         for path in (*open_ones.values(), *first, *ELSEWHERE):
             for content_type, made in shapes.BODIES:
-                body = made(body_limits._largest(path.partition("?")[0]))  # a larger body is refused unread
+                body = made(
+                    body_limits._size_limit_of(path.partition("?")[0])
+                )  # a larger body is refused unread
                 headers = {"Content-Type": content_type}
                 dear[path, content_type[:60], body[:60]] = stranger.times("POST", path, body, **headers)
         assert {asked: times for asked, times in dear.items() if times > MAXIMUM} == {}

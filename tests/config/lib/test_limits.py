@@ -23,8 +23,8 @@ pytestmark = pytest.mark.django_db
 
 def read_redis_url_again() -> None:
     """Make the next count read REDIS_URL again."""
-    limits._redis.cache_clear()
-    limits._script.cache_clear()
+    limits._redis_client.cache_clear()
+    limits._spend_script.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +62,7 @@ class TestBuckets:
             return True
 
         monkeypatch.setattr(limits, "_out_until", float("inf"))
-        monkeypatch.setattr(limits, "_own", lambda: SimpleNamespace(hit=hit))
+        monkeypatch.setattr(limits, "_process_limiter", lambda: SimpleNamespace(hit=hit))
         with ThreadPoolExecutor(8) as pool:
             assert all(pool.map(lambda key: limits.spend("reads", key), "abcdefgh"))
 
@@ -159,8 +159,8 @@ class TestRoundTrips:
 class TestTime:
     def test_each_count_ends(self) -> None:
         limits.spend("reads", "one", shared=limits.Shared(("all",), 2))
-        counts = limits._counts("reads", ("one",), limits.Shared(("all",), 2))
-        assert [limits._redis().ttl(count.key) for count in counts] == [60, 60]
+        counts = limits._counts_to_spend("reads", ("one",), limits.Shared(("all",), 2))
+        assert [limits._redis_client().ttl(count.key) for count in counts] == [60, 60]
 
 
 @pytest.mark.rule("limit.buckets", "limit.last_capture")

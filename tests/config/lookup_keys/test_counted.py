@@ -90,7 +90,9 @@ class TestALimit:
     def _two(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
         two, many = Limit(2, timedelta(hours=1)), Limit(100, timedelta(hours=1))
         monkeypatch.setitem(
-            login_limits.LIMITS, "password", (login_limits._limit(login_limits.PAIR, 2, timedelta(hours=1)),)
+            login_limits.LIMITS,
+            "password",
+            (login_limits._build_limit(login_limits.PAIR, 2, timedelta(hours=1)),),
         )
         monkeypatch.setattr(share_claim_limits, "PER_ADDRESS", two)
         monkeypatch.setattr(declines, "PER_ADDRESS", two)

@@ -71,7 +71,7 @@ class TestSigning:
     def test_has_all_headers_of_a_delivery(self, monkeypatch: pytest.MonkeyPatch) -> None:
         secret, told = listen.new_secret(), event()
         assert len(secret) == len(signing.new_secret()) and secret.startswith("whsec_")
-        monkeypatch.setattr(real, "_opened", lambda sealed: sealed)
+        monkeypatch.setattr(real, "_open_secret", lambda sealed: sealed)
         made = listen.headers(secret, told, b"{}", 3, 1_780_000_000)
         claimed: Any = SimpleNamespace(
             sealed_secrets=[secret],

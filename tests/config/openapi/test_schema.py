@@ -46,7 +46,7 @@ class TestDocument:
         assert not GENERATOR_STATS
 
     def test_is_made_once_however_many_ask_first(self) -> None:
-        for made in (schema.document, schema._written, page._context):
+        for made in (schema.document, schema._document_bytes, page._page_context):
             made.cache_clear()
         paths, statuses = ["/api/schema", "/api/docs"] * 12, []
         together = threading.Barrier(len(paths))

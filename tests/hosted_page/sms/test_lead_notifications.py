@@ -189,7 +189,7 @@ class TestNothingIsTold:
         finn.post("/decline")
         Mate(amys(order)).post("/decline")
         find_words, save, together = (
-            lead_notifications._words,
+            lead_notifications._words_of_text,
             SmsMessage.save,
             threading.Barrier(2, timeout=10),
         )
@@ -207,7 +207,7 @@ class TestNothingIsTold:
             connection.close()
 
         monkeypatch.setattr(lead_notifications, "PER_CHECKOUT", 1)
-        monkeypatch.setattr(lead_notifications, "_words", meet)
+        monkeypatch.setattr(lead_notifications, "_words_of_text", meet)
         monkeypatch.setattr(SmsMessage, "save", dawdle)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(work, range(2)))

@@ -239,5 +239,5 @@ def admit(person: Customer, token: str, address: str) -> CardTry:
 def test_a_card_of_somebody_who_leads_no_more_is_not_counted(new: Callable[..., Payer]) -> None:
     lea, other = new(), Customer.objects.create(phone="+447700900456")
     with pytest.raises(authorizations.NotTheLead):
-        card._pay(PaymentTarget(lea.checkout), CardUse("tok"), other, "192.0.2.1")
+        card._pay_target(PaymentTarget(lea.checkout), CardUse("tok"), other, "192.0.2.1")
     assert not CardTry.objects.exists()

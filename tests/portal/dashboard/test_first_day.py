@@ -72,5 +72,5 @@ class TestRequests:
         assert first_day.first_day_of(acme).steps[1].at == clock.made_at(held.pk)
 
     def test_the_capture_names_the_held_order(self, acme: Merchant, held: Checkout) -> None:
-        assert f"/{held.pk}/capture" in first_day._request(acme, "capture", None)
-        assert first_day._request(acme, "rotate", None) == ""
+        assert f"/{held.pk}/capture" in first_day._request_example(acme, "capture", None)
+        assert first_day._request_example(acme, "rotate", None) == ""

@@ -84,7 +84,7 @@ def answer_directly(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
         status = backend.hear(orjson.loads(body))
         return Answer(status, None if status < 300 else f"HTTP {status}", "", 340)
 
-    monkeypatch.setattr(testing, "_answered", answered)
+    monkeypatch.setattr(testing, "_await_answer", answered)
 
 
 def begin(merchant: Merchant, name: str, order: UUID | None = None) -> Trial:

@@ -186,13 +186,13 @@ class TestTestEvent:
         """The answer counts even if it comes while the page is built."""
         saved(acme)
         address = client.post("/portal/webhooks/test")["Location"].split("#")[0]
-        found = webhooks._tested
+        found = webhooks._test_context
 
         def answered_now(request: HttpRequest, membership: Membership) -> dict[str, Any]:
             stage.deliver(acme, 200)
             return found(request, membership)
 
-        monkeypatch.setattr(webhooks, "_tested", answered_now)
+        monkeypatch.setattr(webhooks, "_test_context", answered_now)
         page = client.get(address).content.decode()
         assert "Delivered</span>" in page and "1 of 1" in page
 

