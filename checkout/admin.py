@@ -60,7 +60,7 @@ def _of_one(checkout: Checkout) -> dict[str, Any]:
 
 def _end_of(checkout: Checkout) -> str:
     at = checkout.capture_before
-    return f" Left alone, the hold ends by itself: {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
+    return f" Without a decision, the hold ends automatically: {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
 
 
 CANCEL = confirmation.Question(

@@ -26,7 +26,7 @@ class VoidReason(models.TextChoices):
 ALLOWED: dict[tuple[Status, Status], str] = {
     (Status.CREATED, Status.AUTHORIZED): "the customer's card is held",
     (Status.CREATED, Status.VOIDED): "the merchant cancels before payment",
-    (Status.CREATED, Status.EXPIRED): "nobody pays in time",
+    (Status.CREATED, Status.EXPIRED): "no one pays in time",
     (Status.AUTHORIZED, Status.CAPTURED): "the merchant captures",
     (Status.AUTHORIZED, Status.VOIDED): "the merchant cancels, or two minutes pass",
     (Status.CAPTURED, Status.REFUNDING): "a refund is accepted",
@@ -68,7 +68,7 @@ SHARE_ALLOWED: dict[tuple[ShareStatus, ShareStatus], str] = {
     (ShareStatus.DRAFT, ShareStatus.CANCELLED): "the order ends without a capture",
     (ShareStatus.OPEN, ShareStatus.PAYING): "the mate's card is being asked",
     (ShareStatus.OPEN, ShareStatus.DECLINED): "the mate says no",
-    (ShareStatus.OPEN, ShareStatus.EXPIRED): "nobody pays in time",
+    (ShareStatus.OPEN, ShareStatus.EXPIRED): "no one pays in time",
     (ShareStatus.OPEN, ShareStatus.CANCELLED): "the lead keeps the share, or the order is refunded",
     (ShareStatus.DECLINED, ShareStatus.OPEN): "the mate's mind changes, or the lead asks again",
     (ShareStatus.DECLINED, ShareStatus.CANCELLED): "the lead keeps the share",

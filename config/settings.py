@@ -453,7 +453,7 @@ SPECTACULAR_SETTINGS = openapi.settings(BASE_URL)
 
 REDIS_URL = env.text("REDIS_URL")
 if not LOCAL and REDIS_URL.startswith("rediss://") and "ssl_cert_reqs=required" not in REDIS_URL:
-    _refuse("REDIS_URL must say ?ssl_cert_reqs=required: else rediss:// would trust whoever answers.")
+    _refuse("REDIS_URL must say ?ssl_cert_reqs=required: else rediss:// would trust any server that answers.")
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_PUBLISH_RETRY_POLICY = {
     "max_retries": 1,

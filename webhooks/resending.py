@@ -69,7 +69,7 @@ class TooOld(CannotResend):
 
 
 class HoldIsOver(CannotResend):
-    words = "The hold is over: your server cannot capture any more. Confirm to send it all the same."
+    words = "The hold is over: your server cannot capture any more. Confirm to send it anyway."
 
 
 class Resent(NamedTuple):

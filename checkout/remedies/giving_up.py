@@ -64,7 +64,7 @@ def _check_allowed(operation: Operation) -> None:
         raise NotAllowed("The payer still waits for their bank. Look again in two minutes.")
     checkout = Checkout.objects.get(pk=operation.payment.checkout_uuid)
     if operation.kind == Kind.CAPTURE and operation_recovery.is_wanted(checkout, operation):
-        raise NotAllowed("The money is still to be taken, and is asked for by itself.")
+        raise NotAllowed("The money is still to be captured, and the service requests it automatically.")
 
 
 def _release_hold(asked: Operation, outcome: Outcome, cause: Cause) -> Operation:

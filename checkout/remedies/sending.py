@@ -73,7 +73,7 @@ def _check_allowed(operation: Operation) -> None:
     if operation.state == State.SUCCEEDED and not outstanding_refund.has_come_back(operation):
         raise NotAllowed("It has succeeded.")
     if operation.state == State.PLANNED:
-        raise NotAllowed("It has not been sent yet, and will be by itself.")
+        raise NotAllowed("It has not been sent yet. The service sends it automatically.")
 
 
 def _plan_refund(due: Due, cause: Cause, now: datetime) -> None:

@@ -175,7 +175,7 @@ def _check_ports(variables: Mapping[str, str]) -> None:
 def _check_alive(services: Sequence[children.Child]) -> None:
     for service in services:
         if service.exit_code() is not None:
-            raise CannotStart(f"{service.name} ended by itself with exit code {service.exit_code()}.")
+            raise CannotStart(f"{service.name} ended unexpectedly with exit code {service.exit_code()}.")
 
 
 def _wait_until_ready(

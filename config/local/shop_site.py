@@ -97,7 +97,7 @@ class Site(BaseHTTPRequestHandler):
         try:
             checkout = self.shop.look_up(order)
         except CallFailed as failure:
-            words = f"The payment service says: {failure}. This page tries again by itself."
+            words = f"The payment service says: {failure}. This page tries again automatically."
             self._show(502, "One moment", notice("We cannot look that up just now", words), refresh=5)
             return
         # Read the order again, because `look_up` can have fulfilled it.

@@ -31,7 +31,7 @@ def decode(content: bytes) -> Image.Image:
         raise
     except Exception as error:  # a decoder can raise any exception for a damaged file
         log.info("logo_not_read", error=type(error).__name__)
-        raise Unusable("This picture is damaged. Save it anew as a PNG or JPEG.") from None
+        raise Unusable("This picture is damaged. Save it again as a PNG or JPEG.") from None
     if picture.getchannel("A").getextrema()[1] == 0:
         raise Unusable("This picture is empty. Use one in which something can be seen.")
     return picture
@@ -45,7 +45,7 @@ def _open_picture(content: bytes) -> ImageFile.ImageFile:
     if content.startswith(PNG):
         return PngImagePlugin.PngImageFile(io.BytesIO(content))
     if content.count(SCAN) > MAX_SCANS:
-        raise Unusable("Save this JPEG anew, not progressive, or use a PNG.")
+        raise Unusable("Save this JPEG again, not progressive, or use a PNG.")
     return JpegImagePlugin.JpegImageFile(io.BytesIO(content))
 
 

@@ -17,7 +17,7 @@ MANY_MAILS = (
     "We have mailed this address several times within an hour. Look for our mails, also among the spam, "
     "or try again in an hour."
 )
-LOCKED = "Too many wrong codes. Wait, or reset your password: whoever tried them knows it."
+LOCKED = "Too many wrong codes. Wait, or reset your password, because the person who tried them knows it."
 
 
 class LoginForm(account.LoginForm):

@@ -356,7 +356,7 @@ def _place_of_money(checkout: Checkout, amount: str) -> str:
         Status.CAPTURED: f"The merchant has {amount}, since {utc(checkout.captured_at)}.",
         Status.REFUNDING: f"{amount} is on its way back to the payer. The bank has not confirmed it yet.",
         Status.REFUNDED: f"The payer has {amount} back, since {utc(checkout.last_refund_at)}.",
-        Status.EXPIRED: "No money has moved: nobody paid in time.",
+        Status.EXPIRED: "No money has moved, because no one paid in time.",
         Status.VOIDED: "No money has moved: it was cancelled before anybody paid.",
     }
     if checkout.status == Status.VOIDED and checkout.authorized_at and checkout.payment:

@@ -147,7 +147,7 @@ def _delivery_task(waiting: int, endpoint: Endpoint | None) -> Need | None:
         return Need("alert", "stop", title, text, "/portal/deliveries", "See the answers")
     title = "1 delivery is parked" if waiting == 1 else f"{_number_words(waiting)} deliveries are parked"
     it = "it" if waiting == 1 else "them"
-    text = f"Nothing sends {it} again by itself. See why, then send {it} again."
+    text = f"The service does not send {it} again automatically. See why, then send {it} again."
     if endpoint:
         text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then send {it} again."
     return Need("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {it}")

@@ -149,7 +149,7 @@ def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     ):
         return "The hold is over, so it is not tried again."
     if delivery.status == Delivery.Status.PARKED:
-        return "It is not tried again by itself: mend your endpoint, then send it again."
+        return "The service does not try it again. Repair your endpoint, then send it again."
     if delivery.status != Delivery.Status.DELIVERED:
         next_at = delivery.next_attempt_at
         again = (

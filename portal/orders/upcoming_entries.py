@@ -18,10 +18,10 @@ def upcoming_entries_of(order: Order) -> list[Entry]:
 def _end_entry(checkout: Checkout) -> Iterator[Entry]:
     """Yield the end of the hold, or of the time to pay."""
     if checkout.status == Status.AUTHORIZED and checkout.capture_before:
-        title = "The hold ends by itself, unless your server captures first"
+        title = "The hold ends automatically, unless your server captures first"
         yield Entry(at=checkout.capture_before, kind="upcoming", tone="still", icon="clock", title=title)
     elif checkout.status == Status.CREATED:
-        title = "The order ends by itself, unless the customer pays first"
+        title = "The order ends automatically, unless the customer pays first"
         yield Entry(at=checkout.payable_until, kind="upcoming", tone="still", icon="clock", title=title)
 
 

@@ -28,10 +28,10 @@ NOT_NOW: dict[str, str] = {
     Status.CAPTURED: "This order has been captured: it stays captured, and you can refund it.",
     Status.REFUNDING: "This order has been captured, and its refund is on its way. There is nothing to cancel.",
     Status.REFUNDED: "This order has been refunded. There is nothing to cancel.",
-    Status.EXPIRED: "Nobody paid this order in time, so it has ended by itself. Nothing was taken.",
+    Status.EXPIRED: "No one paid this order in time, so it has expired. No money was taken.",
     Status.VOIDED: "This order had been cancelled already. Nothing was taken.",
 }
-LAPSED = "The hold had ended by itself before. Nothing was taken."
+LAPSED = "The hold had already ended. No money was taken."
 
 
 class CancelForm(forms.Form):

@@ -61,7 +61,7 @@ class TestCancelling:
         assert ">A-20417</bdi> and release £90.00?</h1>" in page and ">Release £90.00<" in page
         assert "The hold on Visa 4242 ends. Nothing is taken. Acme Tickets is told." in page
         assert (
-            "If Acme Tickets captures first, nothing is cancelled. Left alone, the hold ends by itself:"
+            "If Acme Tickets captures first, nothing is cancelled. Without a decision, the hold ends automatically:"
             in page
         )
         assert "Cancel checkouts" not in page, "only one is asked about"

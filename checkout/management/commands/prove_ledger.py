@@ -16,14 +16,14 @@ QUIET_SECONDS = 10  # between two lines of progress
 
 class Command(BaseCommand):
     help = (
-        "Prove the ledger against the states; exits 1 and names the checkouts that break an invariant. It may be"
-        " stopped at any moment: started again it goes on where it was."
+        "Prove the ledger against the states; exits 1 and names the checkouts that break an invariant. It "
+        "may be stopped at any moment. The next run continues where it stopped."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--since-hours", type=float, help="only what has changed in the last N hours")
         parser.add_argument(
-            "--anew", action="store_true", help="from the first checkout on, whatever was stopped"
+            "--anew", action="store_true", help="start with the first checkout, even if a run was stopped"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -31,10 +31,10 @@ class Command(BaseCommand):
         try:
             told = self._prove_all(anew=options["anew"]) if hours is None else self._prove_changed(hours)
         except proof_runs.Busy:
-            self.stderr.write("Another process proves everything at this moment.")
+            self.stderr.write("Another process is proving everything now.")
             sys.exit(3)
         except KeyboardInterrupt:
-            self.stderr.write("Stopped. Start it again, and it goes on from here.")
+            self.stderr.write("Stopped. The next run continues from here.")
             sys.exit(130)
         proved = [invariant.kind for invariant in (*statements.INVARIANTS, *statements.REFERENCES)]
         for kind in proved if hours is not None else [*proved, kinds.LEDGER_SUMS]:
@@ -53,7 +53,7 @@ class Command(BaseCommand):
     def _prove_all(self, *, anew: bool) -> str:
         run, said_at = proof_runs.begin(anew=anew), time.monotonic()
         if run.checkout_count:
-            self.stderr.write(f"goes on: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
+            self.stderr.write(f"continues: {run}, since {run.begun_at:%Y-%m-%d %H:%M} UTC")
         for step in proof_runs.steps(run):
             run = step.run
             self._print_breaches(step.breaches)

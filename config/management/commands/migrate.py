@@ -29,7 +29,7 @@ WAITED = """{what} waited {seconds} s for a lock that others hold, and {became}:
 TAKEN_BACK = {"became": "was taken back", "left": "Nothing of it is done."}
 BROKE_OFF = {
     "became": "broke off",
-    "left": "What it had finished stays, and the next run goes on from there.",
+    "left": "The finished steps remain, and the next run continues from there.",
 }
 
 
@@ -80,7 +80,7 @@ class Command(migrate.Command):
 
     def _told(self, holders: list[str]) -> str:
         became = TAKEN_BACK if self._under_way and self._under_way.atomic else BROKE_OFF
-        found = "\n".join(f"  {line}" for line in holders) or "  nobody who is still there"
+        found = "\n".join(f"  {line}" for line in holders) or "  no session that is still open"
         what = str(self._under_way or "migrate")
         return WAITED.format(what=what, seconds=LOCK_SECONDS, holders=found, **became)
 

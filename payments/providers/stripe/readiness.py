@@ -24,7 +24,7 @@ def missing_parts() -> Iterator[str]:
             )  # whether the key may read fees, payouts
             yield from _wallet_problems(account)
     except stripe.AuthenticationError:
-        yield "Stripe does not know STRIPE_SECRET_KEY: take it anew from Stripe's dashboard, Developers, API keys."
+        yield "Stripe does not know STRIPE_SECRET_KEY. Copy it from Stripe's dashboard, Developers, API keys."
     except stripe.PermissionError as error:
         yield f"The key in STRIPE_SECRET_KEY may not ask this: {error.user_message}"
     except stripe.StripeError as error:

@@ -101,7 +101,7 @@ class TestARun:
         assert (
             code == 0
             and said.endswith("\n7 checkouts, 0 postings\n")
-            and "goes on: 4 checkouts" in complained
+            and "continues: 4 checkouts" in complained
         )
         assert all(one.last.int + 1 == two.first.int for one, two in itertools.pairwise(looked_at))
         assert (looked_at[0].first, looked_at[-1].last) == (ledger_proof.FIRST, ledger_proof.LAST)
@@ -151,7 +151,7 @@ class TestARun:
             ledger_proof, "breaches_within", lambda _: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         code, said, complained = prove()
-        assert (code, said) == (130, "") and "Start it again" in complained
+        assert (code, said) == (130, "") and "The next run continues" in complained
 
     def test_says_how_far_it_is(
         self, seven: list[Checkout], small: int, monkeypatch: pytest.MonkeyPatch

@@ -93,7 +93,7 @@ class TestGivingUp:
         assert Charge.objects.get().state == "voided"
 
     def test_a_capture_is_refused_while_it_is_wanted(self, held: Checkout) -> None:
-        refuses(give_up, self._capture_in_doubt(held), "still to be taken")
+        refuses(give_up, self._capture_in_doubt(held), "still to be captured")
 
     @pytest.mark.parametrize(
         ("mode", "words"), [("down", "nothing clear"), ("not_vouched", "does not vouch")]

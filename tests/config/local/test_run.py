@@ -101,7 +101,7 @@ class TestRun:
     def test_names_the_service_that_ended_and_fails(self, folder: Path, ports: tuple[str, str]) -> None:
         with started(folder, "mortal", PORT=ports[0], SHOP_PORT=ports[1]) as process:
             output, _ = process.communicate(timeout=15)
-        assert output.endswith("make run: mortal ended by itself with exit code 3.\n")
+        assert output.endswith("make run: mortal ended unexpectedly with exit code 3.\n")
         assert process.returncode == 1
         assert living.processes_in(folder) == []
 

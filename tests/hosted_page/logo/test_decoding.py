@@ -12,7 +12,7 @@ from tests.hosted_page.logo import files
 
 pytestmark = pytest.mark.rule("brand.logo_read")
 KIND = "Use a PNG or JPEG of at most 256 KB."
-DAMAGED = "This picture is damaged. Save it anew as a PNG or JPEG."
+DAMAGED = "This picture is damaged. Save it again as a PNG or JPEG."
 RED = (254, 0, 0)  # red after JPEG compression
 
 
@@ -147,9 +147,9 @@ class TestRefused:
         whole = files.written(files.noise((1024, 64)), "JPEG", progressive=True, quality=20)
         at = whole.rindex(b"\xff\xda")
         scans = whole[:-2] + whole[at:-2] * 200
-        assert len(scans) > decoding.MAX_BYTES or refused(scans).startswith("Save this JPEG anew")
+        assert len(scans) > decoding.MAX_BYTES or refused(scans).startswith("Save this JPEG again")
         assert refused(whole[: decoding.MAX_BYTES // 2] + decoding.SCAN * 101).startswith(
-            "Save this JPEG anew"
+            "Save this JPEG again"
         )
 
     def test_opens_nothing_by_the_name_of_another_kind(self, monkeypatch: pytest.MonkeyPatch) -> None:

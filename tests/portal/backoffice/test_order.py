@@ -39,7 +39,7 @@ class TestWhereTheMoneyIs:
             ("refunding", "£90.00 is on its way back to the payer.", "Refunding"),
             ("refunded", "The payer has £90.00 back, since", "Refunded"),
             ("voided", "the hold of £90.00 on Visa 4242 is being released.", "Voided"),
-            ("expired", "No money has moved: nobody paid in time.", "Expired"),
+            ("expired", "No money has moved, because no one paid in time.", "Expired"),
         ],
     )
     def test_is_said_first_in_a_sentence(

@@ -26,7 +26,7 @@ class TestHeldPage:
     def test_counts_down_and_tells_what_is_to_come(self, client: Client, held: Checkout) -> None:
         words = client.get(page_of(held)).content.decode()
         assert "Time to capture" in words and "You have until" in words
-        assert "The hold ends by itself, unless your server captures first" in words
+        assert "The hold ends automatically, unless your server captures first" in words
         assert 'max="120"' in words
 
     def test_tells_the_next_attempt(self, client: Client, acme: Merchant) -> None:

@@ -90,7 +90,7 @@ class TestCancel:
 
     def test_that_comes_after_the_hold_says_so(self, client: Client, held: Checkout) -> None:
         Checkout.objects.filter(pk=held.pk).update(capture_before=clock.now() - timedelta(seconds=1))
-        assert "ended by itself" in cancel(client, held).content.decode()
+        assert "The hold had already ended" in cancel(client, held).content.decode()
         held.refresh_from_db()
         assert held.void_reason == "auth_expired"
 

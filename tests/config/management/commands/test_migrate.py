@@ -118,7 +118,7 @@ def test_goes_on_where_one_that_has_no_transaction_broke_off() -> None:
             call_command("migrate", verbosity=0)
     said = str(told.value)
     assert said.startswith("checkout.0003_later waited 3 s") and "broke off" in said
-    assert "What it had finished stays" in said and "Nothing" not in said
+    assert "The finished steps remain" in said and "Nothing" not in said
     assert widened() == {"checkout_customer"}
     call_command("migrate", verbosity=0)
     assert widened() == {"checkout_customer", "payments_operation"}
@@ -155,6 +155,6 @@ def test_waits_no_longer_for_what_comes_after_the_migrations(two_roles: dict[str
             other.execute(statement)
             said = migrated(two_roles)
             other.rollback()
-        assert "migrate waited 3 s" in said and "What it had finished stays" in said, statement
+        assert "migrate waited 3 s" in said and "The finished steps remain" in said, statement
         assert re.search(r"\n  checkout-report \(pid \d+\)[^\n]*\n", said) and "None" not in said, statement
     assert migrated(two_roles) == ""

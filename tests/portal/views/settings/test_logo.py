@@ -63,7 +63,7 @@ class TestUpload:
         [
             (b"<svg/>", "Use a PNG or JPEG of at most 256 KB."),
             (files.logo() + b"\0" * decoding.MAX_BYTES, "Use a PNG or JPEG of at most 256 KB."),
-            (files.logo()[:300], "This picture is damaged. Save it anew as a PNG or JPEG."),
+            (files.logo()[:300], "This picture is damaged. Save it again as a PNG or JPEG."),
             (files.claiming(50_000, 50_000), "Use a picture of 32 to 1,024 pixels a side."),
         ],
         ids=["svg", "large", "damaged", "bomb"],
