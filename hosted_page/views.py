@@ -179,16 +179,16 @@ def _way_out(checkout: Checkout, found: order_status.PageStatus) -> str:
 
 def _show_signed_in_elsewhere(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     """Say that another person has signed in since, because an order has only one lead at a time."""
-    after, nothing = _("They signed in on this order after you."), order_status.nothing_paid(target.checkout)
+    after, nothing = _("They signed in to this order after you."), order_status.nothing_paid(target.checkout)
     words = format_html("{} {}", nothing, after)
     own: dict[str, Any] = {
-        "further": _("If it is a mate, leave it to them. If you take over, you pay, and their split ends."),
+        "further": _("If it is a mate, let them pay. If you take over, you pay, and their split ends."),
         "link": {"href": target.address("leave"), "label": _("Sign in and take over")},
         "cancel_url_path": "",
         "leave": None,
         "way_back": target.checkout.cancel_url,
     }
-    return rendering.say(request, target, _("Somebody else is paying now"), words, **own)
+    return rendering.say(request, target, _("Someone else has taken over"), words, **own)
 
 
 @for_form
@@ -206,7 +206,7 @@ def signed_out(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
     link = {"href": target.address(), "label": _("Go to your order")}
     if target.is_of_payer_alone:
         link = {"href": target.way_back(), "label": _("Sign in again")}
-    heading, words = _("You are signed out"), _("Nothing was saved. Your order is as it was.")
+    heading, words = _("You are signed out"), _("This was not saved. Your order has not changed.")
     return rendering.say(request, target, heading, words, link=link, status=403, cancel_url_path="")
 
 

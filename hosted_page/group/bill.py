@@ -100,9 +100,9 @@ class Bill:
         """Title of the page: the amount that the lead's bank returned, otherwise what the lead bears."""
         if self.own_back:
             return _("Your bank gave you {amount} back").format(amount=self.own_back)
-        words = _("You bear {amount}") if self.is_given_back else _("You bear {amount} now")
+        words = _("You’re covering {amount}") if self.is_given_back else _("You’re covering {amount} for now")
         if self.is_settled:
-            words = _("You bear {amount}, your own share")
+            words = _("You’re covering {amount}, your own share")
         return words.format(amount=self.bears)
 
     @property
@@ -123,7 +123,7 @@ class Bill:
     @property
     def badge(self) -> str:
         """Status of the order in words."""
-        return _("All have paid") if self.is_settled else _("Confirmed and paid")
+        return _("Everyone has paid") if self.is_settled else _("Confirmed and paid")
 
     @property
     def is_large(self) -> bool:
@@ -221,9 +221,10 @@ def _on_dispute(checkout: Checkout, all_lines: Sequence[Line], disputed: str) ->
     """
     if disputed == Dispute.Status.OPEN and not any(line.status in SHARE_PAID for line in all_lines):
         amount = money.for_payer(checkout.amount, checkout.currency)
-        return _("Your bank is looking into your {amount}. You need not do anything.").format(amount=amount)
+        words = _("Your bank is reviewing your payment of {amount}. You don’t need to do anything.")
+        return words.format(amount=amount)
     if disputed == Dispute.Status.OPEN:
-        return _("A bank is looking into a payment for this order. You need not do anything.")
+        return _("A bank is reviewing a payment for this order. You don’t need to do anything.")
     return ""
 
 
@@ -240,29 +241,29 @@ def _where_it_goes(checkout: Checkout, all_lines: Sequence[Line], borne: Borne) 
     """Return one sentence that says where the mates' money is or goes."""
     card = summary.card_in_words(checkout.payment, is_theirs=True)
     if borne.out and borne.yours:
-        words = _("{yours} of it is yours. When a mate pays, their share goes back to {card}.")
+        words = _("Your own share is {yours}. When a mate pays, their share goes back to {card}.")
     elif borne.out:
         words = _("When a mate pays, their share goes back to {card}.")
     elif any(line.went == "back" for line in all_lines):
         words = _(
-            "The bank sent back all or part of what went to your card. You need not do anything: it is sent again,"
-            " or paid another way."
+            "The bank returned some or all of the money that was sent to your card. You don’t need to do"
+            " anything. It is sent again, or paid another way."
         )
     elif any(line.status == ShareStatus.PAID or line.went == "owed" for line in all_lines):
-        words = _("What your mates paid goes back to {card}.")
+        words = _("Your mates’ payments go back to {card}.")
     elif any(line.went for line in all_lines):
         return ""  # the lines of these shares say it
     elif borne.paid:
-        words = _("What your mates paid is back on {card}.")
+        words = _("Your mates’ payments are back on {card}.")
     else:
-        words = _("No mate pays a part of it. It stays on {card}.")
+        words = _("No mate is paying a share, so it stays on {card}.")
     return words.format(card=card, yours=money.for_payer(borne.yours, checkout.currency))
 
 
 def _labelled_sums(borne: Borne, outside: int, currency: str) -> list[dict[str, str]]:
     """Return the labelled sums, which add up to the total."""
     looks = {"mine": borne.yours, "out": borne.out, "paid": borne.paid}
-    labels = {"mine": _("Yours"), "out": _("Still out"), "paid": _("Mates paid"), "ended": _("Given back")}
+    labels = {"mine": _("Yours"), "out": _("Still due"), "paid": _("Mates paid"), "ended": _("Refunded")}
     looks |= {"ended": outside} if outside else {}
     return [
         {"look": look, "label": labels[look], "amount": money.for_payer(amount, currency)}

@@ -36,9 +36,9 @@ TOLD: dict[str, tuple[str, str, str, str | Promise]] = {
     ShareStatus.PAID: ("paid", "done", "check", gettext_lazy("Paid")),
     ShareStatus.REIMBURSED: ("paid", "done", "back", gettext_lazy("Back on your card")),
     ShareStatus.DECLINED: ("mine", "void", "cross", gettext_lazy("Said no")),
-    ShareStatus.EXPIRED: ("mine", "void", "clock", gettext_lazy("Link ended")),
-    ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("Stays with you")),
-    ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Given back")),
+    ShareStatus.EXPIRED: ("mine", "void", "clock", gettext_lazy("Link expired")),
+    ShareStatus.CANCELLED: ("mine", "void", "card", gettext_lazy("You cover it")),
+    ShareStatus.REFUNDED: ("mine", "still", "back", gettext_lazy("Returned")),
 }
 PAUSED: tuple[str, str | Promise] = ("pause", gettext_lazy("Paused"))  # while a dispute is open
 # After the lead's own bank has returned the money. The looks then do not say who bears a share, because the
@@ -47,11 +47,11 @@ GIVEN_BACK: dict[str, tuple[str, str, str, str | Promise]] = {
     **dict.fromkeys(SHARE_PAID, TOLD[ShareStatus.PAID]),
     ShareStatus.DECLINED: ("ended", *TOLD[ShareStatus.DECLINED][1:]),
     ShareStatus.EXPIRED: ("ended", *TOLD[ShareStatus.EXPIRED][1:]),
-    ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("No longer asked")),
+    ShareStatus.CANCELLED: ("ended", "void", "slash", gettext_lazy("Cancelled")),
     ShareStatus.REFUNDED: ("ended", *TOLD[ShareStatus.REFUNDED][1:]),
 }
 # A reimbursement that the lead's card returned.
-CAME_BACK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Came back"))
+CAME_BACK: tuple[str, str, str | Promise] = ("move", "back", gettext_lazy("Sent back"))
 TAKEN = ("taken", "move", "ring", pgettext_lazy("a share", "Taken"))  # through the group link
 ICON_ON_BAR: dict[str, str] = {
     ShareStatus.PAYING: "ring",
@@ -163,7 +163,9 @@ class Line:
     def back(self) -> "Line":
         """Return the line for a share whose reimbursement was returned. The mate has still paid."""
         tone, icon, words = CAME_BACK
-        line = replace(self, tone=tone, icon=icon, words=words, hint=_("is sent again, or paid another way"))
+        line = replace(
+            self, tone=tone, icon=icon, words=words, hint=_("it is sent again, or paid another way")
+        )
         spoken = _describe_aloud(ShareStatus.PAID, self.name, self.amount)
         return replace(line, spoken=spoken, seen=f"{self.seen} back", went="back")
 
@@ -173,7 +175,7 @@ class Line:
         `is_owed` says that the rest is still owed. Otherwise it was paid another way.
         """
         words = TOLD[ShareStatus.PAID][-1] if is_owed else _("Paid back another way")
-        hint = _("is sent again, or paid another way") if is_owed else ""
+        hint = _("it is sent again, or paid another way") if is_owed else ""
         went, spoken = (
             "owed" if is_owed else "otherwise",
             _describe_aloud(ShareStatus.PAID, self.name, self.amount),
@@ -317,7 +319,7 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, back: Operation | N
     match share.status:
         case ShareStatus.PAID:
             if back and back.state in REFUSED:
-                return _("is sent again, or paid another way")
+                return _("it is sent again, or paid another way")
             due_at = back.next_attempt_at if back else amounts_owed.due_at(share.paid_at or clock.now())
             if due_at is None or due_at <= clock.now():
                 return _("on its way to your card")
@@ -327,9 +329,9 @@ def _hint_of_line(checkout: Checkout, share: PaymentRequest, back: Operation | N
             return _format_moment(back.ended_at, checkout) if back and is_back and back.ended_at else ""
         case ShareStatus.DECLINED:
             at = _format_moment(share.ended_at, checkout) if share.ended_at else ""
-            return format_html(_("{time}, stays with you"), time=at)
+            return format_html(_("{time}, you cover it"), time=at)
         case ShareStatus.EXPIRED:
-            return _("stays with you")
+            return _("you cover it")
         case _:
             return ""
 
@@ -340,7 +342,7 @@ def _where_it_went(back_at: str) -> str:
     `back_at` is when the share was reimbursed, "" if it was not. Money that was not reimbursed stays with the
     shop and covers a part of the shop's loss.
     """
-    return format_html(_("{time}, went to your card"), time=back_at) if back_at else _("stays with the shop")
+    return format_html(_("{time}, went to your card"), time=back_at) if back_at else _("kept by the shop")
 
 
 def _claim_hint(checkout: Checkout, share: PaymentRequest) -> str:

@@ -118,13 +118,13 @@ def _why_not(status: str, name: str) -> str:
     """Return the sentence that says why a share of this status was not changed."""
     match status:
         case ShareStatus.PAYING:
-            words = _("{name} is paying this just now, so nothing was changed. Look again in a minute.")
+            words = _("{name} is paying this share now, so it was not changed. Check again in a minute.")
         case ShareStatus.PAID | ShareStatus.REIMBURSED:
-            words = _("{name} has paid this meanwhile, so nothing was changed.")
+            words = _("{name} has already paid this share, so it was not changed.")
         case ShareStatus.EXPIRED:
-            words = _("The time of this link is over, so nothing was changed.")
+            words = _("This link has expired, so the share was not changed.")
         case _:
-            words = _("That is not possible now, so nothing was changed.")
+            words = _("That is not possible now, so the share was not changed. Check it below.")
     return words.format(name=name)
 
 
@@ -185,7 +185,7 @@ def _send_link(
     except limits.TooManySmsMessages as refused:
         error = str(refused)
     except (MerchantSuspended, AllStopped):
-        error = _("This shop takes no payments now. Text the link later, or send it yourself.")
+        error = _("This shop is not taking payments now. Text the link later, or send it yourself.")
     except invitations.NotNow:
         return None  # the page shows the share's current state
     else:

@@ -47,11 +47,12 @@ def returned_money(
     if own and (came := _returned_amounts(shares, accounts)):
         told.append(_settlement_sentence(checkout, came))
     if any(share.status not in PAID_ONCE for share in shares):
-        asked_no_more = _("Nobody is asked for a share any more.")
-        told.append(asked_no_more if own else _("Nobody is asked any more: what is not paid stays with you."))
+        asked_no_more = _("Your mates are no longer asked to pay.")
+        covers = _("Your mates are no longer asked to pay. You cover any share that is not paid.")
+        told.append(asked_no_more if own else covers)
     return GivenBack(
         own=money.for_payer(own, checkout.currency) if own else "",
-        badge=_("Given back") if own else _("Given back to a mate"),
+        badge=_("Returned") if own else _("Returned to a mate"),
         at=summary.day(found.closed_at, checkout),
         words=format_html_join(" ", "{}", ((words,) for words in told)),
     )
@@ -77,10 +78,10 @@ def _settlement_sentence(checkout: Checkout, came: Mapping[PaymentRequest, int])
     It asks the lead to settle that amount with these mates.
     """
     name = next(iter(came)).shown_name if len(came) == 1 else ""
-    words = _("Your card also got <strong>{amount}</strong> that mates had paid: settle that among you.")
+    words = _("Your card also got <strong>{amount}</strong> from your mates. Settle that with them.")
     if name:
         words = _(
-            "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>: settle that with them."
+            "Your card also got <strong>{amount}</strong> from <bdi>{name}</bdi>. Settle that with them."
         )
     return format_html(words, amount=money.for_payer(sum(came.values()), checkout.currency), name=name)
 
@@ -92,11 +93,11 @@ def _of_mate(checkout: Checkout, share: PaymentRequest, amount: int, *, is_borne
     mate: the card might be another person's, and a bank's decision concerns only the bank and the card
     holder.
     """
-    words = _("A bank gave {amount} back to a mate’s card.")
+    words = _("A bank has returned {amount} to a mate’s card.")
     words = words.format(amount=money.for_payer(amount, checkout.currency))
     if not is_borne:
         return words
-    bears = _("{shop} bears that, not you.").format(shop=checkout.merchant.name)
+    bears = _("{shop} covers that, not you.").format(shop=checkout.merchant.name)
     if share.status == ShareStatus.REFUNDED:
-        bears = _("That share stays with you.")
+        bears = _("You cover that share.")
     return f"{words} {bears}"

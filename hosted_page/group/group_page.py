@@ -31,7 +31,7 @@ from payments.models import Dispute
 
 MAX_NAME = 30
 ENDED = (Status.VOIDED, Status.EXPIRED, Status.REFUNDED)
-NOTHING_LEFT = gettext_lazy("You are not charged, and there is nothing left to do.")
+NOTHING_LEFT = gettext_lazy("No more payments are needed.")
 
 
 @dataclass(frozen=True)
@@ -163,15 +163,14 @@ def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
     status, facts = group.checkout.status, {"shop": group.checkout.merchant.name, "name": group.name}
     if status in (Status.CREATED, Status.AUTHORIZED):
         words = _(
-            "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+            "{shop} has not confirmed {name}’s order yet. This link opens after that. You have not been"
+            " charged."
         )
         return {"heading": _("Not open yet"), "words": words.format(**facts), "passes": True}
     if status in ENDED:
         return _asks_no_more(group)
     if status == Status.REFUNDING:
-        words = _(
-            "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
-        )
+        words = _("{shop} is refunding this order, so you don’t need to pay.")
         return {"heading": _("Nothing to pay now"), "words": words.format(**facts), "passes": True}
     dispute = disputes.standing(group.checkout.pk)
     return _all_gone(group, bill) if dispute is None else _dispute_reason(dispute)
@@ -180,13 +179,13 @@ def _closed_reason(group: Group, bill: Bill) -> dict[str, Any] | None:
 def _dispute_reason(dispute: Dispute) -> dict[str, Any]:
     """Return the reason for an order with an open or lost dispute."""
     if dispute.status == Dispute.Status.LOST:
-        given_back = _("A bank gave back a payment for this order.")
-        heading, words = _("Shares are no longer asked for"), f"{given_back} {NOTHING_LEFT}"
+        given_back = _("A bank has returned a payment for this order.")
+        heading, words = _("Shares can no longer be paid"), f"{given_back} {NOTHING_LEFT}"
     else:
         heading = _("Nothing to pay now")
         words = _(
-            "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the"
-            " payment stands, this link works again. If not, the link ends."
+            "A bank is reviewing a payment for this order. This can take weeks. If the bank confirms the"
+            " payment, this link works again. If not, the link ends."
         )
     return {"heading": heading, "words": words, "is_disputed": True}
 
@@ -196,21 +195,18 @@ def _all_gone(group: Group, bill: Bill) -> dict[str, Any] | None:
     if bill.of(group_members.FREE):
         return None
     if bill.of(group_members.TAKEN):
-        words = _(
-            "You are not charged. Every share is paid or taken; one that is not paid in time is free again in a few"
-            " minutes."
-        )
+        words = _("If a taken share is not paid in time, it becomes free again in a few minutes.")
         return {"heading": _("No share is free now"), "words": words, "passes": True}
     if bill.of(group_members.PAID):
-        words = _("Everyone has paid. You owe nothing.")
-        return {"heading": _("All is paid"), "words": words}
+        words = _("No share is left to pay. You don’t owe anything.")
+        return {"heading": _("No shares left to pay"), "words": words}
     if settling.is_given_back_outside(group.checkout.pk):
-        return {"heading": _("Shares are no longer asked for"), "words": NOTHING_LEFT}
+        return {"heading": _("Shares can no longer be paid"), "words": NOTHING_LEFT}
     return _asks_no_more(group)
 
 
 def _asks_no_more(group: Group) -> dict[str, Any]:
-    heading = _("{name} no longer asks for this").format(name=group.name)
+    heading = _("{name} is no longer asking for this").format(name=group.name)
     return {"heading": heading, "words": NOTHING_LEFT}
 
 
@@ -229,7 +225,7 @@ def _page_notice(request: HttpRequest, group: Group, bill: Bill, refused: Refuse
     if asked["taken"] is not None and not asked["taken"].is_mine:
         return _not_theirs(group, bill, asked["taken"])
     if asked["left"] is not None and asked["left"].state == group_members.FREE:
-        title = _("You are not charged")
+        title = _("You have not been charged")
         words = _("{share} is free again.").format(share=asked["left"].of_whom)
         return {"tone": "still", "icon": "check", "title": title, "words": words}
     return None
@@ -307,7 +303,7 @@ def _take_share(request: HttpRequest, group: Group, position: int, name: str, br
             admit=partial(share_claim_limits.admit, address.caller_address(request)),
         )
     except share_claims.NameMissing:
-        return Refused("name", position, words=_("Type your name."), status=422)
+        return Refused("name", position, words=_("Enter your name."), status=422)
     except share_claim_limits.TooManyTakes as many:
         when = waiting_times.until(many.until, many.now)
         words = _("Too many shares were taken from your network. Try again {when}.").format(when=when)

@@ -58,7 +58,8 @@ def _of_another(request: HttpRequest, target: PaymentTarget, now: datetime) -> P
     if share is None or not is_open or not share.is_kept_from(payer.claim_of(request), now):
         return None
     words = _(
-        "Somebody has taken this share by the group’s link, and may be paying it now. You are not charged."
+        "Someone has taken this share through the group link and might be paying it now. You have not"
+        " been charged."
     )
     return PageStatus("taken", _("This share is taken"), [words], live=True)
 
@@ -105,6 +106,6 @@ def _reconsider_context(target: PaymentTarget) -> dict[str, Any] | None:
 
 
 def _own_link(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    words = _("You signed in with the number that placed it. Send this link to your mate instead.")
+    words = _("You signed in with the number that placed this order. Send this link to your mate instead.")
     link = {"href": PaymentTarget(target.checkout).address(), "label": _("Go to your order")}
     return rendering.say(request, target, _("This is your own order"), words, link=link)

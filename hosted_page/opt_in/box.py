@@ -51,7 +51,7 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
     name = clean_name(request.POST.get("name", ""))
     typed = {"email": request.POST.get("email", "")[: consent.MAX_EMAIL], "name": name}
     if request.POST.get("opt_in") != "yes":
-        return {"error_box": _("Tick the box first, or leave it: it is not needed.")} | typed
+        return {"error_box": _("Tick the box first, or leave it empty. It is optional.")} | typed
     try:
         email = consent.parse_email(request.POST.get("email", ""))
         person = None if placement else _signed_in_person(request, target)
@@ -69,7 +69,9 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
     except consent.InvalidEmail:
         return {"error": _("Enter an e\N{NON-BREAKING HYPHEN}mail address, such as lea@example.com.")} | typed
     except consent.TooManyTicks:
-        return {"error_box": _("This order has had too many. What you saved before stands.")} | typed
+        return {
+            "error_box": _("We cannot save more sign-ups for this order. Earlier ones are still valid.")
+        } | typed
     return {}
 
 

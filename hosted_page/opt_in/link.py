@@ -39,8 +39,8 @@ def show_box(request: HttpRequest, token: str) -> HttpResponse:
             return HttpResponseRedirect(f"{request.path}?{box.SAVED}=1", status=303)
     shown = box.box_on(request, target, wrong)
     if shown is None:
-        words = _("{shop} sends no offers now.").format(shop=target.checkout.merchant.name)
-        heading = _("There is nothing to sign up for")
+        words = _("{shop} is not sending offers now.").format(shop=target.checkout.merchant.name)
+        heading = _("No offers to sign up for")
         return rendering.say(request, target, heading, words, cancel_url_path="")
     alone = shown | {"action": request.path, "is_alone": True}
     context = {"box": alone, "here": request.path, "cancel_url_path": ""}

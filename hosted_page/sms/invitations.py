@@ -45,7 +45,7 @@ def send(share_uuid: UUID, *, phone: str, address: str) -> None:
         of_checkout = SmsMessage.objects.filter(checkout_uuid=checkout.pk, kind=SmsMessage.Kind.INVITATION)
         kind = SmsMessage.Kind.REMINDER if to == share.phone else SmsMessage.Kind.INVITATION
         if kind == SmsMessage.Kind.INVITATION and of_checkout.count() >= limits.INVITATIONS:
-            raise TooManySmsMessages(_("There are no more texts for this order. Send the link yourself."))
+            raise TooManySmsMessages(_("We cannot send more texts for this order. Send the link yourself."))
         operator_stops.check(checkout.merchant)
         target, ends_at = PaymentTarget(checkout, share), min(now + LIFE, share.expires_at or now)
         outbox.queue_message(
@@ -111,7 +111,7 @@ def _has_link(asked: SmsMessage, share: PaymentRequest) -> bool:
 def invitation_text(share: PaymentRequest) -> str:
     """Return the message to a mate: the lead's name, the amount, the shop, and the link."""
     checkout = share.checkout
-    return _("{name} asks you for {amount}, your share at {shop}: {link}").format(
+    return _("{name} is asking you for {amount}, your share at {shop}: {link}").format(
         name=safe_names.lead(checkout),
         amount=money.for_payer(share.amount, checkout.currency),
         shop=safe_names.shop(checkout.merchant),

@@ -122,15 +122,14 @@ def _words_of_text(row: LeadTold, checkout: Checkout, shares: list[PaymentReques
     match row.kind:
         case Kind.SAID_NO:
             name = safe_names.safe_name(about[0].name)
-            words = _("{name} said no to {amount} at {shop}. Ask again or keep it: {link}")
+            words = _("{name} said no to {amount} at {shop}. Ask again or cover it: {link}")
         case Kind.ALL_PAID if len(about) == len(shares):
-            words = _("All your mates have paid their shares at {shop}, {amount} in all: {link}")
+            words = _("All your mates have paid their shares at {shop}, {amount} in total: {link}")
         case Kind.ALL_PAID:
-            words = _("Your mates have paid {amount} at {shop}, and nobody is asked for more: {link}")
+            words = _("Your mates have paid {amount} at {shop}. No one is asked for more: {link}")
         case _:
             words = _(
-                "{amount} at {shop} is not paid yet, and the links to it end in a day."
-                " Remind your mates: {link}"
+                "{amount} at {shop} is not paid yet, and the links expire in a day. Remind your mates: {link}"
             )
     return _fill_in(words, checkout, about, name) + (
         f"#{link_deadline.ID}" if row.kind == Kind.LINKS_END else ""

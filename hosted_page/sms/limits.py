@@ -42,22 +42,24 @@ class CodeJustAsked(TooManySmsMessages):
     """A code was requested less than 30 seconds ago. The next one is possible in `seconds`."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(_("A code was asked for just now. Wait half a minute, then ask again."))
+        super().__init__(_("A code was requested just now. Wait 30 seconds, then ask again."))
         self.seconds = max(1, math.ceil(seconds))
 
 
 def check_country(phone: str) -> None:
     """Raise TooManySmsMessages for a number of a country to which the service sends no texts."""
     if settings.SMS_COUNTRIES and countries.country_of(phone) not in settings.SMS_COUNTRIES:
-        raise TooManySmsMessages(_("We send no texts to this country. Use a number of another one."))
+        raise TooManySmsMessages(_("We don’t send texts to this country. Use a number from another country."))
 
 
 def check_stopped(row: SmsMessage) -> None:
     """Raise TooManySmsMessages if the number stopped texts and this one is not a code (rule sms.stop)."""
     if row.kind not in CODES and stopped_numbers.has_stopped(row.alike["phone_digest"]):
         if row.kind == Kind.RECEIPT:
-            raise TooManySmsMessages(_("This number wants no texts from us but codes. Print the receipt."))
-        raise TooManySmsMessages(_("This number wants no texts from us. Send the link yourself."))
+            raise TooManySmsMessages(
+                _("This number has stopped our texts, except for codes. Print the receipt.")
+            )
+        raise TooManySmsMessages(_("This number has stopped our texts. Send the link yourself."))
 
 
 class Found(NamedTuple):
@@ -101,9 +103,9 @@ def check_number(row: SmsMessage, found: Found) -> None:
         raise CodeJustAsked((found.code - found.now).total_seconds())
     free_at = number_free_at(found)
     if free_at is not None:
-        words = _("This number gets no more texts for now. Try again {when}, or use another number.")
+        words = _("We cannot send more texts to this number now. Try again {when}, or use another number.")
         if row.kind == Kind.RECEIPT:  # only the number that paid can get it: suggest no other number
-            words = _("This number gets no more texts for now. Try again {when}.")
+            words = _("We cannot send more texts to this number now. Try again {when}.")
         raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
 
 
@@ -117,7 +119,7 @@ def check_address(row: SmsMessage, found: Found) -> None:
     free_at = found.address and _free_at("address_digest", row, PER_ADDRESS, found.now)
     free_at = free_at or (found.site and _free_at("site_digest", row, PER_ADDRESS.of_site(), found.now))
     if free_at is not None:
-        words = _("Too many texts were asked for from your network. Try again {when}.")
+        words = _("Too many texts were requested from your network. Try again {when}.")
         raise TooManySmsMessages(words.format(when=waiting_times.until(free_at, found.now)))
 
 
@@ -154,7 +156,7 @@ def spend_budgets(row: SmsMessage, now: datetime) -> None:
     if used_up is None:
         return
     log.error("no more SMS messages today", merchant=str(row.merchant_id))
-    words = _("This shop may send no more texts today. Try again {when}.")
+    words = _("We cannot send more texts for this shop today. Try again {when}.")
     if used_up == budgets.OF_ALL:
-        words = _("We may send no more texts today. Try again {when}.")
+        words = _("We cannot send more texts today. Try again {when}.")
     raise TooManySmsMessages(words.format(when=waiting_times.until(budgets.tomorrow(now), now)))

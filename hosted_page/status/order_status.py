@@ -22,7 +22,7 @@ from payments import disputes, money, open_operations
 from payments.models import Merchant, Operation, Payment
 
 SHOWN_RELEASE = gettext_lazy(
-    "Your bank may still show it for a few days. It is not a charge and goes away by itself."
+    "Your bank may still show it for a few days. It is not a charge, and it disappears on its own."
 )
 FRESH = timedelta(seconds=20)
 
@@ -110,7 +110,7 @@ def _challenge_status(is_lead: bool) -> PageStatus:
     asked = _("Your bank wants to be sure that this is you.")
     if not is_lead:
         asked = _("The bank is asking the person who pays.")
-    nothing = _("Nothing is held or taken until it has the answer.")
+    nothing = _("No money is held or taken until this is confirmed.")
     return PageStatus(
         "confirm",
         _("Confirm with your bank") if is_lead else _("Not confirmed yet"),
@@ -140,7 +140,7 @@ def checking(asked: str, *, is_theirs: bool) -> PageStatus:
     return PageStatus(
         "checking",
         _("Checking with your bank") if is_theirs else _("Checking with the bank"),
-        [format_html("{} {}", asked, _("Nothing is taken yet. This takes up to a minute."))],
+        [format_html("{} {}", asked, _("No money has been taken yet. This can take up to a minute."))],
         title=_("Please don’t pay again."),
         live=True,
     )
@@ -155,12 +155,12 @@ def silent(is_theirs: bool) -> PageStatus:
     if is_theirs:
         words.append(
             _(
-                "You need not wait: use another card, and whatever this one holds is released."
-                " Or wait here for your bank’s answer."
+                "You don’t have to wait. If you use another card, any hold on this one is released. Or"
+                " wait here for your bank’s answer."
             )
         )
     heading = _("Your bank has not answered") if is_theirs else _("The bank has not answered")
-    shown = PageStatus("silent", heading, words, title=_("Nothing is taken."), live=True)
+    shown = PageStatus("silent", heading, words, title=_("No money has been taken."), live=True)
     shown.may_change_card = is_theirs
     return shown
 
@@ -202,7 +202,7 @@ def nothing_paid(checkout: Checkout) -> str:
     given_up = Operation.objects.filter(payment__subject=checkout.pk, ended_at=None)
     if given_up.exists():
         return SafeString(
-            _("<strong>You paid nothing.</strong> Whatever your bank may still hold is released.")
+            _("<strong>You paid nothing.</strong> If your bank still holds any money, it is released.")
         )
     return SafeString(_("<strong>You paid nothing</strong>, and nothing is held on your card."))
 
@@ -226,7 +226,7 @@ def _captured_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageSt
         return _given_back(checkout, own, own.back)
     # Not the lead: do not say whose payment was returned.
     if own is None and disputes.standing_of(checkout) and disputes.is_lost(checkout.pk):
-        words = _("A bank gave back a payment for this order.")
+        words = _("A bank has returned a payment for this order.")
         return PageStatus("given_back", _("Nothing to pay now"), [words])
     took = format_html(
         _("{shop} took <strong>{amount}</strong> from {card}."), **_sentence_values(checkout, is_lead)
@@ -239,7 +239,7 @@ def _captured_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageSt
 
 def _given_back(checkout: Checkout, own: Receipt, back: Back) -> PageStatus:
     """Return the status after a lost dispute has returned the payer's money. Rule dispute.lost."""
-    asks = _("Ask <bdi>%(shop)s</bdi> whether your order still stands.")
+    asks = _("Ask <bdi>%(shop)s</bdi> whether your order is still valid.")
     words = SafeString(f"<strong>{asks % {'shop': escape(checkout.merchant.name)}}</strong>")
     heading = _("Your bank gave you {amount} back").format(amount=back.amount)
     return PageStatus("given_back", heading, [words], receipt=own)
@@ -262,14 +262,14 @@ def _voided_status(checkout: Checkout, now: datetime, is_lead: bool) -> PageStat
     why = _why_released(checkout, is_cancelled=is_cancelled)
     facts = _sentence_values(checkout, is_lead)
     facts["time"] = summary.time_in_words(checkout.voided_at or now, now, summary.zone_of(checkout))
-    over, again = _("This order is over."), _("Start again in the shop if you still want it.")
+    over, again = _("This order has ended."), _("Start again in the shop if you still want it.")
     if checkout.authorized_at is None:
         told = format_html("{} {}", nothing_paid(checkout), format_html(why, **facts))
         return PageStatus("cancelled", _("This order was cancelled"), [told, again])
     if checkout.payment is not None and checkout.payment.status != Payment.Status.VOIDED:
         hold = _("<strong>{amount}</strong> on {card} is being released.")
         words: list[str] = [format_html(f"{why} {hold}", **facts)]
-        words.append(_("The bank has not ended the hold yet. We keep asking; it may take a few minutes."))
+        words.append(_("The bank has not ended the hold yet. We keep trying. This can take a few minutes."))
         return PageStatus("releasing", _("Releasing. Nothing was taken."), words, "hold", live=True)
     hold = _("<strong>{amount}</strong> is no longer held on {card}.")
     words = [format_html(f"{why} {hold}", **facts)]
@@ -284,7 +284,7 @@ def _who_tells_why(shop: Merchant) -> str:
 
     It says "Ask" only if the page links to the shop's support.
     """
-    words = _("Ask {shop} if you did not expect this.") if shop.support_url else _("{shop} can tell you why.")
+    words = _("Ask {shop} if you did not expect this.") if shop.support_url else _("{shop} can explain why.")
     return words.format(shop=shop.name)
 
 
@@ -326,10 +326,10 @@ def _is_back(checkout: Checkout, is_lead: bool) -> bool:
 def came_back(facts: dict[str, str]) -> PageStatus:
     """Return the status for a payer whose card returned the refund. `facts` has the shop and the amount."""
     back = _(
-        "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
-        " it is sent again, or paid another way."
+        "{shop} refunded {amount}, but the bank returned some or all of it. You don’t need to do"
+        " anything. It is sent again, or paid another way."
     )
-    return PageStatus("refunded", _("The refund came back"), [back.format(**facts)])
+    return PageStatus("refunded", _("The refund was returned"), [back.format(**facts)])
 
 
 def _gave_back(checkout: Checkout, is_settled: bool) -> str:
@@ -340,20 +340,19 @@ def _gave_back(checkout: Checkout, is_settled: bool) -> str:
     if not is_settled:
         if checkout.has_mates:
             return _(
-                "{shop} is giving back the whole <strong>{amount}</strong>, to each card what it has borne."
-                " Your bank may take a few days to show it."
+                "{shop} is refunding the whole <strong>{amount}</strong>. Each card gets back its own"
+                " part. Your bank may take a few days to show it."
             )
         return _(
-            "{shop} is giving back the whole <strong>{amount}</strong>. Your bank may take a few days to show it."
+            "{shop} is refunding the whole <strong>{amount}</strong>. Your bank may take a few days to"
+            " show it."
         )
     if checkout.has_mates:
         return _(
-            "{shop} gave back the whole <strong>{amount}</strong>, to each card what it had borne."
-            " Your bank may take a few days to show it."
+            "{shop} refunded the whole <strong>{amount}</strong>. Each card gets back its own part. Your"
+            " bank may take a few days to show it."
         )
-    return _(
-        "{shop} gave back the whole <strong>{amount}</strong>. Your bank may take a few days to show it."
-    )
+    return _("{shop} refunded the whole <strong>{amount}</strong>. Your bank may take a few days to show it.")
 
 
 def show_refund(shown: PageStatus, bill: Bill | None) -> None:

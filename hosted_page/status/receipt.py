@@ -98,6 +98,6 @@ def _by_shop(checkout: Checkout, payment: Payment | None) -> SafeString:
     card = accounts.cards.get(payment.pk) if accounts and payment else None
     if card is None or card.outside <= 0:
         return SafeString()
-    words = _("{shop} gave you <strong>{amount}</strong> back. Your bank may take a few days to show it.")
+    words = _("{shop} refunded you <strong>{amount}</strong>. Your bank may take a few days to show it.")
     amount = money.for_payer(card.outside, checkout.currency)
     return format_html(words, shop=checkout.merchant.name, amount=amount)

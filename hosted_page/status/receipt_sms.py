@@ -81,7 +81,7 @@ def request_receipt(target: PaymentTarget, address: str) -> str:
     except TooManySmsMessages as refused:
         return str(refused)
     except (operator_stops.MerchantSuspended, operator_stops.AllStopped):
-        return _("No texts go out for this shop now. Print the receipt, or ask again later.")
+        return _("We cannot send texts for this shop now. Print the receipt, or try again later.")
     return ""
 
 

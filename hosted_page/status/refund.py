@@ -108,8 +108,8 @@ def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settl
     if not is_settled:
         refunded += sum(part.sent for part in parts) + max(0, card.owed(0))
     moves = [
-        Move(_("Given back before"), -card.outside, None),
-        Move(_("Given back by your bank"), -card.disputed, None),
+        Move(_("Refunded earlier"), -card.outside, None),
+        Move(_("Returned by your bank"), -card.disputed, None),
         Move(_("Paid back another way"), -otherwise, None),
         Move(_refund_label(is_settled), -refunded, at),
     ]
@@ -117,7 +117,7 @@ def _given_back(accounts: Accounts, card: Card, at: datetime | None, *, is_settl
 
 
 def _refund_label(is_settled: bool) -> str:
-    return _("Given back") if is_settled else _("On its way back")
+    return _("Refunded") if is_settled else _("On its way back")
 
 
 def _refund_bill(
@@ -147,11 +147,11 @@ def _other_cards_sentence(accounts: Accounts) -> str:
     if not paid:
         return ended
     if len(paid) == 1 and paid[0].name:
-        words = _("{name}’s card gets its {amount} back, too.").format(name=paid[0].name, amount=amount)
+        words = _("{name}’s card gets its {amount} back too.").format(name=paid[0].name, amount=amount)
     else:
         words = ngettext(
-            "{count} mate’s card gets its {amount} back, too.",
-            "{count} mates’ cards get their {amount} back, too.",
+            "{count} mate’s card gets its {amount} back too.",
+            "{count} mates’ cards get their {amount} back too.",
             len(paid),
         ).format(count=len(paid), amount=amount)
     return f"{words} {ended}".strip()

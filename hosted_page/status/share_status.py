@@ -29,16 +29,15 @@ def share_status_of(target: PaymentTarget, customer_uuid: UUID | None, now: date
     match share.status:
         case ShareStatus.DRAFT:
             words = _(
-                "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
+                "{shop} has not confirmed {name}’s order yet. This link opens after that. You have not"
+                " been charged."
             )
             return PageStatus("draft", _("Not open yet"), [words.format(**facts)], live=True)
         case ShareStatus.OPEN if target.checkout.status == Status.CAPTURED:
             return _paused_status() if disputes.standing(target.checkout.pk) else None
         case ShareStatus.OPEN:
-            words = _(
-                "{shop} is giving the money for this order back. There is nothing to pay. You are not charged."
-            )
-            return PageStatus("paused", _("Nothing to pay now"), [words.format(**facts)], live=True)
+            words = _("{shop} is refunding this order, so you don’t need to pay.")
+            return _nothing_now(words.format(**facts))
         case ShareStatus.PAYING:
             return _paying_status(target, is_mate, now)
         case ShareStatus.PAID | ShareStatus.REIMBURSED | ShareStatus.REFUNDED:
@@ -51,38 +50,38 @@ def _ended_status(target: PaymentTarget, share: PaymentRequest, facts: dict[str,
     """Return the status of a share that ended unpaid."""
     match share.status:
         case ShareStatus.DECLINED:
-            words = _("You are not charged, and there is nothing left to do.")
+            words = _("You have not been charged. You don’t need to do anything else.")
             if _is_left_to_lead(target.checkout):  # otherwise the lead's page does not show the shares
-                words = _("You are not charged. {name} sees that you said no.").format(**facts)
+                words = _("You have not been charged. {name} can see that you said no.").format(**facts)
             return PageStatus("declined", _("You said no"), [words])
         case ShareStatus.EXPIRED:
             until = summary.day(share.expires_at, target.checkout)
-            told = [_("You are not charged, and there is nothing left to do.")]
+            told = [_("You have not been charged. You don’t need to do anything else.")]
             told.append(_("{name} asked you for <strong>{amount}</strong> until {until}."))
             if _is_left_to_lead(target.checkout):
-                told.append(_("Your share stays with {name}."))
+                told.append(_("{name} covers your share."))
             words = format_html(" ".join(told), until=until, **facts)
-            return PageStatus("link_ended", _("This link has ended"), [words])
+            return PageStatus("link_ended", _("This link has expired"), [words])
         case _:
             return _asked_no_more(target, facts)
 
 
 def _asked_no_more(target: PaymentTarget, facts: dict[str, str]) -> PageStatus:
     """Return the status of a share that the lead cancelled, or that ended with its order."""
-    told = [_("You are not charged, and there is nothing left to do.")]
+    told = [_("You have not been charged. You don’t need to do anything else.")]
     is_captured = target.checkout.status == Status.CAPTURED
     if is_captured and settling.is_given_back_outside(target.checkout.pk):
-        asks = _("{shop} gave back a payment for this order: ask {name} whether it still stands.")
-        told = [_("You are not charged."), asks]
-        heading = _("Your share is no longer asked for")
+        asks = _("{shop} has refunded a payment for this order. Ask {name} whether the order is still valid.")
+        told = [_("You have not been charged."), asks]
+        heading = _("You are no longer asked to pay")
     elif disputes.is_lost(target.checkout.pk):
-        asks = _("A bank gave back a payment for this order: ask {name} whether it still stands.")
-        told = [_("You are not charged."), asks]
-        heading = _("Your share is no longer asked for")
+        asks = _("A bank has returned a payment for this order. Ask {name} whether the order is still valid.")
+        told = [_("You have not been charged."), asks]
+        heading = _("You are no longer asked to pay")
     else:
-        heading = _("{name} no longer asks for this").format(**facts)
+        heading = _("{name} is no longer asking for this").format(**facts)
     if _is_left_to_lead(target.checkout):
-        told.append(_("Your share of <strong>{amount}</strong> stays with {name}."))
+        told.append(_("{name} covers your share of <strong>{amount}</strong>."))
     return PageStatus("link_ended", heading, [format_html(" ".join(told), **facts)])
 
 
@@ -99,10 +98,16 @@ def _is_left_to_lead(checkout: Checkout) -> bool:
 def _paused_status() -> PageStatus:
     """Return the status while a dispute is open. It does not say whose card is disputed."""
     words = _(
-        "A bank is looking into a payment for this order, which may take weeks. You are not charged. If the payment"
-        " stands, this link works again. If not, the link ends."
+        "A bank is reviewing a payment for this order. This can take weeks. If the bank confirms the"
+        " payment, this link works again. If not, the link ends."
     )
-    return PageStatus("paused", _("Nothing to pay now"), [words], live=True)
+    return _nothing_now(words)
+
+
+def _nothing_now(words: str) -> PageStatus:
+    """Return the status of an open share that cannot be paid now. Its mate has not been charged."""
+    safe = _("You have not been charged.")
+    return PageStatus("paused", _("Nothing to pay now"), [f"{safe} {words}"], live=True)
 
 
 def _paying_status(target: PaymentTarget, is_mate: bool, now: datetime) -> PageStatus:
@@ -112,10 +117,13 @@ def _paying_status(target: PaymentTarget, is_mate: bool, now: datetime) -> PageS
         words, title = _("This takes a moment."), _("Please don’t pay again.")
         return PageStatus("checking", _("Paying your share"), [words], title=title, live=True)
     if found.state == Operation.State.NEEDS_ACTION:
-        words = _("Your bank wants to be sure that this is you. Nothing is taken until it has the answer.")
+        words = _("Your bank wants to be sure that this is you. No money is taken until you confirm.")
         if not is_mate:
             return PageStatus(
-                "confirm", _("Somebody is paying this"), [_("Their bank is asking them.")], live=True
+                "confirm",
+                _("Someone is paying this"),
+                [_("Their bank is asking them to confirm.")],
+                live=True,
             )
         shown = PageStatus("confirm", _("Confirm with your bank"), [words], live=True)
         shown.action_url, shown.may_change_card = found.action_url, True
@@ -153,9 +161,9 @@ def _paid_status(
 
 def _refunded_status(facts: dict[str, str], *, is_settled: bool) -> PageStatus:
     if is_settled:
-        words = _("{shop} gave back the whole order. Your bank may take a few days to show it on {card}.")
-        return PageStatus("refunded", _("Your money is back"), [words.format(**facts)])
-    words = _("{shop} is giving the whole order back. Your <strong>{amount}</strong> goes back to {card}.")
+        words = _("{shop} refunded the whole order. Your bank may take a few days to show it on {card}.")
+        return PageStatus("refunded", _("Refunded"), [words.format(**facts)])
+    words = _("{shop} is refunding the whole order. Your <strong>{amount}</strong> goes back to {card}.")
     return PageStatus("refunding", _("Your money is going back"), [format_html(words, **facts)], live=True)
 
 
@@ -164,12 +172,12 @@ def _back_by_bank(target: PaymentTarget, share: PaymentRequest, back: int, is_ma
 
     Other readers do not learn whose payment it was.
     """
-    nothing = _("You are not charged, and there is nothing left to do.")
+    nothing = _("No more payments are needed.")
     if not is_mate:
-        words = _("A bank gave back a payment for this order.")
+        words = _("A bank has returned a payment for this order.")
         return PageStatus("link_ended", _("Nothing to pay now"), [f"{words} {nothing}"])
     amount = money.for_payer(back, target.checkout.currency)
-    words = _("You are not asked for your share again.")
+    words = _("You won’t be asked for your share again.")
     heading = _("Your bank gave you {amount} back").format(amount=amount)
     return PageStatus("refunded", heading, [words], receipt=_share_receipt(target, share))
 

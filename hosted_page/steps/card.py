@@ -138,7 +138,7 @@ def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) 
             return busy(request, target)
         case MerchantSuspended() | AllStopped():
             return rendering.say(
-                request, target, _("This shop takes no payments now"), _("You paid nothing.")
+                request, target, _("This shop is not taking payments now"), _("You have not been charged.")
             )
         case _:
             return target.go()  # the page shows the current state
@@ -146,7 +146,7 @@ def _not_tried(request: HttpRequest, target: PaymentTarget, refusal: Exception) 
 
 def _refuse_attempts(request: HttpRequest, target: PaymentTarget, too_many: TooManyDeclines) -> HttpResponse:
     when = waiting_times.until(too_many.until, too_many.now)
-    words = _("No money was taken. Ask your bank what is wrong, or come back {when}.")
+    words = _("No money was taken. Ask your bank what is wrong, or try again {when}.")
     if target.share is None and target.checkout.payable_until <= too_many.until:
         words = _("No money was taken. Ask your bank what is wrong, or order again at the shop.")
         if not isinstance(too_many, TooManyOfOrder):
@@ -175,9 +175,9 @@ def busy(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
 
     No operation was begun and the token still works, so the same address retries.
     """
-    words = _("You paid nothing yet. Try again in a moment.")
+    words = _("You have not paid anything yet. Try again in a moment.")
     link = {"href": request.get_full_path(), "label": _("Try again")}
-    return rendering.say(request, target, _("The bank is slow just now"), words, link=link, status=503)
+    return rendering.say(request, target, _("The bank is slow right now"), words, link=link, status=503)
 
 
 @for_return

@@ -20,10 +20,10 @@ DECLINES = {
     "insufficient_funds": gettext_lazy("There is not enough money on this card."),
     "expired_card": gettext_lazy("This card has expired."),
     "challenge_failed": gettext_lazy("You did not confirm this payment with your bank."),
-    "challenge_expired": gettext_lazy("Your bank did not hear from you in time."),
+    "challenge_expired": gettext_lazy("You did not answer your bank in time."),
     "never_arrived": gettext_lazy("Your bank did not answer."),
-    "same_card": gettext_lazy("This card has paid the whole order already."),
-    "held_for_less": gettext_lazy("Your bank would hold only a part of the amount."),
+    "same_card": gettext_lazy("This card has already paid the whole order."),
+    "held_for_less": gettext_lazy("Your bank would only hold part of the amount."),
 }
 DECLINED = gettext_lazy("Your bank declined this card.")
 
@@ -42,7 +42,7 @@ def around(target: PaymentTarget, person: Customer | None = None) -> dict[str, A
         "decline_action": "" if is_lead else target.address("decline"),
         "pay_label": _("Pay {amount}").format(amount=amount),
         "held_rows": held_rows,
-        "held_note": _("If a mate never pays, their share stays with you.") if held_rows else "",
+        "held_note": _("If a mate never pays, you cover their share.") if held_rows else "",
         "language": get_language(),  # of these words, and of the provider's own words around them
         "languages": language.others(),
         "here": target.address("card"),  # opens the page again, so that all of it is in the other language
@@ -57,13 +57,13 @@ def _held_rows(checkout: Checkout, amount: str) -> list[dict[str, str]]:
         return []
     shares = list(checkout.payment_requests.values_list("amount", flat=True))
     label = (
-        _("Comes back when your mate pays") if len(shares) == 1 else _("Comes back as your {count} mates pay")
+        _("Goes back when your mate pays") if len(shares) == 1 else _("Goes back as your {count} mates pay")
     )
     return [
         {"label": _("Held on your card now"), "amount": amount},
         {"label": label.format(count=len(shares)), "amount": money.for_payer(sum(shares), checkout.currency)},
         {
-            "label": _("Your own part"),
+            "label": _("Your own share"),
             "amount": money.for_payer(checkout.amount - sum(shares), checkout.currency),
         },
     ]

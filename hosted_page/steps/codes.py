@@ -106,7 +106,7 @@ def _end_earlier(target: PaymentTarget, browser: str, now: datetime) -> None:
 
 def _put(target: PaymentTarget, code: SignInCode, plain: str, address: str) -> bool:
     """Queue the code's SMS message. Return whether it is sent to this number."""
-    words = _("{code} is your code for {shop}. Tell it to nobody.")
+    words = _("{code} is your code for {shop}. Do not share it.")
     told = words.format(code=plain, shop=safe_names.shop(target.checkout.merchant))
     body = f"{told}\n\n@{_HOST} #{plain}"
     kind = SmsMessage.Kind.RETURN if target.is_of_payer_alone else SmsMessage.Kind.CODE
@@ -138,8 +138,8 @@ def _check_subject(target: PaymentTarget, phone: str, now: datetime) -> None:
     if count < CODES_PER_SUBJECT:
         return
     if target.share is None and target.is_payable:
-        raise TooManySmsMessages(_("There are no more codes for this link. Ask for a new one."))
-    raise TooManySmsMessages(_("There are no more codes here for today. Try again tomorrow."))
+        raise TooManySmsMessages(_("We cannot send more codes for this link. Ask the shop for a new link."))
+    raise TooManySmsMessages(_("We cannot send more codes for this page today. Try again tomorrow."))
 
 
 def _codes_since(subject: UUID, since: datetime) -> QuerySet[SignInCode]:

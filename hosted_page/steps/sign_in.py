@@ -225,9 +225,9 @@ def wrong_number(merchant: Merchant) -> str:
 def phone_hint(merchant: Merchant) -> str:
     """Return the hint below the field for a number."""
     if merchant.country == "GB":
-        return _("UK number. For another country, start with + and its code.")
+        return _("UK number. For another country, start with + and the country code.")
     names = Locale.parse(to_locale(get_language() or "en")).territories
-    hint = _("Number from {country}. For another country, start with + and its code.")
+    hint = _("Number from {country}. For another country, start with + and the country code.")
     return hint.format(country=names.get(merchant.country, merchant.country))
 
 
@@ -326,7 +326,7 @@ def _last_code(request: HttpRequest, target: PaymentTarget, number: str, error: 
 
 
 def _show_shop_stopped(request: HttpRequest, target: PaymentTarget) -> HttpResponse:
-    heading, words = _("This shop takes no payments now"), _("We have sent no code. Try again later.")
+    heading, words = _("This shop is not taking payments now"), _("We have not sent a code. Try again later.")
     return rendering.say(request, target, heading, words, **_of_paid(target))
 
 

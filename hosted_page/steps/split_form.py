@@ -105,7 +105,7 @@ class SplitForm:
     def is_valid(self) -> bool:
         """Return whether the form is valid. Write the errors into `errors` and the rows."""
         if self.choice in (EQUAL, OWN) and not self.your_name:
-            self.errors["your_name"] = _("Type your name.")
+            self.errors["your_name"] = _("Enter your name.")
         if self.choice == EQUAL:
             self._check_people()
         elif self.choice == OWN:
@@ -166,18 +166,18 @@ class SplitForm:
         ]
         if self.has_too_many:
             self.errors["rows"] = _(
-                "At most {maximum} mates can share the cost. Those after them are left out here: check the amounts."
+                "At most {maximum} mates can share the cost. The others were left out. Check the amounts."
             ).format(maximum=MAX_MATES)
         elif not amounts:
             self.errors["rows"] = _("Enter an amount for at least one mate, or tap “All mine”.")
             self._blame(self.rows[0].position)
         elif any(row.error for row in self.rows):
-            self.errors["rows"] = _("Look at the amounts.")
+            self.errors["rows"] = _("Check the amounts.")
         else:
             excess = sum(amount or 0 for amount in amounts.values()) - self.checkout.amount
             if excess > 0:
                 more = money.for_payer(excess, self.checkout.currency)
-                self.errors["rows"] = _("{more} more than the order. Lower a share.").format(more=more)
+                self.errors["rows"] = _("{more} more than the order. Reduce a share.").format(more=more)
                 self._blame(*self.asked)
 
     def _blame(self, *positions: int) -> None:

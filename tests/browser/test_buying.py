@@ -50,7 +50,7 @@ def heading(page: Page, text: str) -> None:
 
 def bears(page: Page, amount: str) -> None:
     """Fail unless the page is the group's bill and the lead bears this amount."""
-    expect(page.locator(".group-bears")).to_contain_text(f"You bear {amount}", timeout=10_000)
+    expect(page.locator(".group-bears")).to_contain_text(f"You’re covering {amount}", timeout=10_000)
 
 
 def buy(page: Page, service: Service, look: Visit = nothing) -> None:

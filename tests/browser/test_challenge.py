@@ -108,11 +108,11 @@ class TestTheAnswer:
         heading(finn, "Not confirmed yet")
         accessible(finn)
         order.grow_older(11 * 60)
-        is_asked_for_a_card(tab, "Your bank did not hear from you in time.")
+        is_asked_for_a_card(tab, "You did not answer your bank in time.")
         accessible(tab)
         heading(finn, "Your mobile number")
         confirm(page)  # too late, and the page says it
-        is_asked_for_a_card(page, "Your bank did not hear from you in time.")
+        is_asked_for_a_card(page, "You did not answer your bank in time.")
         assert (order.status(), order.charges()) == ("created", ["voided"])
         pay(tab, GOOD)
         heading(tab, "Held, not taken yet")

@@ -105,7 +105,7 @@ def test_what_comes_back_to_this_card_is_said_first(stage: Stage, accessible: Vi
     at(lea, "refunded")
     expect(lea.locator("h1")).to_have_text(re.compile(r"^£9[15]\.50 goes back to your card$"))
     expect(lea.locator(".refund .total")).to_contain_text("£0.00")
-    expect(lea.locator(".refund")).to_contain_text("Finn’s card gets its £4.00 back, too.")
+    expect(lea.locator(".refund")).to_contain_text("Finn’s card gets its £4.00 back too.")
     accessible(lea)
     finn.goto(link)
     at(finn, "refunded")

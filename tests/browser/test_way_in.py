@@ -64,7 +64,7 @@ def test_all_that_is_wrong_with_a_card_is_said_at_once(
     page.fill("#expiry", "13 / 49")
     page.click("#pay")
     expect(page.locator("#number-error")).to_be_hidden()
-    expect(page.locator("#expiry-error")).to_have_text("Write the date as on the card, MM/YY.")
+    expect(page.locator("#expiry-error")).to_have_text("Enter the date as on the card, MM/YY.")
     expect(page.locator("#code-error")).to_have_text("Enter the security code.")
     expect(page.locator("#expiry")).to_be_focused()
     accessible(page)
@@ -102,7 +102,7 @@ def test_whoever_shares_says_a_name_before_it_is_sent(order: Order, open_page: C
     expect(page.locator("[name=name]:visible")).to_have_count(8)
     page.fill("#name-9", "Zoe")
     page.keyboard.press("Enter")
-    expect(page.locator(".held-rows")).to_contain_text("Comes back as your 8 mates pay")
+    expect(page.locator(".held-rows")).to_contain_text("Goes back as your 8 mates pay")
 
 
 def test_alone_and_returning_it_is_three_fields_and_three_taps(

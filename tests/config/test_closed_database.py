@@ -24,7 +24,7 @@ from webhooks import delivery
 from webhooks.models import Delivery
 
 DO_NOT_PAY = (
-    "The fault is ours. Don’t pay again: open the same link in a minute. It always shows what is true."
+    "This is our fault. Don’t pay again. Open the same link in a minute: it always shows the latest status."
 )
 pytestmark = [pytest.mark.django_db, pytest.mark.rule("restore.closed")]
 

@@ -149,15 +149,15 @@ class TestOrder:
                 for people in ("2.5", "many", "\x00", "9" * 50)
             ),
             ({"split": "own"}, "at least one mate"),
-            ({"split": "equal", "people": "3"}, "Type your name."),
-            ({"split": "equal", "people": "3", "your_name": " \n"}, "Type your name."),
-            ({"split": "own", "amount": "1"}, "Type your name."),
+            ({"split": "equal", "people": "3"}, "Enter your name."),
+            ({"split": "equal", "people": "3", "your_name": " \n"}, "Enter your name."),
+            ({"split": "own", "amount": "1"}, "Enter your name."),
             ({"split": "own", "name": "Finn"}, AMOUNT),
             *(
                 ({"split": "own", "amount": amount}, AMOUNT)
                 for amount in ("0", "-1", "x", "1.234", "1,2,3", "\x00", "1e3", "9" * 15, "٢")
             ),
-            ({"split": "own", "amount": "90.01"}, "£0.01 more than the order. Lower a share."),
+            ({"split": "own", "amount": "90.01"}, "£0.01 more than the order. Reduce a share."),
         ],
         ids=lambda case: "-".join(case.values())[:20] if isinstance(case, dict) else "",
     )

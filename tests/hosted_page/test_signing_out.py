@@ -115,9 +115,9 @@ class TestACopyOfTheCookie:
 
     def test_reads_no_bill_and_acts_for_no_lead(self, lead: Payer, order: Checkout) -> None:
         copy = copied(lead)
-        assert "You bear" in words(copy.get())
+        assert "You’re covering" in words(copy.get())
         lead.post("/leave")
-        assert "You bear" not in words(copy.get()) and "Did you pay this?" in words(copy.get())
+        assert "You’re covering" not in words(copy.get()) and "Did you pay this?" in words(copy.get())
         for step in ("/receipt", "/remind", "/text-share", "/cancel-share"):
             assert copy.post(step).status_code == 403
 
@@ -204,7 +204,11 @@ class TestTwoHours:
         grow_older(minutes=2)
         assert signed_in.post("/stay").status_code == 403 and not is_in(signed_in)
         page = words(signed_in.get())
-        assert "You are signed out" in page and "2 hours passed." in page and "15 minutes" not in page
+        assert (
+            "You are signed out" in page
+            and "This happens after 2 hours." in page
+            and "15 minutes" not in page
+        )
 
     @pytest.mark.rule("sign_in.said")
     def test_are_said_where_they_end_before_fifteen_minutes(self, signed_in: Payer) -> None:
@@ -231,7 +235,7 @@ class TestTwoHours:
         assert 'data-stay="120"' in page and ">Stay signed in</a>" not in page
         grow_older(minutes=3)
         page = words(lead.get())
-        assert "2 hours passed." in page and "You bear" not in page
+        assert "This happens after 2 hours." in page and "You’re covering" not in page
 
 
 class TestASignIn:

@@ -31,7 +31,7 @@ class TestTheJourney:
         lea.checkout.refresh_from_db()
         assert [share.amount for share in lea.checkout.payment_requests.all()] == [2250] * 3
         card_page = lea.client.get(lea.get("/card")["Location"])
-        assert "Pay £90.00" in words(card_page) and "Comes back as your 3 mates pay" in words(card_page)
+        assert "Pay £90.00" in words(card_page) and "Goes back as your 3 mates pay" in words(card_page)
         assert "Held, not taken yet" in words(self.paid(lea, card_page))
 
     def paid(self, lea: Payer, card_page: Any) -> Any:
@@ -82,7 +82,7 @@ class TestTheJourney:
         finn = Payer(lea.checkout)
         finn.sign_in("07700 900456")
         page = words(lea.get())
-        assert "Somebody else is paying now" in page and "nothing is held on your card" in page
+        assert "Someone else has taken over" in page and "nothing is held on your card" in page
         assert "you pay, and their split ends" in page and f'href="{lea.checkout.cancel_url}"' in page
         assert "Who’s in on this?" in words(finn.get("/split"))
 
@@ -179,7 +179,7 @@ class TestCapturedWhileItIsRead:
     def test_is_looked_at_anew(self, split: Payer) -> None:
         answer = split.get()
         assert (answer.status_code, answer["Location"]) == (303, f"/pay?id={split.checkout.pk}")
-        assert "You bear £90.00 now" in words(split.get())
+        assert "You’re covering £90.00 for now" in words(split.get())
 
     def test_loads_an_open_page_anew(self, split: Payer) -> None:
         answer = split.client.get(f"/pay?id={split.checkout.pk}", headers={"HX-Request": "true"})

@@ -12,7 +12,7 @@ _BETWEEN = re.compile(r"[\s-]")
 _EXPIRY = re.compile(r"(\d{1,2})\s*/?\s*(\d{2}|20\d{2})")
 _CODE = re.compile(r"[0-9]{3,4}")
 UNKNOWN_NUMBER = gettext_lazy("This is not a test card. Use one from the list below.")
-NOT_A_DATE = gettext_lazy("Write the date as on the card, MM/YY.")
+NOT_A_DATE = gettext_lazy("Enter the date as on the card, MM/YY.")
 NOT_A_CODE = gettext_lazy("The code has 3 digits, 4 on American Express.")
 
 

@@ -38,11 +38,11 @@ list "Steps"
   listitem: 3 Pay
 heading 1 "Your mobile number"
 form
-  text: We text you a code to sign you in. No account, no password.
-  textbox [required] "Your mobile number" (UK number. For another country, start with + and its code.)
-  text: UK number. For another country, start with + and its code.
-  checkbox "Remember me here for 30 days" (No code next time on this device. Leave this empty if others use it.)
-  text: No code next time on this device. Leave this empty if others use it.
+  text: Sign in with a code we text you. No account, no password.
+  textbox [required] "Your mobile number" (UK number. For another country, start with + and the country code.)
+  text: UK number. For another country, start with + and the country code.
+  checkbox "Remember me here for 30 days" (You need no code next time on this device. Don’t tick this if others use it.)
+  text: You need no code next time on this device. Don’t tick this if others use it.
   button "Text me a code"
 form
   button "Back to Acme Tickets"
@@ -85,15 +85,15 @@ form
   button "All mine Pay {money}"
   group "Or share it with your mates"
     legend: Or share it with your mates
-    radio "Equally" (You say how many; each gets a link)
-    text: You say how many; each gets a link
-    radio [checked] "Own amounts" (You say who pays what)
-    text: You say who pays what
+    radio "Equally" (Choose how many. Each gets a link.)
+    text: Choose how many. Each gets a link.
+    radio [checked] "Different amounts" (Choose who pays what.)
+    text: Choose who pays what.
     list
       listitem
-        label: Your name your mates see it
-        textbox [required] "Your name your mates see it"
-        text: {money} What is left
+        label: Your name your mates can see this
+        textbox [required] "Your name your mates can see this"
+        text: {money} The rest
       listitem
         label: Name for share 2 (optional)
         textbox "Name for share 2 (optional)"
@@ -106,8 +106,8 @@ form
         textbox "Amount of share 3"
     button "Add a mate"
     status [live=polite]: Adds up {money} of {money}
-    text: Your card is held for the whole {money} today. \
-When a mate pays, their share goes back to your card. If a mate never pays, their share stays with you.
+    text: The whole {money} is held on your card today. \
+When a mate pays, their share goes back to your card. If a mate never pays, you cover their share.
     button "Continue to pay"
 form
   button "Back to Acme Tickets"
@@ -137,11 +137,11 @@ form
   terms
     term: Held on your card now
     definition: {money}
-    term: Comes back as your 2 mates pay
+    term: Goes back as your 2 mates pay
     definition: {money}
-    term: Your own part
+    term: Your own share
     definition: {money}
-  text: If a mate never pays, their share stays with you.
+  text: If a mate never pays, you cover their share.
   button "Pay {money} (test)"
 text: Your card details go to the bank. Acme Tickets never sees them.
 text
@@ -167,9 +167,9 @@ list "Where the money is"
   listitem: Acme Tickets
 text: {time} left for Acme Tickets to confirm
 progressbar "Time left to confirm"
-text: If they don’t confirm by {time}, the hold ends by itself and nothing is taken.
+text: If they don’t confirm by {time}, the hold ends automatically and nothing is taken.
 text
-  text: This page updates by itself. You may close it: the same link always shows what is true.
+  text: This page updates automatically. You can close it: the same link always shows the latest status.
   link "Check now"
 region "The bill, by person"
   heading 2 "The bill, by person"
@@ -189,12 +189,12 @@ region "Your order"
   group
     summary "Standing ticket, Blue Room Show order"
 text: Confirmed and paid Acme Tickets has the whole {money}.
-heading 1 "You bear {money} now"
-text: {money} of it is yours. When a mate pays, their share goes back to your Visa ending 4242.
+heading 1 "You’re covering {money} for now"
+text: Your own share is {money}. When a mate pays, their share goes back to your Visa ending 4242.
 terms
   term: Yours
   definition: {money}
-  term: Still out
+  term: Still due
   definition: {money}
   term: Mates paid
   definition: {money}
@@ -216,7 +216,7 @@ region "The bill, by person"
       group
         summary "Not paid yet More : Priya"
   text: Adds up {money}
-  text: This page updates by itself. Links work until {date}, {time}.
+  text: This page updates automatically. Links work until {date}, {time}.
 region "Receipt"
   heading 2 "Receipt"
   terms
@@ -237,7 +237,7 @@ region "Hear from Acme Tickets?"
   heading 2 "Hear from Acme Tickets?"
   form
     checkbox "Acme Tickets may send me offers by e‑mail and text. I can stop any time."
-    text: Not needed to pay.
+    text: You don’t need this to pay.
 status [live=polite]
 form
   button "Leave"
@@ -248,24 +248,24 @@ text: {money}
 region "Lea’s order"
   group
     summary "Standing ticket, Blue Room Show order"
-heading 1 "Lea asks you for {money}"
+heading 1 "Lea is asking you for {money}"
 text: Lea has paid Acme Tickets in full for Standing ticket, Blue Room. Your share goes back to Lea’s card.
 form
   label: Your mobile number
-  textbox [required] "Your mobile number" (UK number. For another country, start with + and its code. \
-Lea does not see your number.)
-  text: UK number. For another country, start with + and its code. Lea does not see your number.
-  checkbox "Remember me here for 30 days" (No code next time on this device. Leave this empty if others use it.)
-  text: No code next time on this device. Leave this empty if others use it.
+  textbox [required] "Your mobile number" (UK number. For another country, start with + and the country code. \
+We don’t show your number to Lea.)
+  text: UK number. For another country, start with + and the country code. We don’t show your number to Lea.
+  checkbox "Remember me here for 30 days" (You need no code next time on this device. Don’t tick this if others use it.)
+  text: You need no code next time on this device. Don’t tick this if others use it.
   button "Text me a code"
-text: Open until {date}, {time}. Nothing is charged before you pay on the next page.
+text: Open until {date}, {time}. You are not charged until you pay on a later page.
 form
   button "I’m not paying this"
 region "Hear from Acme Tickets?"
   heading 2 "Hear from Acme Tickets?"
   form
     checkbox "Acme Tickets may send me offers by e‑mail and text. I can stop any time."
-    text: Not needed to pay.
+    text: You don’t need this to pay.
 """,
     "group": """
 text: Acme Tickets Lea’s order {order}
@@ -274,7 +274,7 @@ region "Lea’s order"
   group
     summary "Standing ticket, Blue Room Show order"
 heading 1 "Lea paid. Which share is yours?"
-text: Acme Tickets has the whole {money}. What you pay goes back to Lea’s card.
+text: Acme Tickets has the whole {money}. Your share goes back to Lea’s card.
 heading 2 "Free shares"
 list
   listitem
@@ -283,7 +283,7 @@ list
   listitem
     form
       button "Priya {money}"
-text: Nothing is charged before you pay on a later page. Open until {date}, {time}.
+text: You are not charged until you pay on a later page. Open until {date}, {time}.
 """,
 }
 PAGE = """complementary "Test mode": TEST No real money moves.
@@ -355,7 +355,8 @@ WRONG = {
         "<button style='border: 0'>Pay</button>",
         "<progress style='appearance: none; height: 20px; border: 1px solid' max=9 value=9></progress>"
         "<style>progress::-webkit-progress-value {background: #141b17}</style>",
-        "<svg width=9 height=9 style='forced-color-adjust: none'><rect width=9 height=9 fill='#fed'></rect></svg>",
+        "<svg width=9 height=9 style='forced-color-adjust: none'><rect width=9 height=9"
+        " fill='#fed'></rect></svg>",
         "<ol><li aria-current=step style='background: red'>Phone</li><li>Pay</li></ol>",
     ),
     "spacing": (
@@ -363,11 +364,13 @@ WRONG = {
     ),
     "motion": (
         "<p style='transition: color 1s'>Held</p>",
-        "<style>p::after {content: '.'; animation: on 1s infinite} @keyframes on {to {opacity: 0}}</style><p>Held</p>",
+        "<style>p::after {content: '.'; animation: on 1s infinite} @keyframes on {to {opacity:"
+        " 0}}</style><p>Held</p>",
     ),
     "reflow": (
         "<p style='width: 40rem'>Held</p>",
-        "<p style='position: fixed; inset: 0; margin: 0; background: red'></p><a href='#' style='padding: 9px'>Pay</a>",
+        "<p style='position: fixed; inset: 0; margin: 0; background: red'></p><a href='#'"
+        " style='padding: 9px'>Pay</a>",
         "<button style='outline: 0; padding: 9px'>Pay with your card</button>",
         "<button style='height: 20px'>Pay with your card</button>",
         "<p style='white-space: nowrap; overflow: hidden; width: 5rem'>Held, not taken yet</p>",

@@ -41,7 +41,7 @@ def say_no(stage: Stage, link: str) -> None:
 @pytest.mark.long
 def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: Visit) -> None:
     lea = stage.confirmed(stage.order(), mates=2)
-    expect(lea.locator("h1")).to_have_text("You bear £95.50 now")
+    expect(lea.locator("h1")).to_have_text("You’re covering £95.50 for now")
     accessible(lea)
     finns = link_of(lea, "Finn")
     lea.evaluate("scrollTo(0, 200)")
@@ -49,7 +49,7 @@ def test_what_a_mate_does_is_seen_within_two_seconds(stage: Stage, accessible: V
     began = time.monotonic()
     expect(lea.locator(".group-state .hint")).to_have_text("Finn said no.")
     assert time.monotonic() - began < SEEN_WITHIN
-    expect(lea.locator("#spoken")).to_have_text("Finn said no. You bear £95.50 now")
+    expect(lea.locator("#spoken")).to_have_text("Finn said no. You’re covering £95.50 for now")
     expect(lea.locator(".group-sums dd").first).to_have_text("£91.50")
     assert lea.locator("#said-no").count() == 0, "nothing moves while she looks"
     lea.reload()
@@ -70,7 +70,7 @@ def test_a_mate_who_pays_is_seen_within_two_seconds(stage: Stage, is_older: bool
     finn = stage.open_page()
     finn.goto(link_of(lea, "Finn"))
     at(stage.mate_pays(finn), "share_paid")
-    expect(lea.locator("h1")).to_have_text("You bear £91.50 now", timeout=SEEN_WITHIN * 1000)
+    expect(lea.locator("h1")).to_have_text("You’re covering £91.50 for now", timeout=SEEN_WITHIN * 1000)
     bar = ["look-mine", "look-paid", "look-out"]
     assert lea.evaluate(CHANGED_TOGETHER) == [["£87.50", "£4.00", "£4.00"], bar, True]
     expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text(
@@ -107,9 +107,11 @@ def test_asks_nothing_while_nobody_sees_it_and_nothing_more_can_happen(stage: St
     asked.clear()
     at(stage.mate_pays(finn), "share_paid")
     lea.wait_for_timeout(2 * EVERY)
-    assert asked == [] and lea.inner_text("h1") == "You bear £95.50 now"
+    assert asked == [] and lea.inner_text("h1") == "You’re covering £95.50 for now"
     lea.evaluate(HIDE, False)
-    expect(lea.locator("h1")).to_have_text("You bear £91.50, your own share", timeout=SEEN_WITHIN * 1000)
+    expect(lea.locator("h1")).to_have_text(
+        "You’re covering £91.50, your own share", timeout=SEEN_WITHIN * 1000
+    )
     expect(lea.locator("#status")).not_to_have_attribute("data-live", "")  # the money is back on her card
     lea.wait_for_timeout(500)
     asked.clear()
@@ -183,7 +185,7 @@ def test_nothing_changes_under_her_finger(stage: Stage, accessible: Visit) -> No
     more.click()
     assert more.bounding_box() == before, "what opened it stays where it is"
     accessible(lea)
-    lea.click("text=Keep it: I pay Finn’s share")
+    lea.click("text=Cover Finn’s share myself")
     say_no(stage, priyas)
     lea.wait_for_timeout(3500)
     expect(lea.locator(".group-line:has-text('Priya')")).to_contain_text("Not paid yet")
@@ -202,7 +204,7 @@ def test_no_tool_moves_what_opens_it(stage: Stage, name: str) -> None:
     line = lea.locator(f".group-line:has-text('{name}')")
     line.locator(".group-more > summary").click()
     tools = line.locator("details details > summary").all()
-    names = {"Finn": ("QR code", "Text it", "Rename", "Keep it"), "Priya": ("Ask", "Rename", "Keep it")}[name]
+    names = {"Finn": ("QR code", "Text it", "Rename", "Cover"), "Priya": ("Ask", "Rename", "Cover")}[name]
     assert [name for name, tool in zip(names, tools, strict=True) if name not in tool.inner_text()] == []
     head = (line.locator(".bill-line"), line.locator(".group-more > summary"))
     for tool in tools:
@@ -265,9 +267,9 @@ def test_she_asks_again_and_keeps(service: Service, open_page: Callable[..., Pag
     expect(line).to_contain_text("Not paid yet")
     assert link_of(lea, "Finn") != finns
     line.locator("summary").first.click()
-    line.locator("text=Keep it: I pay").click()
-    line.locator("text=Yes, I pay it").click()
-    expect(line).to_contain_text("Stays with you")
+    line.locator("text=Cover").click()
+    line.locator("text=Yes, I’ll cover it").click()
+    expect(line).to_contain_text("You cover it")
     expect(lea.locator(".group-sums dd").first).to_have_text("£91.50")
 
 
@@ -287,8 +289,8 @@ def test_she_renames_and_he_changes_his_mind(stage: Stage, accessible: Visit) ->
     finn.click("text=I’m not paying this")
     expect(finn.locator("h1")).to_have_text("You said no")
     expect(lea.locator(".group-line:has-text('Fionn') .badge")).to_have_text("Said no")
-    finn.click("text=I changed my mind")
-    expect(finn.locator("h1")).to_have_text("Lea asks you for £4.00")
+    finn.click("text=I’ve changed my mind")
+    expect(finn.locator("h1")).to_have_text("Lea is asking you for £4.00")
     expect(lea.locator(".group-line:has-text('Fionn') .badge")).to_have_text("Not paid yet")
 
 

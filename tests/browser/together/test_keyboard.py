@@ -54,7 +54,7 @@ def test_the_lead_opens_a_row_asks_again_and_keeps(stage: Stage) -> None:
     press(lea, ".group-more > summary")
     press(lea, "summary:has(use[href*='card'])")
     press(lea, ".group-tools .button-ink")
-    expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("Stays with you")
+    expect(lea.locator(".group-line:has-text('Finn') .badge")).to_have_text("You cover it")
 
 
 def test_the_lead_renames_a_mate_and_texts_them_their_link(stage: Stage) -> None:

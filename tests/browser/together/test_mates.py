@@ -31,7 +31,7 @@ def test_shares_are_asked_for_paid_and_declined(
     heading(lea, "Held, not taken yet")
     merchant.capture(checkout_uuid)
     lea.reload()
-    heading(lea, "You bear £90.00 now")
+    heading(lea, "You’re covering £90.00 for now")
     look(lea)
     lea.click("summary:has-text('More') >> nth=0")
     look(lea)
@@ -39,7 +39,7 @@ def test_shares_are_asked_for_paid_and_declined(
 
     finn = open_page(java_script_enabled=script)
     finn.goto(finns)
-    heading(finn, "Lea asks you for £24.00")
+    heading(finn, "Lea is asking you for £24.00")
     look(finn)
     sign_in(finn, look)
     pay(finn, FINNS_CARD, look)
@@ -57,8 +57,8 @@ def test_shares_are_asked_for_paid_and_declined(
         return "Back on your card" in lea.inner_text("main")
 
     polling.until(has_got_it, within=15, what="what Finn has paid is on Lea's card")
-    heading(lea, "You bear £66.00 now")
-    for words in ("Said no", "Back on your card", "Amy is not charged."):
+    heading(lea, "You’re covering £66.00 for now")
+    for words in ("Said no", "Back on your card", "Amy has not been charged."):
         expect(lea.locator("main")).to_contain_text(words)
     shares = merchant.read(checkout_uuid)["shares"]
     assert shares == {"count": 2, "paid_count": 1, "paid_amount": 2400}
@@ -77,7 +77,7 @@ def test_amounts_that_are_too_much_are_marked(
     page.fill("#amount-2", "100")
     page.click("#continue")
     notice = page.locator(".notice[role=alert]")
-    expect(notice).to_contain_text("£4.50 more than the order. Lower a share.")
+    expect(notice).to_contain_text("£4.50 more than the order. Reduce a share.")
     expect(notice).to_be_focused()
     blamed = page.locator("[aria-invalid=true]")
     expect(blamed).to_have_count(1)

@@ -42,7 +42,7 @@ class TestWhatIsSaid:
         assert "came back" not in client.get(address).content.decode()
         come_back()
         page = client.get(address).content.decode()
-        assert "The refund came back: £90.00" in page and "The money is with the bank" in page
+        assert "The refund was returned: £90.00" in page and "The money is with the bank" in page
         assert "place-title" not in page, "it is in none of the places"
         shown = timeline.timeline_page(order.read_order(refunded.merchant, refunded.pk)).entries[0]
         assert shown.title == "The refund of £90.00 to Visa ending 7726 came back"
@@ -63,10 +63,10 @@ class TestWhatIsSaid:
 
     def test_to_the_payer(self, refunded: Checkout) -> None:
         shown = order_status.order_status_of(refunded, now=clock.now(), is_lead=True)
-        assert shown is not None and "gave back the whole" in str(shown.paragraphs[0])
+        assert shown is not None and "refunded the whole" in str(shown.paragraphs[0])
         come_back()
         shown = order_status.order_status_of(refunded, now=clock.now(), is_lead=True)
-        assert shown is not None and shown.heading == "The refund came back"
+        assert shown is not None and shown.heading == "The refund was returned"
         assert "need not do anything" in str(shown.paragraphs[0])
 
 

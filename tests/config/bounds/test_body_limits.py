@@ -53,7 +53,7 @@ def test_is_refused_unread(path: str, content_type: str, method: str) -> None:
     elif path.startswith("/oauth/"):
         assert answer.json()["error"] == "invalid_request" and answer.json()["error_description"]
     elif path.startswith("/pay"):
-        assert "<h1>This is more than we take</h1>" in answer.content.decode()
+        assert "<h1>This is too long</h1>" in answer.content.decode()
     else:
         assert answer.content.decode() == body_limits.TOO_LARGE
 
@@ -90,7 +90,7 @@ def test_with_files_is_refused_before_it_is_taken_apart(
 
     monkeypatch.setattr(MultiPartParser, "parse", taken_apart)
     answer: Any = Client().post(path, body, content_type="multipart/form-data; boundary=x")
-    told = "<h1>We take no files here</h1>" if path.startswith("/pay") else body_limits.NO_FILES
+    told = "<h1>You can’t send files here</h1>" if path.startswith("/pay") else body_limits.NO_FILES
     assert answer.status_code == 415 and told in answer.content.decode()
 
 
@@ -98,7 +98,7 @@ def test_with_files_is_refused_before_it_is_taken_apart(
 @pytest.mark.parametrize("language", [code for code, _ in settings.LANGUAGES])
 @pytest.mark.parametrize(
     ("status", "heading", "length"),
-    [(413, "This is more than we take", LARGE), (415, "We take no files here", "")],
+    [(413, "This is too long", LARGE), (415, "You can’t send files here", "")],
 )
 @pytest.mark.parametrize("path", ["/pay/phone", "/pay/g/x/take", "/bank/card/x"])
 def test_of_a_payers_is_refused_on_a_page_in_their_language(

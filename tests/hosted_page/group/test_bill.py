@@ -46,7 +46,7 @@ class TestALateShare:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=clock.now())
         answer = lead.get("/bill", seen=before)
         assert answer.status_code == 200 and finn.status() == "expired"
-        assert "Link ended" in words(answer) and "You bear £90.00 now" in text(words(answer))
+        assert "Link expired" in words(answer) and "You’re covering £90.00 for now" in text(words(answer))
         assert sums(words(answer)) == ["£60.00", "£30.00", "£0.00"], "who can pay no more is not out"
         PaymentRequest.objects.filter(status="open").update(expires_at=clock.now())
         page = words(lead.get())
@@ -143,12 +143,12 @@ class TestTheBar:
 class TestWhatTheLeadBears:
     def test_is_the_headline_and_the_sums_explain_it(self, lead: Payer, finn: Mate) -> None:
         page = words(lead.get())
-        assert "You bear £90.00 now" in text(page) and sums(page) == ["£40.00", "£50.00", "£0.00"]
+        assert "You’re covering £90.00 for now" in text(page) and sums(page) == ["£40.00", "£50.00", "£0.00"]
         assert "When a mate pays, their share goes back to your Visa ending 4242." in page
         finn.pay()
         assert mates.settled(finn.share) == "reimbursed"
         page = words(lead.get())
-        assert "You bear £70.00 now" in text(page) and sums(page) == ["£40.00", "£30.00", "£20.00"]
+        assert "You’re covering £70.00 for now" in text(page) and sums(page) == ["£40.00", "£30.00", "£20.00"]
 
     def test_is_their_own_share_once_all_have_paid(
         self, lead: Payer, amy: PaymentRequest, finn: Mate
@@ -157,16 +157,16 @@ class TestWhatTheLeadBears:
             mates.pay(share, card)
             mates.settled(share)
         page = words(lead.get())
-        assert "You bear £40.00, your own share" in text(page) and "All have paid" in page
-        assert "What your mates paid is back on your Visa ending 4242." in page
+        assert "You’re covering £40.00, your own share" in text(page) and "Everyone has paid" in page
+        assert "Your mates’ payments are back on your Visa ending 4242." in page
         assert "data-live" not in page and "http-equiv" not in page, "nothing is left to happen"
 
     def test_stays_with_her_if_nobody_is_left_to_pay(self, lead: Payer, order: Checkout) -> None:
         for share in order.payment_requests.all():
             mate_shares.cancel(share.pk)
         page = words(lead.get())
-        assert "You bear £90.00 now" in text(page) and sums(page) == ["£90.00", "£0.00", "£0.00"]
-        assert page.count("Stays with you") == 2 and "It stays on your Visa ending 4242." in page
+        assert "You’re covering £90.00 for now" in text(page) and sums(page) == ["£90.00", "£0.00", "£0.00"]
+        assert page.count("You cover it") == 2 and "so it stays on your Visa ending 4242." in page
 
     def test_says_when_a_share_goes_back(self, lead: Payer, finn: Mate, settings: Settings) -> None:
         settings.REIMBURSEMENT_DELAY = timedelta(hours=24)

@@ -122,12 +122,12 @@ class TestALine:
     def test_of_a_no_says_when_and_offers_two_ways(self, lead: Payer, finn: Mate) -> None:
         finn.post("/decline")
         page = words(lead.get())
-        assert "Finn said no" in text(page) and ", stays with you" in page
-        assert "£20.00 stays with you, unless Finn changes their mind." in text(page)
+        assert "Finn said no" in text(page) and ", you cover it" in page
+        assert "You cover the £20.00, unless Finn changes their mind." in text(page)
         assert sums(page) == ["£60.00", "£30.00", "£0.00"]
         PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
         late = text(words(lead.get()))
-        assert "Finn is not charged. £20.00 stays with you." in late and "changes their mind" not in late
+        assert "Finn has not been charged. You cover the £20.00." in late and "changes their mind" not in late
 
     def test_of_a_nameless_share_has_the_name_of_who_took_it(self, lead: Payer, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(name="")

@@ -27,7 +27,7 @@ class TestTheLead:
         assert finn.get().status_code == 404, "the old link is not known"
         assert Mate(finn.share).get().status_code == 200
         lead.post("/cancel-share", **share)
-        assert finn.status() == "cancelled" and "Stays with you" in words(lead.get())
+        assert finn.status() == "cancelled" and "You cover it" in words(lead.get())
 
     @pytest.mark.rule("share.bends")
     @pytest.mark.parametrize("act", ["/rename-share", "/ask-again", "/cancel-share"])
@@ -47,7 +47,7 @@ class TestTheLead:
         stranger = Payer(lead.checkout)
         for client in (finn.client, stranger.client):
             answer = client.post(f"/pay{act}?id={lead.checkout.pk}", fields)
-            assert answer.status_code == 403 and "Nothing was saved." in words(answer)
+            assert answer.status_code == 403 and "This was not saved." in words(answer)
         assert lead.post(act, share="x").status_code == 303
         amy.refresh_from_db()
         assert (amy.status, amy.name, amy.phone) == ("open", "Amy", "")
@@ -102,7 +102,7 @@ class TestTheOpenPage:
         mate_shares.decline(amy.pk)
         part = words(lead.get("/bill", seen="", no=str(finn.share.pk)))
         assert '<span class="hint">Amy said no.</span>' in part
-        assert "It stays on" not in part, "the block stands in the sentence's place"
+        assert "so it stays on" not in part, "the block stands in the sentence's place"
         part = words(lead.get("/bill", seen="", no=str(amy.pk)))
         assert '<span class="hint">Finn said no.</span>' in part
 

@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.usefixtures("posted"),
     pytest.mark.rule("share.pauses"),
 ]
-LOOKS = "Your bank is looking into your £90.00. You need not do anything."
+LOOKS = "Your bank is reviewing your payment of £90.00. You don’t need to do anything."
 OFFERS = (
     "One link for everyone",
     "Text it to a number",
@@ -70,8 +70,8 @@ class TestTheBill:
         assert text(page).count("Not paid yet") == 0 and len(
             re.findall(r"Paused(?! for now)", text(page))
         ) == len(order.payment_requests.all())
-        assert "Until the bank has decided, nobody can pay a share." in page
-        assert "Rename" in page and "Keep it: I pay" in page, "what needs no link stays"
+        assert "No share can be paid until the bank has decided." in page
+        assert "Rename" in page and "Cover" in page, "what needs no link stays"
         decide(found, is_won=True)
         page = main(lead.get())
         assert offered(page) == list(OFFERS) and "Paused" not in page and LOOKS not in page
@@ -113,23 +113,23 @@ class TestTheBill:
         disputed(order)
         page = text(main(lead.get()))
         assert "waits for the bank" in page and "goes back by" not in page
-        assert "A bank is looking into a payment for this order. You need not do anything." in page, (
+        assert "A bank is reviewing a payment for this order. You don’t need to do anything." in page, (
             "not whose"
         )
-        assert "What your mates have paid waits until the bank has decided." in page
-        assert "nobody can pay a share" not in page, "nobody is asked"
+        assert "Your mates’ payments wait until the bank has decided." in page
+        assert "No share can be paid" not in page, "nobody is asked"
 
     def test_of_a_lost_one_says_that_nobody_is_asked(self, lead: Payer, finn: Mate, order: Checkout) -> None:
         finn.post("/decline")
         decide(disputed(order), is_won=False)
         page = main(lead.get())
-        assert "Nobody is asked for a share any more." in page and "Paused for now" not in page
+        assert "Your mates are no longer asked to pay." in page and "Paused for now" not in page
         assert "Your bank gave you £90.00 back" in text(page) and "Confirmed and paid" not in page
         assert "How you split it" in page
         assert re.search(r"Your bank gave you £90\.00 back, \w+ \d+ \w+, \d\d:\d\d", text(page)), (
             "beside the receipt"
         )
-        assert "Yes, ask again" not in page and "It stays on your" not in page and offered(page) == []
+        assert "Yes, ask again" not in page and "so it stays on your" not in page and offered(page) == []
 
     @pytest.mark.rule("dispute.lost")
     def test_of_a_lost_one_does_not_say_who_bears_a_share(
@@ -141,20 +141,22 @@ class TestTheBill:
         """
         finn.post("/decline")
         found = disputed(order)
-        assert "stays with you" in text(main(lead.get()))
+        assert "you cover it" in text(main(lead.get()))
         decide(found, is_won=False)
         page = text(main(lead.get()))
-        assert "Said no" in page and "No longer asked" in page
-        assert not re.findall("stays with you|You bear|Yours|Still out|Adds up", page)
+        assert "Said no" in page and "Cancelled" in page
+        assert not re.findall("[Yy]ou cover|You’re covering|Yours|Still due|Adds up", page)
 
     def test_and_a_link_that_had_ended_do_not_say_who_bears_the_share(
         self, lead: Payer, finn: Mate, order: Checkout
     ) -> None:
         PaymentRequest.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-        assert "stays with you" in text(main(lead.get())) and "stays with" in text(main(finn.get()))
+        assert "you cover it" in text(main(lead.get())) and "covers your share" in text(main(finn.get()))
         decide(disputed(order), is_won=False)
-        assert "Link ended" in main(lead.get()) and "stays with" not in text(main(lead.get()))
-        assert "This link has ended" in main(finn.get()) and "stays with" not in text(main(finn.get()))
+        assert "Link expired" in main(lead.get()) and "you cover it" not in text(main(lead.get()))
+        assert "This link has expired" in main(finn.get()) and "covers your share" not in text(
+            main(finn.get())
+        )
 
     @pytest.mark.rule("bill.live")
     def test_of_a_lost_one_loads_anew(self, lead: Payer, finn: Mate, order: Checkout) -> None:
@@ -167,9 +169,10 @@ class TestTheBill:
     def test_of_a_lost_one_tells_a_mate_that_nothing_is_asked(self, finn: Mate, order: Checkout) -> None:
         decide(disputed(order), is_won=False)
         page = text(main(finn.get()))
-        assert "Your share is no longer asked for" in page and finn.status() == "cancelled"
+        assert "You are no longer asked to pay" in page and finn.status() == "cancelled"
         told = (
-            "You are not charged. A bank gave back a payment for this order: ask Lea whether it still stands."
+            "You have not been charged. A bank has returned a payment for this order."
+            " Ask Lea whether the order is still valid."
         )
         assert told in page and "nothing left to do" not in page
 
@@ -182,8 +185,8 @@ class TestTheBill:
         finn.client = Client(headers={"accept-language": language})
         page = text(main(finn.get()))
         with translation.override(language):
-            assert translation.gettext("You are not charged.") in page
-        assert "You are not charged" not in page
+            assert translation.gettext("You have not been charged.") in page
+        assert "You have not been charged" not in page
 
     @pytest.mark.rule("group.link")
     def test_holds_up_no_code(self, lead: Payer, order: Checkout) -> None:
@@ -264,7 +267,7 @@ class TestTheGroupsLink:
         found = disputed(order)
         for step in ("", "/qr"):
             page = main(Guest(order).client.get(Guest(order).path + step, follow=True))
-            assert "A bank is looking into a payment for this order" in page
+            assert "A bank is reviewing a payment for this order" in page
             assert "Check now" not in page, "it takes weeks"
             assert "paid by" not in page, "perhaps it is not"
         decide(found, is_won=True)
@@ -274,12 +277,12 @@ class TestTheGroupsLink:
         decide(disputed(order), is_won=False)
         page = main(Guest(order).get())
         assert "looking into" not in page and "works again" not in page and "Check now" not in page
-        assert "Shares are no longer asked for" in page and "there is nothing left to do" in page
-        assert "A bank gave back a payment for this order." in page and "paid by" not in page
+        assert "Shares can no longer be paid" in page and "No more payments are needed" in page
+        assert "A bank has returned a payment for this order." in page and "paid by" not in page
 
     def test_of_who_said_no_is_not_offered_meanwhile(self, finn: Mate, order: Checkout) -> None:
         finn.post("/decline")
-        assert "I changed my mind" in main(finn.get())
+        assert "I’ve changed my mind" in main(finn.get())
         disputed(order)
         page = main(finn.get())
-        assert "You said no" in page and "I changed my mind" not in page
+        assert "You said no" in page and "I’ve changed my mind" not in page

@@ -50,9 +50,9 @@ class TestToTheLead:
     ) -> None:
         lose(order)
         page = text(main(lead.get()))
-        assert "Your bank gave you £90.00 back" in page and "You bear" not in page
-        assert "Paid" in page and ", went to your card" in page and "stays with the shop" not in page
-        assert "Your card also got £20.00 from Finn: settle that with them." in page
+        assert "Your bank gave you £90.00 back" in page and "You’re covering" not in page
+        assert "Paid" in page and ", went to your card" in page and "kept by the shop" not in page
+        assert "Your card also got £20.00 from Finn. Settle that with them." in page
 
     def test_says_that_what_was_not_there_yet_stays_with_the_shop(
         self, lead: Payer, owed: Mate, order: Checkout
@@ -60,7 +60,7 @@ class TestToTheLead:
         lose(order)
         assert owed.status() == ShareStatus.REIMBURSED, "closed against what the bank gave back"
         page = text(main(lead.get()))
-        assert "stays with the shop" in page and "went to your card" not in page and "had paid" not in page
+        assert "kept by the shop" in page and "went to your card" not in page and "had paid" not in page
 
     def test_of_one_part_says_so(self, lead: Payer, paid: Mate, order: Checkout) -> None:
         decide(dispute(order.payment, 4000), is_won=False)
@@ -74,16 +74,16 @@ class TestToAMate:
         lose(paid.share)
         page = text(main(lead.get()))
         assert (
-            "You bear £70.00" in page
+            "You’re covering £70.00" in page
             and "£70.00 now" not in page
             and "Back on your card" in page
             and "Adds up" in page
         )
-        assert "Given back to a mate " in page, "and not the order"
-        told = "A bank gave £20.00 back to a mate’s card. Acme Tickets bears that, not you."
-        assert f"{told} Nobody is asked any more: what is not paid stays with you." in page
-        assert "Stays with you" in page and "Confirmed and paid" not in page, "Amy’s"
-        assert "whether your order still stands" in page and "Your bank" not in page
+        assert "Returned to a mate " in page, "and not the order"
+        told = "A bank has returned £20.00 to a mate’s card. Acme Tickets covers that, not you."
+        assert f"{told} Your mates are no longer asked to pay. You cover any share that is not paid." in page
+        assert "You cover it" in page and "Confirmed and paid" not in page, "Amy’s"
+        assert "whether your order is still valid" in page and "Your bank" not in page
 
     def test_once_all_have_paid_says_nothing_of_links(self, lead: Payer, paid: Mate, order: Checkout) -> None:
         amy = order.payment_requests.get(position=3)
@@ -91,22 +91,22 @@ class TestToAMate:
         assert mates.settled(amy) == ShareStatus.REIMBURSED
         lose(paid.share)
         page = text(main(lead.get()))
-        assert "You bear £40.00, your own share" in page and "Nobody is asked" not in page
+        assert "You’re covering £40.00, your own share" in page and "no longer asked" not in page
 
     def test_before_it_went_to_the_lead_stays_with_her(self, lead: Payer, owed: Mate) -> None:
         lose(owed.share)
         assert owed.status() == ShareStatus.REFUNDED
         page = text(main(lead.get()))
-        assert "A bank gave £20.00 back to a mate’s card. That share stays with you." in page
-        assert "You bear £90.00" in page and "Back on your card" not in page
+        assert "A bank has returned £20.00 to a mate’s card. You cover that share." in page
+        assert "You’re covering £90.00" in page and "Back on your card" not in page
 
     def test_and_to_the_lead_leaves_open_who_bears_it(self, lead: Payer, paid: Mate, order: Checkout) -> None:
         lose(paid.share)
         lose(order)
         page = text(main(lead.get()))
         assert "Your bank gave you £90.00 back" in page
-        assert "A bank gave £20.00 back to a mate’s card." in page
-        assert "bears that" not in page and "You bear" not in page
+        assert "A bank has returned £20.00 to a mate’s card." in page
+        assert "covers that" not in page and "You’re covering" not in page
 
     @pytest.mark.parametrize("delay", [0, 24])
     def test_is_what_the_mate_reads_and_no_other(
@@ -120,10 +120,10 @@ class TestToAMate:
         lose(finn.share)
         page = text(main(finn.get()))
         assert page.count("Your bank gave you £20.00 back") == 2, "above, and in the receipt"
-        assert "Given back " in page and "gave back the whole order" not in page
+        assert "Returned " in page and "refunded the whole order" not in page
         assert "Total, paid by" not in page
         other = text(main(Mate(finn.share).get()))
-        assert "Your bank" not in other and "gave back the whole order" not in other
+        assert "Your bank" not in other and "refunded the whole order" not in other
         amy = order.payment_requests.get(position=3)
         assert "Finn" not in text(main(Mate(amy).get()))
 

@@ -143,12 +143,12 @@ class TestPage:
         mates.give_back(order)
         assert "Nothing to pay now" in words(zoe.get()) and zoe.take(2).status_code == 409
         mates.pump(order.pk, rounds=5)
-        assert "Lea no longer asks for this" in words(zoe.get())
+        assert "Lea is no longer asking for this" in words(zoe.get())
 
     @pytest.mark.rule("group.opens")
     def test_ends_with_the_links(self, zoe: Guest) -> None:
         PaymentRequest.objects.update(expires_at=clock.now())
-        assert "Lea no longer asks for this" in words(zoe.get())
+        assert "Lea is no longer asking for this" in words(zoe.get())
         assert share(2).status == "expired"
 
     @pytest.mark.rule("group.preview")
@@ -157,7 +157,7 @@ class TestPage:
             return [line for line in words(Guest(order).get()).splitlines() if "og:" in line]
 
         first = told()
-        assert 'og:title" content="TEST · ' in first[0] and "Lea paid. Take your share." in first[1]
+        assert 'og:title" content="TEST · ' in first[0] and "Pay your share of Lea’s order." in first[1]
         ade.take(2)
         mates.give_back(order)
         assert told() == first and not any(name in line for line in first for name in ("Finn", "Amy", "£"))
@@ -184,7 +184,7 @@ class TestTaking:
     @pytest.mark.rule("group.name")
     def test_of_a_share_without_a_name_asks_for_it(self, zoe: Guest, ade: Guest, nameless: int) -> None:
         assert zoe.take(nameless, name=" \x00 ").status_code == 422
-        assert "Type your name." in words(zoe.take(nameless))
+        assert "Enter your name." in words(zoe.take(nameless))
         zoe.take(nameless, name="Zoe" + "e" * 40)
         assert share(nameless).claim_name == "Zoe" + "e" * 27
         assert "Zoeee" in words(ade.get())
@@ -275,7 +275,7 @@ class TestTheWay:
         zoe.take(2)
         back = zoe.post(step)["Location"]
         assert back == zoe.path + query and share(2).status == "open"
-        assert ("You are not charged" in words(zoe.client.get(back))) == bool(query)
+        assert ("You have not been charged" in words(zoe.client.get(back))) == bool(query)
         assert ade.take(2).status_code == 303
 
     @pytest.mark.rule("group.pays")
@@ -287,7 +287,7 @@ class TestTheWay:
         own.post(f"{path}/decline")
         assert share(2).status == "open"
         pass_time()
-        assert "asks you for" in words(own.get(path))
+        assert "is asking you for" in words(own.get(path))
 
 
 class TestTheCode:
@@ -316,7 +316,7 @@ class TestTheCode:
         for browser, where in ((zoe.client, zoe.path), (lead.client, f"/pay?id={order.pk}")):
             for headers in ({}, {"HX-Request": "true"}):
                 assert browser.get(f"{zoe.path}/qr", headers=headers)["Location"] == where
-        assert "All is paid" in words(zoe.get())
+        assert "No shares left to pay" in words(zoe.get())
         mates.give_back(order)
         assert zoe.get("/qr")["Location"] == zoe.path
 

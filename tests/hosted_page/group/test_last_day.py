@@ -51,7 +51,9 @@ class TestTheOffer:
         ends_in(days=1, minutes=1)
         assert said(words(lead.get())) == ""
         ends_in(hours=23, minutes=59)
-        assert "£50.00 is not paid yet. What nobody pays by then stays with you." in said(words(lead.get()))
+        assert "£50.00 is not paid yet. You cover any share that is not paid by then." in said(
+            words(lead.get())
+        )
         assert "Remind 2 mates by text" in said(words(lead.get()))
 
     def test_reminds_nobody_unasked(self, lead: Payer, asked: Checkout, network: Network) -> None:
@@ -91,7 +93,7 @@ class TestATap:
         ends_in(hours=23)
         assert reminded(lead, network) == {FINNS, AMYS}
         network.sent.clear()
-        assert "One text a day. Asked for already: Finn and Amy." in said(words(lead.get()))
+        assert "One text a day. Already requested for: Finn and Amy." in said(words(lead.get()))
         assert reminded(lead, network) == set()
 
     def test_leaves_out_who_has_paid(
@@ -111,7 +113,7 @@ class TestATap:
         ends_in(hours=23)
         answer = lead.post("/remind")
         assert answer.status_code == 422
-        assert "Finn: This number wants no texts from us. Send the link yourself." in words(answer)
+        assert "Finn: This number has stopped our texts. Send the link yourself." in words(answer)
         send_all()
         assert {phone for phone, _ in network.sent.values()} == {AMYS}
 

@@ -46,7 +46,7 @@ class TestTheLead:
     def test_is_told_what_is_not_done_without_a_sign_in(self, lead: Payer, finn: Mate) -> None:
         lead.client.cookies.clear()
         answer = lead.post("/cancel-share", share=str(finn.share.pk))
-        assert answer.status_code == 403 and "Nothing was saved." in words(answer)
+        assert answer.status_code == 403 and "This was not saved." in words(answer)
         assert "Sign in again" in words(answer)
         assert finn.status() == "open"
 

@@ -27,7 +27,7 @@ class TestPaying:
         finn.pay("4242424242424242")
         assert mates.settled(finn.share) == "open"
         page = finn.client.get(finn.get("/card")["Location"])
-        assert "This card has paid the whole order already." in words(page)
+        assert "This card has already paid the whole order." in words(page)
 
     def test_as_the_lead_leads_to_the_order(self, finn: Mate, order: Checkout) -> None:
         SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)

@@ -74,7 +74,7 @@ class TestALink:
         page = Client().get(path)
         assert "Hear from" in words(page) and 'name="opt_in" value="yes"' in words(page)
         assert " checked" not in words(page)
-        assert "Not needed to pay" not in words(page)
+        assert "You don’t need this to pay" not in words(page)
         assert words(page).index("You get no offers") < words(page).index('type="checkbox"')
         saved = Client().post(path, TICKED)
         assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
@@ -129,7 +129,7 @@ class TestALink:
         shop.opt_in_enabled = False
         shop.save()
         assert self.link(api, lea)["data"] == {"url": None, "placement": "email_link"}
-        assert "There is nothing to sign up for" in words(Client().get(path))
+        assert "No offers to sign up for" in words(Client().get(path))
         Client().post(path, TICKED)
         assert told() == []
 
@@ -190,7 +190,7 @@ class TestTheLead:
         stranger = Payer(lea.checkout)
         assert "Hear from" not in words(stranger.get())
         answer = stranger.post("/opt-in", **TICKED)
-        assert answer.status_code == 403 and "Nothing was saved." in words(answer) and told() == []
+        assert answer.status_code == 403 and "This was not saved." in words(answer) and told() == []
 
     def test_is_not_asked_where_the_shop_does_not(self, lea: Payer, shop: Merchant) -> None:
         shop.opt_in_enabled = False
@@ -267,7 +267,7 @@ class TestAFriend:
 
     def test_is_asked_again_beside_what_is_asked_for(self, finn: Mate) -> None:
         answer = finn.post("/opt-in", **{**TICKED, "email": "x"})
-        assert answer.status_code == 422 and "asks you for" in words(answer)
+        assert answer.status_code == 422 and "is asking you for" in words(answer)
 
 
 class TestTheWords:

@@ -22,10 +22,11 @@ class TestTheRefund:
     def test_that_came_back(self, refunded: Checkout, language: str, said: Callable[..., bool]) -> None:
         come_back()
         page = speaking(Payer(refunded), language).get()
-        assert said(page, "The refund came back")
+        assert said(page, "The refund was returned")
         again = (
-            "{shop} gave back {amount}, and the bank sent all or part of it back again. You need not do anything:"
-            " it is sent again, or paid another way."
+            "{shop} refunded {amount}, but the bank returned some or all of it. You don’t need to do"
+            " anything."
+            " It is sent again, or paid another way."
         )
         assert said(page, again)
 
@@ -40,8 +41,8 @@ class TestTheRefund:
         refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
         assert mates.settled(share) == "refunded"
         one, many = (
-            "{count} mate’s card gets its {amount} back, too.",
-            "{count} mates’ cards get their {amount} back, too.",
+            "{count} mate’s card gets its {amount} back too.",
+            "{count} mates’ cards get their {amount} back too.",
         )
         assert said(lea.get(), "Back when a mate paid") and said(lea.get(), one, many, mates_)
 
@@ -50,13 +51,13 @@ class TestTheRefund:
         order = captured(lea, name=["Finn"], amount=["20"])
         share = order.payment_requests.get()
         refund_outside(order.payment, 500)
-        given = "{shop} gave you <strong>{amount}</strong> back. Your bank may take a few days to show it."
+        given = "{shop} refunded you <strong>{amount}</strong>. Your bank may take a few days to show it."
         assert said(lea.get(), given)
-        ended = "{shop} gave back a payment for this order: ask {name} whether it still stands."
+        ended = "{shop} has refunded a payment for this order. Ask {name} whether the order is still valid."
         assert said(lea.client.get(f"/pay/share/{share.token}"), ended)
         refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
         mates.pump(order.pk, rounds=3)
-        assert said(lea.get(), "Given back before")
+        assert said(lea.get(), "Refunded earlier")
 
     @pytest.mark.usefixtures("posted")
     def test_of_what_a_bank_has_given_back(
@@ -69,7 +70,7 @@ class TestTheRefund:
         decide(dispute(order.payment), is_won=False)
         refunds.accept(order.merchant, order.pk, ref="r", cause=CAUSE)
         mates.pump(order.pk, rounds=3)
-        assert said(lea.get(), "Given back by your bank")
+        assert said(lea.get(), "Returned by your bank")
 
     @pytest.mark.usefixtures("posted")
     def test_of_what_the_lead_was_paid_another_way(self, lea: Payer, said: Callable[..., bool]) -> None:

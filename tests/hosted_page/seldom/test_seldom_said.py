@@ -42,7 +42,9 @@ PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*\}")
 class TestTheNumber:
     def test_from_another_country(self, lea: Payer, said: Callable[..., bool]) -> None:
         Merchant.objects.update(country="IE")
-        assert said(lea.get(), "Number from {country}. For another country, start with + and its code.")
+        assert said(
+            lea.get(), "Number from {country}. For another country, start with + and the country code."
+        )
 
     def test_that_was_sent_by_the_shop_and_has_its_code(
         self, acme: Merchant, language: str, said: Callable[..., bool], settings: Settings
@@ -71,8 +73,11 @@ class TestTheNumber:
                 {"SMS_RANGE_BUDGET": 0},
                 "We cannot text this number now. Use another number, or try again {when}.",
             ),
-            ({"SMS_TOTAL_BUDGET": 0}, "We may send no more texts today. Try again {when}."),
-            ({"SMS_COUNTRIES": ["FR"]}, "We send no texts to this country. Use a number of another one."),
+            ({"SMS_TOTAL_BUDGET": 0}, "We cannot send more texts today. Try again {when}."),
+            (
+                {"SMS_COUNTRIES": ["FR"]},
+                "We don’t send texts to this country. Use a number from another country.",
+            ),
         ],
     )
     def test_that_gets_no_code(
@@ -91,7 +96,7 @@ class TestTheNumber:
         self, lea: Payer, said: Callable[..., bool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(limits, "PER_ADDRESS", Limit(0, timedelta(hours=1)))
-        enough = "Too many texts were asked for from your network. Try again {when}."
+        enough = "Too many texts were requested from your network. Try again {when}."
         assert said(lea.post("/phone", phone=PHONE), enough)
 
     def test_that_no_text_may_have_reached(
@@ -102,7 +107,7 @@ class TestTheNumber:
         lea.post("/phone", phone=PHONE)
         network.is_down = True
         send_all()
-        assert said(lea.get(), "The text to %(number)s may not have gone out. Ask for a new code.")
+        assert said(lea.get(), "The text to %(number)s may not have been sent. Ask for a new code.")
 
     def test_that_got_the_receipt(
         self, lea: Payer, said: Callable[..., bool], settings: Settings, monkeypatch: pytest.MonkeyPatch
@@ -121,7 +126,7 @@ class TestTheSplit:
     def test_among_too_many(self, lea: Payer, said: Callable[..., bool]) -> None:
         lea.sign_in()
         refused = lea.post("/split", split="own", your_name="Lea", name=["M"] * 21, amount=["1"] * 21)
-        too_many = "At most {maximum} mates can share the cost. Those after them are left out here: check the amounts."
+        too_many = "At most {maximum} mates can share the cost. The others were left out. Check the amounts."
         assert said(refused, too_many)
 
     def test_in_own_amounts_is_kept_after_the_sign_in(
@@ -146,8 +151,10 @@ class TestTheCard:
 
         monkeypatch.setattr(Bulkhead, "slot", no_slot)
         page = lea.get("/card")
-        assert page.status_code == 503 and said(page, "The bank is slow just now")
-        assert said(page, "You paid nothing yet. Try again in a moment.") and said(page, "Try again")
+        assert page.status_code == 503 and said(page, "The bank is slow right now")
+        assert said(page, "You have not paid anything yet. Try again in a moment.") and said(
+            page, "Try again"
+        )
 
     def test_of_the_order_whose_question_was_not_answered(
         self, lea: Payer, said: Callable[..., bool]
@@ -155,13 +162,13 @@ class TestTheCard:
         lea.pay(DECLINED)
         Payment.objects.update(decline_reason="challenge_expired")
         card = lea.client.get(lea.get("/card")["Location"])
-        assert said(card, "Your bank did not hear from you in time.")
+        assert said(card, "You did not answer your bank in time.")
 
     def test_of_who_has_one_mate(self, lea: Payer, said: Callable[..., bool]) -> None:
         lea.sign_in()
         lea.post("/split", split="own", your_name="Lea", name=["Finn"], amount=["20"])
         card = lea.client.get(lea.get("/card")["Location"])
-        assert said(card, "Comes back when your mate pays")
+        assert said(card, "Goes back when your mate pays")
 
     def test_that_has_expired(self, lea: Payer, said: Callable[..., bool]) -> None:
         lea.pay(EXPIRED)
@@ -171,7 +178,7 @@ class TestTheCard:
         ("reason", "sentence"),
         [
             ("never_arrived", "Your bank did not answer."),
-            ("held_for_less", "Your bank would hold only a part of the amount."),
+            ("held_for_less", "Your bank would only hold part of the amount."),
         ],
     )
     def test_that_the_bank_refused(
@@ -191,7 +198,7 @@ class TestTheCard:
         monkeypatch.setattr(safe_answers, "card_page", lambda _form: form)
         page = lea.get("/card")
         assert said(page, "Paying by card needs JavaScript")
-        assert said(page, "Turn it on in your browser and reload this page. You paid nothing.")
+        assert said(page, "Turn it on in your browser and reload this page. You have not paid.")
         broken = "The card form could not be loaded. Check your connection and reload this page."
         assert said(page, broken)
 
@@ -209,7 +216,7 @@ class TestTheCard:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         mates.pay(share, ASKS)
         page = Client(headers={"accept-language": language}).get(f"/pay/share/{share.token}")
-        assert said(page, "Somebody is paying this") and said(page, "Their bank is asking them.")
+        assert said(page, "Someone is paying this") and said(page, "Their bank is asking them to confirm.")
 
     def test_that_may_be_held_a_moment_longer(
         self, lea: Payer, said: Callable[..., bool], in_doubt: Callable[..., Operation]
@@ -218,7 +225,7 @@ class TestTheCard:
         Operation.objects.update(created_at=F("created_at") - timedelta(seconds=70))
         factories.make_late(lea.checkout)
         expiry.expire_one_if_due(lea.checkout.pk)
-        released = "<strong>You paid nothing.</strong> Whatever your bank may still hold is released."
+        released = "<strong>You paid nothing.</strong> If your bank still holds any money, it is released."
         assert said(lea.get(), released)
 
 
@@ -228,14 +235,14 @@ class TestTheBill:
         lea.checkout.payment_requests.update(expires_at=timezone.now() - timedelta(minutes=1))
         refused = lea.post("/ask-again", share=str(share.pk))
         assert refused.status_code == 422
-        assert said(refused, "The time of this link is over, so nothing was changed.")
+        assert said(refused, "This link has expired, so the share was not changed.")
 
     def test_of_a_share_that_is_being_paid(self, lea: Payer, said: Callable[..., bool]) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         mates.pay(share)
         refused = lea.post("/ask-again", share=str(share.pk))
         assert said(
-            refused, "{name} is paying this just now, so nothing was changed. Look again in a minute."
+            refused, "{name} is paying this share now, so it was not changed. Check again in a minute."
         )
 
     def test_of_what_cannot_be_done_any_more(self, lea: Payer, said: Callable[..., bool]) -> None:
@@ -243,15 +250,13 @@ class TestTheBill:
         Client().post(f"/pay/share/{share.token}/decline")
         dispute(Checkout.objects.get().payment)
         refused = lea.post("/ask-again", share=str(share.pk))
-        assert said(refused, "That is not possible now, so nothing was changed.")
+        assert said(refused, "That is not possible now, so the share was not changed. Check it below.")
 
     def test_of_a_no_that_stays(self, lea: Payer, said: Callable[..., bool]) -> None:
         share = captured(lea, name=["Finn"], amount=["20"]).payment_requests.get()
         Client().post(f"/pay/share/{share.token}/decline")
         lea.checkout.payment_requests.update(expires_at=timezone.now())
-        stays = (
-            '<bdi>%(name)s</bdi> is not charged. <strong class="amount">%(amount)s</strong> stays with you.'
-        )
+        stays = '<bdi>%(name)s</bdi> has not been charged. You cover the <strong class="amount">%(amount)s</strong>.'
         assert said(lea.get(), stays)
 
     def test_of_a_link_that_goes_out_by_no_text(
@@ -261,10 +266,10 @@ class TestTheBill:
         asked = {"share": str(share.pk), "phone": "07700 900456"}
         with monkeypatch.context() as enough:
             enough.setattr(limits, "INVITATIONS", 0)
-            more = "There are no more texts for this order. Send the link yourself."
+            more = "We cannot send more texts for this order. Send the link yourself."
             assert said(lea.post("/text-share", **asked), more)
         operator_stops.suspend(lea.checkout.merchant, reason="Asked for")
-        stopped = "This shop takes no payments now. Text the link later, or send it yourself."
+        stopped = "This shop is not taking payments now. Text the link later, or send it yourself."
         assert said(lea.post("/text-share", **asked), stopped)
 
     def test_of_several_things(self, acme: Merchant, language: str, said: Callable[..., bool]) -> None:
@@ -317,9 +322,7 @@ class TestTheGroupsLink:
     ) -> None:
         lea.pay(split="own", your_name="Lea", name=["Finn"], amount=["20"])
         page = Client(headers={"accept-language": language}).get(f"/pay/g/{GroupLink.objects.get().token}")
-        waits = (
-            "{shop} has not confirmed {name}’s order yet. This link opens when it has. You are not charged."
-        )
+        waits = "{shop} has not confirmed {name}’s order yet. This link opens after that. You have not been charged."
         assert said(page, waits)
 
 

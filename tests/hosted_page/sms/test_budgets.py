@@ -139,7 +139,7 @@ def test_the_page_says_when_and_who_is_signed_in_goes_on(acme: Merchant, setting
     lea = Payer(factories.checkout(acme))
     lea.sign_in()
     refused = Payer(factories.checkout(acme)).post("/phone", phone="07700 900456")
-    assert refused.status_code == 422 and "This shop may send no more texts today" in words(refused)
+    assert refused.status_code == 422 and "We cannot send more texts for this shop today" in words(refused)
     assert lea.post("/split", split="all").status_code == 303
     assert "/bank/card/" in lea.get("/card")["Location"]
 

@@ -121,7 +121,7 @@ class TestAllHavePaid:
         finn.pay()
         mates.settled(finn.share)
         lead.post("/cancel-share", share=str(amys(order).pk))
-        assert texts(network) == [] and "Stays with you" in words(lead.get())
+        assert texts(network) == [] and "You cover it" in words(lead.get())
 
 
 class TestTheLinksEnd:

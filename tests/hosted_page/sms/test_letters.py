@@ -22,13 +22,13 @@ GSM_7 = frozenset(
     "abcdefghijklmnopqrstuvwxyzäöñüà^{}\\[~]|€"
 )
 TEXTS = (
-    "{code} is your code for {shop}. Tell it to nobody.",
-    "{name} asks you for {amount}, your share at {shop}: {link}",
+    "{code} is your code for {shop}. Do not share it.",
+    "{name} is asking you for {amount}, your share at {shop}: {link}",
     "No more texts: {link}",
-    "{name} said no to {amount} at {shop}. Ask again or keep it: {link}",
+    "{name} said no to {amount} at {shop}. Ask again or cover it: {link}",
     "All your mates have paid their shares at {shop}, {amount} in all: {link}",
-    "{amount} at {shop} is not paid yet, and the links to it end in a day. Remind your mates: {link}",
-    "Your mates have paid {amount} at {shop}, and nobody is asked for more: {link}",
+    "{amount} at {shop} is not paid yet, and the links expire in a day. Remind your mates: {link}",
+    "Your mates have paid {amount} at {shop}. No one is asked for more: {link}",
     "Your receipt from {shop}, {amount}: {link}",
     *("Your mate", "A mate", "the shop"),
 )

@@ -98,8 +98,8 @@ class TestAnInvitation:
         link = f"{settings.CHECKOUT_PAGE_URL}/share/{finns.token}"
         stop = stopped_numbers.link(outbox.digest(phone))
         assert (
-            text
-            == f"Lea utox asks you for £20.00, your share at {lea.checkout.merchant.name}: {link} No more texts: {stop}"
+            text == f"Lea utox is asking you for £20.00, your share at {lea.checkout.merchant.name}: {link}"
+            f" No more texts: {stop}"
         )
 
     def test_is_told_to_the_lead(self, lea: Payer, finns: PaymentRequest) -> None:

@@ -312,7 +312,7 @@ class TestAStrangersNumber:
         settings.SMS_COUNTRIES = ["FR"]
         for phone in (PHONE, "07700 900456"):
             refused = Payer(order).post("/phone", phone=phone)
-            assert refused.status_code == 422 and "We send no texts to this country." in words(refused)
+            assert refused.status_code == 422 and "We don’t send texts to this country." in words(refused)
         send_all()
         assert carrier.sent == {} and not SmsMessage.objects.filter(kind=SmsMessage.Kind.RETURN).exists()
 

@@ -58,9 +58,9 @@ class TestAnInvitation:
         assert "These texts have stopped" in words(client.get(path))
         carrier.sent.clear()
         a_day_later()
-        assert "This number wants no texts from us. Send the link yourself." in ask(lead, share, "")
+        assert "This number has stopped our texts. Send the link yourself." in ask(lead, share, "")
         other = share.checkout.payment_requests.get(position=3)
-        assert "This number wants no texts from us." in ask(lead, other)
+        assert "This number has stopped our texts." in ask(lead, other)
         send_all()
         assert carrier.sent == {}
 

@@ -41,7 +41,7 @@ def test_an_expired_order_whose_card_may_be_held_yet_says_that_it_is_released(
     expiry.expire_one_if_due(unpaid.pk)
     assert Charge.objects.get().state == "held"
     assert (
-        "<strong>You paid nothing.</strong> Whatever your bank may still hold is released."
+        "<strong>You paid nothing.</strong> If your bank still holds any money, it is released."
         in told(unpaid).paragraphs[0]
     )
 
@@ -109,7 +109,7 @@ class TestEveryStateHasAnHonestPage:
         page = words(lea.get())
         assert "Released. Nothing was taken." in page and "did not confirm by <time" in page
         assert (
-            "This order is over." in page
+            "This order has ended." in page
             and "is no longer held on your Visa ending 4242" in page
             and "hx-get" not in page
         )
@@ -162,14 +162,13 @@ class TestEveryStateHasAnHonestPage:
         decide(found, is_won=False)
         page = words(lea.get())
         assert "<h1>Your bank gave you £90.00 back</h1>" in page and "Confirmed and paid" not in page
-        assert "Ask <bdi>Acme Tickets</bdi> whether your order still stands." in page
+        assert "Ask <bdi>Acme Tickets</bdi> whether your order is still valid." in page
         assert (
-            "Given back</span>" in page
-            and 'Your bank gave you <span class="amount">£90.00</span> back' in page
+            "Returned</span>" in page and 'Your bank gave you <span class="amount">£90.00</span> back' in page
         )
         assert "Receipt" in page and "Offers" not in page and "data-auto-return" not in page
         stranger = words(Payer(lea.checkout).get())
-        assert "A bank gave back a payment for this order." in stranger and "£90.00 back" not in stranger
+        assert "A bank has returned a payment for this order." in stranger and "£90.00 back" not in stranger
 
     def test_in_doubt(self, lea: Payer) -> None:
         lea.pay()

@@ -51,7 +51,7 @@ class TestARefundByOthers:
         assert "gave you" not in words(lea.get())
         given = refund_outside(paid.payment, 2000, is_pending=is_pending)
         page = text(words(lea.get()))
-        assert "Confirmed and paid" in page and "Acme Tickets gave you £20.00 back." in page
+        assert "Confirmed and paid" in page and "Acme Tickets refunded you £20.00." in page
         assert "£20.00" not in words(Payer(paid).get()), "who holds the link"
         client.call_bank("end_refund", payment=paid.payment_id, reference=given, fails_with="card_closed")
         hear()
@@ -64,8 +64,8 @@ class TestARefundByOthers:
         page = words(lea.get())
         assert rows(page) == [
             ("Taken", "£90.00"),
-            ("Given back before", "−£20.00"),
-            ("Given back", "−£70.00"),
+            ("Refunded earlier", "−£20.00"),
+            ("Refunded", "−£70.00"),
         ]
         assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
 
@@ -74,18 +74,18 @@ class TestARefundByOthers:
         refund_outside(paid.payment, 9000)
         refund(paid)
         page = words(lea.get())
-        assert rows(page) == [("Taken", "£90.00"), ("Given back before", "−£90.00")]
+        assert rows(page) == [("Taken", "£90.00"), ("Refunded earlier", "−£90.00")]
         assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
 
     @pytest.mark.rule("refund.returned")
     def test_that_fails_once_the_rest_is_refunded_is_told(self, lea: Payer, paid: Checkout) -> None:
         given = refund_outside(paid.payment, 4000)
         refund(paid)
-        assert "The refund came back" not in words(lea.get())
+        assert "The refund was returned" not in words(lea.get())
         client.call_bank("end_refund", payment=paid.payment_id, reference=given)
         hear()
         page = words(lea.get())
-        assert "<h1>The refund came back</h1>" in page and rows(page) == []
+        assert "<h1>The refund was returned</h1>" in page and rows(page) == []
 
     @pytest.mark.rule("share.borne")
     def test_is_no_longer_borne_by_the_lead_and_ends_the_links(
@@ -93,14 +93,21 @@ class TestARefundByOthers:
     ) -> None:
         finn.pay()
         assert mates.settled(finn.share) == "reimbursed"
-        assert "You bear £70.00 now" in text(words(lead.get()))
+        assert "You’re covering £70.00 for now" in text(words(lead.get()))
         refund_outside(order.payment, 1500)
         page = text(words(lead.get()))
-        assert "You bear £55.00 now" in page and "Given back£15.00" in page and "has the whole" not in page
-        assert "Acme Tickets gave you £15.00 back." in page
+        assert (
+            "You’re covering £55.00 for now" in page
+            and "Refunded£15.00" in page
+            and "has the whole" not in page
+        )
+        assert "Acme Tickets refunded you £15.00." in page
         amy = text(words(Mate(order.payment_requests.get(name="Amy")).get()))
-        assert "Your share is no longer asked for" in amy and "stays with" not in amy
-        assert "Acme Tickets gave back a payment for this order: ask Lea whether it still stands." in amy
+        assert "You are no longer asked to pay" in amy and "covers your share" not in amy
+        assert (
+            "Acme Tickets has refunded a payment for this order. Ask Lea whether the order is still valid."
+            in amy
+        )
 
 
 @pytest.mark.rule("dispute.lost")
@@ -120,7 +127,7 @@ class TestADispute:
         assert "Your bank gave you £90.00 back" in text(words(lead.get()))
         refund(order)
         page = words(lead.get())
-        assert rows(page) == [("Taken", "£90.00"), ("Given back by your bank", "−£90.00")]
+        assert rows(page) == [("Taken", "£90.00"), ("Returned by your bank", "−£90.00")]
         assert "<h1>Refunded</h1>" in page and left(page) == "£0.00"
         assert "<h1>£20.00 goes back to your card</h1>" in words(finn.get())
 
@@ -141,7 +148,7 @@ class TestADispute:
         decide(dispute(finn.share.payment), is_won=False)
         refund(order)
         page = words(lead.get())
-        assert rows(page)[-1] == ("Given back", "−£70.00") and "gets its" not in page
+        assert rows(page)[-1] == ("Refunded", "−£70.00") and "gets its" not in page
         assert "Your bank gave you £20.00 back" in text(words(finn.get()))
 
 
@@ -155,11 +162,11 @@ class TestWhatCameBackAndWasSettledOutside:
         settle(order)
         settle(order)
         come_back()
-        assert "Came back" in words(lea.get())
+        assert "Sent back" in words(lea.get())
         settling_outside.settle_outside(returned(order).pk, note="By bank transfer", cause=CAUSE)
         page = text(words(lea.get()))
         assert "Paid back another way" in page and "ack on your card" not in page
-        assert "is back on Visa" not in page and "Came back" not in page
+        assert "is back on Visa" not in page and "Sent back" not in page
         settling_outside.take_back(Booking.objects.get().pk, note="It was not", cause=CAUSE)
         page = text(words(lea.get()))
         assert "another way" in page and "ack on your card" not in page and "Paid back" not in page

@@ -84,10 +84,10 @@ class TestTheText:
         settings.SANDBOX = False
         for _ in range(2):
             assert paid.post("/receipt").status_code == 303
-            assert "On its way to •••• 0123 by text. We text it once." in text(words(paid.get()))
+            assert "On its way to •••• 0123 by text. We send it only once." in text(words(paid.get()))
         assert len(texts(carrier)) == 1
         paid.post("/receipt")
-        assert "Texted to •••• 0123. We text it once." in text(words(paid.get()))
+        assert "Texted to •••• 0123. We send it only once." in text(words(paid.get()))
         assert len(texts(carrier)) == 1 and "Text it to" not in words(paid.get())
         assert mail.outbox == [], "nobody has proven an address here"
 
@@ -149,7 +149,7 @@ class TestItIsRefused:
     def test_to_a_number_that_stopped(self, paid: Payer, carrier: Network) -> None:
         Client().post(urlsplit(stopped_numbers.link(outbox.digest(LEAS))).path)
         said = self.asked(paid, carrier)
-        assert "This number wants no texts from us but codes. Print the receipt." in said
+        assert "This number has stopped our texts, except for codes. Print the receipt." in said
 
     @pytest.mark.rule("sms.stop")
     def test_to_a_number_that_stops_meanwhile(self, paid: Payer, carrier: Network) -> None:
@@ -163,12 +163,12 @@ class TestItIsRefused:
             SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         answer = paid.post("/receipt")
         assert answer.status_code == 422
-        assert "This number gets no more texts for now. Try again in an hour." in text(words(answer))
+        assert "We cannot send more texts to this number now. Try again in an hour." in text(words(answer))
         assert not SmsMessage.objects.filter(kind="receipt").exists()
 
     def test_for_a_stopped_shop(self, paid: Payer, carrier: Network) -> None:
         operator_stops.suspend(paid.checkout.merchant, reason="A question.")
-        assert "No texts go out for this shop now." in self.asked(paid, carrier)
+        assert "We cannot send texts for this shop now." in self.asked(paid, carrier)
 
 
 @pytest.mark.rule("sign_in.payer_returns", "page.receipt")
@@ -186,7 +186,7 @@ class TestTheLink:
         page = words(come_back(client, address, FINN))
         assert receipt(page) == [] and texts(carrier, FINNS) == []
         code_page = text(words(client.get(address)))
-        assert "if that number paid this and has not had too many texts" in code_page
+        assert "if that number paid and has not had too many texts" in code_page
 
     def test_leads_to_the_receipt_of_what_is_refunded(self, paid: Payer, carrier: Network) -> None:
         mates.give_back(paid.checkout)

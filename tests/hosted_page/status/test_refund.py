@@ -28,7 +28,8 @@ def rows(page: str) -> list[tuple[str, str]]:
 
 
 def left(page: str) -> str:
-    found = re.search(r'Left on your card(?: after that)?</strong>\s*<span class="amount">([^<]*)<', page)
+    label = r"(?:Final charge to|Left on) your card(?: after the refund)?"
+    found = re.search(label + r'</strong>\s*<span class="amount">([^<]*)<', page)
     assert found
     return found[1]
 
@@ -42,7 +43,7 @@ class TestTheLead:
         mates.pump(lea.checkout.pk, rounds=3)
         page = words(lea.get())
         assert "<h1>£90.00 goes back to your card</h1>" in page and "Your Visa ending 4242" in page
-        assert rows(page) == [("Taken", "£90.00"), ("Given back", "−£90.00")] and left(page) == "£0.00"
+        assert rows(page) == [("Taken", "£90.00"), ("Refunded", "−£90.00")] and left(page) == "£0.00"
         assert ", London time" in page and "mates" not in page
 
     def test_with_mates_gets_what_the_card_still_bore(self, lead: Payer, finn: Mate, order: Checkout) -> None:
@@ -50,17 +51,17 @@ class TestTheLead:
         assert mates.settled(finn.share) == "reimbursed"
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         page = words(lead.get())
-        assert "is giving back the whole" in page and "to each card what it has borne" in page
+        assert "is refunding the whole" in page and "Each card gets back its own part" in page
         assert "<h1>£70.00 goes back to your card</h1>" in page and "have ended" not in page
         assert mates.settled(finn.share) == "refunded"
         page = words(lead.get())
         assert rows(page) == [
             ("Taken", "£90.00"),
             ("Back when Finn paid", "−£20.00"),
-            ("Given back", "−£70.00"),
+            ("Refunded", "−£70.00"),
         ]
         assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
-        assert "Finn’s card gets its £20.00 back, too. Your mates’ links have ended." in page
+        assert "Finn’s card gets its £20.00 back too. Your mates’ links have ended." in page
         assert "The cards" not in page and "4444" not in page
 
     def test_who_has_not_got_a_share_yet_gets_the_whole(
@@ -76,8 +77,8 @@ class TestTheLead:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert mates.settled(finn.share) == "refunded"
         page = words(lead.get())
-        assert rows(page) == [("Taken", "£90.00"), ("Given back", "−£90.00")] and left(page) == "£0.00"
-        assert "Finn’s card gets its £20.00 back, too." in page
+        assert rows(page) == [("Taken", "£90.00"), ("Refunded", "−£90.00")] and left(page) == "£0.00"
+        assert "Finn’s card gets its £20.00 back too." in page
 
     def test_is_told_no_sum_while_it_is_open(
         self, lead: Payer, finn: Mate, order: Checkout, settings: Settings
@@ -115,7 +116,7 @@ class TestAMate:
         assert rows(words(finn.get())) == [("Taken", "£20.00"), ("On its way back", "−£20.00")]
         assert mates.settled(finn.share) == "refunded"
         page = words(finn.get())
-        assert rows(page) == [("Taken", "£20.00"), ("Given back", "−£20.00")] and left(page) == "£0.00"
+        assert rows(page) == [("Taken", "£20.00"), ("Refunded", "−£20.00")] and left(page) == "£0.00"
         assert "links have ended" not in page and "4242" not in page
 
 
@@ -132,18 +133,18 @@ class TestWhatCameBackAfterItWasSettled:
         assert finn.status() == "refunded" and "£20.00 goes back to your card" in words(finn.get())
         come_back()
         page = words(finn.get())
-        assert "<h1>The refund came back</h1>" in page and "it is sent again, or paid another way" in page
-        assert rows(page) == [] and "Left on your card" not in page and 'id="receipt"' in page
+        assert "<h1>The refund was returned</h1>" in page and "it is sent again, or paid another way" in page
+        assert rows(page) == [] and "on your card after" not in page and 'id="receipt"' in page
         page = words(lead.get())
         assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"
-        assert "The refund came back" not in page
+        assert "The refund was returned" not in page
 
     def test_of_the_leads_card_is_told_to_the_lead(self, lea: Payer, reimbursed: Mate) -> None:
         order = reimbursed.share.checkout
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         settle(order)
         come_back()
-        assert "<h1>The refund came back</h1>" in words(lea.get())
+        assert "<h1>The refund was returned</h1>" in words(lea.get())
         page = words(reimbursed.get())
         assert "<h1>£20.00 goes back to your card</h1>" in page and left(page) == "£0.00"
 
@@ -154,13 +155,13 @@ class TestWhatCameBackAfterItWasSettled:
         )
         come_back()
         page = words(lea.get())
-        assert "Came back" in page and "is sent again, or paid another way" in page
-        assert "The bank sent back all or part of what went to your card." in page
+        assert "Sent back" in page and "is sent again, or paid another way" in page
+        assert "The bank returned some or all of the money that was sent to your card." in page
         assert "ack on your card" not in page and "is back on" not in page
         page = words(reimbursed.get())
         assert "It goes back to Lea’s card." in page and "is back on" not in page and "came back" not in page
         sending.send_again(returned(lea.checkout).pk, cause=CAUSE)
-        assert "Came back" in words(lea.get()), "it is on its way once more"
+        assert "Sent back" in words(lea.get()), "it is on its way once more"
         Call.objects.filter(kind="refund").update(returns_at=None)
         settle(lea.checkout)
         assert "Back on your card" in words(lea.get()) and "It is back on Lea’s card" in words(
@@ -174,7 +175,7 @@ class TestWhatCameBackAfterItWasSettled:
         assert lea.get("/bill", seen=before).status_code == 204
         come_back()
         answer = lea.get("/bill", seen=before)
-        assert answer.status_code == 200 and "Came back" in words(answer)
+        assert answer.status_code == 200 and "Sent back" in words(answer)
 
     @pytest.fixture
     def reimbursed(self, lea: Payer) -> Mate:
@@ -201,4 +202,4 @@ def test_a_stranger_reads_of_no_card(lead: Payer, finn: Mate, order: Checkout) -
     refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
     mates.settled(finn.share)
     for page in (words(Payer(order).get()), words(Mate(finn.share).get())):
-        assert rows(page) == [] and "Finn" not in page and "ending" not in page and "gave back" in page
+        assert rows(page) == [] and "Finn" not in page and "ending" not in page and "refunded" in page

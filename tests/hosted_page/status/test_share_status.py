@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 class TestTheLink:
     def test_says_who_asks_for_what_and_until_when(self, finn: Mate) -> None:
         page = words(finn.get())
-        assert "Lea</bdi> asks you for" in page and "£20.00" in page and "Open until" in page
+        assert "Lea</bdi> is asking you for" in page and "£20.00" in page and "Open until" in page
         assert "Lea’s order" in page and "Total, paid by Lea" in page
 
     def test_leads_from_phone_to_paid(self, finn: Mate, order: Checkout) -> None:
@@ -51,12 +51,15 @@ class TestTheLink:
         for _ in range(2):
             assert finn.post("/decline").status_code == 303
         page = words(finn.get())
-        assert finn.status() == "declined" and "You said no" in page and "I changed my mind" in page
-        assert "Lea sees that you said no." in page and "Lea</bdi> still asks for it, until <time" in page
+        assert finn.status() == "declined" and "You said no" in page and "I’ve changed my mind" in page
+        assert (
+            "Lea can see that you said no." in page
+            and "Lea</bdi> is still asking for it, until <time" in page
+        )
         finn.post("/phone", phone=FINN)
         assert not SignInCode.objects.filter(subject=finn.share.pk).exists()
         assert finn.post("/reconsider").status_code == 303
-        assert "Lea</bdi> asks you for" in words(finn.get()) and finn.status() == "open"
+        assert "Lea</bdi> is asking you for" in words(finn.get()) and finn.status() == "open"
 
     @pytest.mark.parametrize("end", ["kept", "over", "given back"])
     def test_that_was_declined_is_not_wanted_after_its_end(
@@ -71,31 +74,31 @@ class TestTheLink:
             case _:
                 refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         page = words(finn.get())
-        assert "I changed my mind" not in page
-        assert ("sees that you said no" in page) == (end == "over"), "while the lead's page shows shares"
+        assert "I’ve changed my mind" not in page
+        assert ("can see that you said no" in page) == (end == "over"), "while the lead's page shows shares"
         assert finn.post("/reconsider").status_code == 303
         assert finn.status() == ("cancelled" if end == "kept" else "declined")
 
     def test_of_which_the_time_is_over_says_so(self, finn: Mate) -> None:
         PaymentRequest.objects.filter(pk=finn.share.pk).update(expires_at=timezone.now())
         page = words(finn.get())
-        assert "This link has ended" in page and finn.status() == "expired"
+        assert "This link has expired" in page and finn.status() == "expired"
         assert "Lea asked you for <strong>£20.00</strong> until <time" in page
         assert (
-            page.index("You are not charged, and")
+            page.index("You have not been charged, and")
             < page.index("Lea asked you")
-            < page.index("Your share stays with Lea.")
+            < page.index("Lea covers your share.")
         )
 
     def test_that_the_lead_took_back_says_so(self, finn: Mate) -> None:
         mate_shares.cancel(finn.share.pk)
-        assert "Lea no longer asks for this" in words(finn.get())
+        assert "Lea is no longer asking for this" in words(finn.get())
 
     def test_pauses_while_the_order_is_given_back(self, finn: Mate, order: Checkout) -> None:
         refunds.accept(order.merchant, order.pk, ref="r-1", cause=CAUSE)
         assert "Nothing to pay now" in words(finn.get())
         assert mates.settled(finn.share) == "cancelled"
-        assert "Lea no longer asks for this" in words(finn.get())
+        assert "Lea is no longer asking for this" in words(finn.get())
 
     def test_pauses_while_a_card_of_the_order_is_disputed(self, finn: Mate, order: Checkout) -> None:
         assert order.payment_id is not None
@@ -103,7 +106,7 @@ class TestTheLink:
         inquiries.open_about([order.payment_id])
         tasks.answer_inquiries()
         page = words(finn.get())
-        assert "A bank is looking into a payment for this order" in page and "You are not charged" in page
+        assert "A bank is reviewing a payment for this order" in page and "You have not been charged" in page
 
     def test_tells_when_the_money_is_back(self, finn: Mate, order: Checkout) -> None:
         finn.pay()
@@ -115,10 +118,10 @@ class TestTheLink:
         assert mates.settled(finn.share) == "refunded"
         page = words(finn.get())
         assert "<h1>£20.00 goes back to your card</h1>" in page and "Your Mastercard ending 4444" in page
-        assert "Your money is back" in words(Mate(finn.share).get())
+        assert "Refunded" in words(Mate(finn.share).get())
 
     def test_without_a_name_asks_for_your_mate(self, finn: Mate, order: Checkout) -> None:
         assert order.lead
         order.lead.name = ""
         order.lead.save()
-        assert "Your mate</bdi> asks you for" in words(finn.get())
+        assert "Your mate</bdi> is asking you for" in words(finn.get())

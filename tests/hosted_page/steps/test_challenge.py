@@ -85,7 +85,7 @@ class TestTheAnswer:
         assert "Confirm with your bank" in words(lea.get())
         self.wait(timedelta(minutes=2))
         assert charges() == ["voided"]
-        assert "Your bank did not hear from you in time." in lea.card_page()
+        assert "You did not answer your bank in time." in lea.card_page()
 
     def wait(self, time: timedelta) -> None:
         Operation.objects.update(created_at=F("created_at") - time, next_attempt_at=F("created_at"))

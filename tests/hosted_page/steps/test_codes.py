@@ -93,7 +93,7 @@ class TestCode:
         network.is_down = True
         send_all()
         page = text(words(lea.get()))
-        assert "The text to •••• 0123 may not have gone out. Ask for a new code." in page
+        assert "The text to •••• 0123 may not have been sent. Ask for a new code." in page
         assert "We text it" not in page
 
     @pytest.mark.rule("sign_in.bound")
@@ -112,7 +112,7 @@ class TestSigningIn:
         code = shown_code(finn.get())
         amy.client.cookies = finn.client.cookies
         amy.post("/code", code=code)
-        assert amy.get("/card")["Location"] == amy.path and "asks you for" in words(amy.get())
+        assert amy.get("/card")["Location"] == amy.path and "is asking you for" in words(amy.get())
 
     def test_sends_five_codes_at_most(self, finn: Mate) -> None:
         for _ in range(codes.CODES_PER_SUBJECT):
@@ -127,7 +127,7 @@ class TestSigningIn:
     def test_asks_again_for_what_is_no_number(self, finn: Mate) -> None:
         refused = finn.post("/phone", phone="12")
         assert refused.status_code == 422 and "Enter a mobile number" in words(refused)
-        assert "asks you for" in words(refused)
+        assert "is asking you for" in words(refused)
 
     def test_may_change_the_number(self, finn: Mate) -> None:
         finn.post("/phone", phone=FINN)

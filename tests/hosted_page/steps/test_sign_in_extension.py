@@ -62,18 +62,18 @@ class TestTheBill:
         assert answer.status_code == 200 and answer.json()["lasts"] == 900
         let_pass(14 * 60)
         assert lead.get("/bill", seen="").status_code == 200, "it is live in the 28th minute"
-        assert "You bear" in words(lead.get())
+        assert "You’re covering" in words(lead.get())
 
     def test_gives_way_to_the_phone_step_which_says_why(self, lead: Payer, let_pass: Pass) -> None:
         let_pass(901)
         assert lead.get("/bill", seen="")["HX-Refresh"] == "true"
         page = words(lead.get())
-        assert "You are signed out" in page and "Sign in again to go on seeing this page." in page
+        assert "You are signed out" in page and "Sign in again to see this page." in page
         assert PHONE_STEP in page and STRANGER not in page and "Finn" not in page
         assert lead.post("/stay").status_code == 403
         SmsMessage.objects.all().delete()  # otherwise the number would get no further code yet
         lead.sign_in()
-        assert "You bear" in words(lead.get())
+        assert "You’re covering" in words(lead.get())
 
     def test_is_asked_of_as_ever_by_a_stranger(self, lead: Payer, let_pass: Pass) -> None:
         assert STRANGER in words(Payer(lead.checkout).get())
@@ -156,7 +156,7 @@ class TestAShareThatWasPaidByTheGroupsLink:
         assert f'href="{zoe.path}/2?sign_in=1"' in page
         refused = zoe.post("/2/receipt")
         assert refused.status_code == 403 and "Sign in again" in words(refused)
-        assert "Sign in again to go on seeing this page." in words(zoe.get("/2?sign_in=1"))
+        assert "Sign in again to see this page." in words(zoe.get("/2?sign_in=1"))
         code_page = zoe.client.get(zoe.post("/2/phone", phone=FINN)["Location"])
         zoe.post("/2/code", code=shown_code(code_page))
         assert receipt(words(zoe.get("/2")))[0] == "Receipt"
@@ -178,7 +178,7 @@ class TestAShareThatWasPaidByTheGroupsLink:
         settle(order)
         let_pass(4500)
         group = words(zoe.client.get(zoe.get("/2")["Location"]))
-        assert "no longer asks for this" in group and "Share 2" in group and "is paid" not in group
+        assert "is no longer asking for this" in group and "Share 2" in group and "is paid" not in group
         assert f'href="{zoe.path}/2?sign_in=1"' in group
         code_page = zoe.client.get(zoe.post("/2/phone", phone=FINN)["Location"])
         zoe.post("/2/code", code=shown_code(code_page))

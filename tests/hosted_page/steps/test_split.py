@@ -75,7 +75,7 @@ class TestTheChoice:
         refused = equally(lea, 3, your_name=" ", name=["Finn", "Amy"])
         page = words(refused)
         assert refused.status_code == 422 and shares(lea.checkout) == []
-        assert re.search(r'role="alert" tabindex="-1" autofocus', page) and "Type your name." in page
+        assert re.search(r'role="alert" tabindex="-1" autofocus', page) and "Enter your name." in page
         assert re.search(r'id="your-name"[^>]*\saria-invalid="true"', page) and 'value="Finn"' in page
 
 
@@ -111,8 +111,8 @@ class TestOwnAmounts:
         lea.checkout.refresh_from_db()
         assert lea.checkout.people == 3 and lea.checkout.lead and lea.checkout.lead.name == "Lea"
         page = words(lea.client.get(lea.get("/card")["Location"]))
-        assert "If a mate never pays, their share stays with you." in page
-        assert "Comes back as your 2 mates pay" in page and "£32.00" in page and "£58.00" in page
+        assert "If a mate never pays, you cover their share." in page
+        assert "Goes back as your 2 mates pay" in page and "£32.00" in page and "£58.00" in page
 
     @pytest.mark.rule("page.dates")
     @pytest.mark.parametrize("language", ["en-gb", "de", "es", "fr", "it", "nl"])
@@ -128,7 +128,7 @@ class TestOwnAmounts:
 
     def test_are_shown_again_as_they_were_typed(self, lea: Payer) -> None:
         page = words(own(lea, name=["Finn"], amount=["100"]))
-        assert "£10.00 more than the order. Lower a share." in page
+        assert "£10.00 more than the order. Reduce a share." in page
         assert 'value="Finn"' in page and 'value="100"' in page
 
     def test_that_are_too_much_are_marked_and_led_to_the_notice(self, lea: Payer) -> None:
@@ -162,7 +162,7 @@ class TestOwnAmounts:
             answer = own(lea, **more)
             page = words(answer)
             assert answer.status_code == 422 and page.count("<li data-row") == 19
-            assert "At most 19 mates can share the cost. Those after them are left out here" in page
+            assert "At most 19 mates can share the cost. The others were left out" in page
             assert shares(lea.checkout) == []
         assert own(lea, name=["Finn", *[""] * 24], amount=["1"] * 19 + [""] * 6).status_code == 303
         assert len(shares(lea.checkout)) == 19
@@ -253,7 +253,7 @@ def test_what_an_earlier_lead_sent_changes_nothing_of_the_next_ones(
     monkeypatch.setattr(SplitForm, "is_valid", meanwhile)
     assert lea.post("/split", split="all")["Location"] == f"/pay?id={lea.checkout.pk}"
     assert shares(lea.checkout) == [("Amy", 2000)]
-    assert "Somebody else is paying now" in words(lea.get())
+    assert "Someone else has taken over" in words(lea.get())
 
 
 @pytest.mark.rule("split.minimum")

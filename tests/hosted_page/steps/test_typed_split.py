@@ -43,14 +43,14 @@ class TestWhoIsSignedOut:
     ) -> None:
         page = words(send_too_late(lea, monkeypatch))
         assert "You are signed out" in page and "your split is kept" in page
-        assert "Your split, kept" in page and "£22.50</strong> each" in page and "4 people" in page
-        assert "Use the number that you used before." in page
+        assert "Your saved split" in page and "£22.50</strong> each" in page and "4 people" in page
+        assert "Use the same number as before." in page
         assert not lea.checkout.payment_requests.exists()
 
     def test_is_told_of_a_split_that_was_saved(self, lea: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
         lea.client.post(f"/pay/split?id={lea.checkout.pk}", TYPED)
         monkeypatch.setattr(payer, "LIFE", -1)
-        assert "Your split, kept" in words(lea.get())
+        assert "Your saved split" in words(lea.get())
 
     def test_is_nobody_who_never_was_signed_in(self, unpaid: Checkout) -> None:
         stranger = Payer(unpaid)

@@ -161,7 +161,7 @@ class TestABankThatIsNotThere:
         lea.post("/split", split="all")
         with nothing_moves():
             page = lea.get("/card")
-        assert page.status_code == 503 and "The bank is slow just now" in words(page)
+        assert page.status_code == 503 and "The bank is slow right now" in words(page)
         gone.undo()
         assert lea.get("/card").status_code == 302
 
