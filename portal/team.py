@@ -165,10 +165,10 @@ def _end_invitations(member: Membership) -> None:
 
 def _check_owner(by: Membership, *roles: Role) -> None:
     if Role.OWNER in roles and by.role != Role.OWNER:
-        raise TeamRefused("Only an owner may do that to an owner, or make somebody one.")
+        raise TeamRefused("Only an owner may do that to an owner, or make a person an owner.")
 
 
 def _check_another_owner(member: Membership) -> None:
     others = Membership.objects.filter(merchant=member.merchant, role=Role.OWNER, user__is_active=True)
     if not others.exclude(pk=member.pk).exists():
-        raise TeamRefused("This is the last owner. Make somebody else an owner first.")
+        raise TeamRefused("This is the last owner. Make another person an owner first.")

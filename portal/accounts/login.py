@@ -47,7 +47,7 @@ class AccountAdapter(DefaultAccountAdapter):
         "email_password_mismatch": "This e-mail and password do not belong together.",
         "password_locked": "Ten wrong passwords. Wait 30 minutes, or reset your password.",
         "address_locked": "Too many wrong passwords from your network. Try again in an hour.",
-        "code_by_mail": "Somebody has tried many wrong passwords. Log in with a code by e-mail.",
+        "code_by_mail": "There were many wrong passwords for this account. Log in with a code by e-mail.",
         "password_again_locked": "Ten wrong passwords. Wait 30 minutes.",
         "enter_current_password": "This is not your password.",
         "incorrect_password": "This is not your password.",

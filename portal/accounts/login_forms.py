@@ -14,10 +14,10 @@ from portal.accounts import login_limits, second_factor
 from portal.models import LoginAttempt
 
 MANY_MAILS = (
-    "We have mailed this address several times within an hour. Look for our mails, also among the spam, "
+    "We have mailed this address several times within an hour. Look for our mails, also in your spam folder, "
     "or try again in an hour."
 )
-LOCKED = "Too many wrong codes. Wait, or reset your password, because the person who tried them knows it."
+LOCKED = "Too many wrong codes. Wait, or reset your password, because someone might know it."
 
 
 class LoginForm(account.LoginForm):

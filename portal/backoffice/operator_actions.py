@@ -42,9 +42,9 @@ def look_up(request: HttpRequest, key: UUID) -> HttpResponse:
     try:
         _tell_outcome(request, what, immediate_look_up.look_up_now(key))
     except NotAllowed as refusal:
-        messages.warning(request, f"Nothing is done. {refusal}")
+        messages.warning(request, f"Not done. {refusal}")
     except restore_guard.Closed:
-        messages.warning(request, f"Nothing is done: {RESTORED}")
+        messages.warning(request, f"Not done: {RESTORED}")
     except OperationalError as error:
         if not locks.is_locked(error):
             raise
@@ -73,7 +73,7 @@ def run_pump(request: HttpRequest) -> HttpResponse:
         restore_guard.check()
         seconds = pumps.run(name)
     except restore_guard.Closed:
-        messages.warning(request, f"Nothing is done: {RESTORED}")
+        messages.warning(request, f"Not done: {RESTORED}")
     except Exception as error:
         _tell_failure(request, name, title, error)
     else:

@@ -217,7 +217,9 @@ class Page:
         if since is None:
             return "No endpoint is set."
         return (
-            "No endpoint was set then." if since > self.checkout.updated_at else "No endpoint was told of it."
+            "No endpoint was set then."
+            if since > self.checkout.updated_at
+            else "No endpoint was notified of it."
         )
 
     @property
@@ -245,13 +247,13 @@ class Page:
         """Return where the money is, in a sentence."""
         for row in self.disputes[:1]:
             if row.status == Dispute.Status.OPEN:
-                return f"A payer disputes {self._money(row.amount)}: their bank has it until it has decided."
+                return f"A payer disputes {self._money(row.amount)}: their bank keeps it until it decides."
             if row.status == Dispute.Status.LOST:
                 return f"A dispute is lost: the payer has {self._money(row.amount)} back."
         if self._came_back:
-            return f"A refund came back: the provider has {self._money(self._came_back)} of it."
+            return f"A refund was returned: the provider has {self._money(self._came_back)} of it."
         given = sum(card.outside for card in self._cards) if self.checkout.status == Status.CAPTURED else 0
-        outside = f" {self._money(given)} was given back in the provider’s own dashboard." if given else ""
+        outside = f" {self._money(given)} was refunded in the provider’s dashboard." if given else ""
         return self._unknown or _place_of_money(self.checkout, self.amount) + outside
 
     @property
@@ -356,8 +358,8 @@ def _place_of_money(checkout: Checkout, amount: str) -> str:
         Status.CAPTURED: f"The merchant has {amount}, since {utc(checkout.captured_at)}.",
         Status.REFUNDING: f"{amount} is on its way back to the payer. The bank has not confirmed it yet.",
         Status.REFUNDED: f"The payer has {amount} back, since {utc(checkout.last_refund_at)}.",
-        Status.EXPIRED: "No money has moved, because no one paid in time.",
-        Status.VOIDED: "No money has moved: it was cancelled before anybody paid.",
+        Status.EXPIRED: "No money has moved: it was not paid in time.",
+        Status.VOIDED: "No money has moved: it was cancelled before it was paid.",
     }
     if checkout.status == Status.VOIDED and checkout.authorized_at and checkout.payment:
         is_over = checkout.payment.status == Payment.Status.VOIDED

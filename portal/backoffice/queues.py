@@ -66,7 +66,7 @@ def verdict(age: timedelta, patience: timedelta) -> str:
 def _build_queue(title: str, pump: str, patience: timedelta, oldest: Oldest, *, now: datetime) -> Queue:
     since = oldest(now)
     age = timedelta() if since is None else now - since
-    words = "nothing waits" if since is None else ages.in_words(age)
+    words = "empty" if since is None else ages.in_words(age)
     return Queue(title, pumps.TITLES[pump], pump, since, words, verdict(age, patience))
 
 

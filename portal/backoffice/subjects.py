@@ -98,7 +98,7 @@ def _describe_discrepancies(rows: Sequence[Any]) -> Iterator[About]:
             amount=told.amount,
             order_id=told.order_id,
             order_uuid=told.order_uuid,
-            merchant=str(row.merchant or "No merchant of ours"),
+            merchant=str(row.merchant or "Unknown merchant"),
             card=f"{told.payment.card_brand} {told.payment.card_last4}" if told.payment else "",
             difference=told.difference,
             at=row.created_at,

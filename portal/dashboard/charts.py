@@ -151,7 +151,7 @@ def holds(picture: Picture) -> Chart:
     labels = _scale_labels()
     heading = ("", "Time from hold to capture")
     if median is None or p95 is None or p99 is None:
-        return Chart(labels=labels, heading=heading, rows=[], is_empty=True, sentence="Nothing was captured.")
+        return Chart(labels=labels, heading=heading, rows=[], is_empty=True, sentence="No captures.")
     first = _scale(now.hold(0.05) or SHORTEST)
     return Chart(
         bars=[

@@ -72,7 +72,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         Step(
             "token",
             "Get an access token",
-            "Your server exchanges its key at /oauth/token, and keeps the token for its hour.",
+            "Your server exchanges its key at /oauth/token and keeps the token for an hour.",
             token_at,
             token_at is not None,
             "/portal/keys",
@@ -81,7 +81,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         Step(
             "checkout",
             "Create a checkout",
-            "Send an order. Send its customer to the checkout_url that comes back.",
+            "Send an order. Then send its customer to the checkout_url in the response.",
             made_at,
             made_at is not None,
             f"{DOCS}#create_checkout",
@@ -99,7 +99,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         Step(
             "capture",
             "Capture in time",
-            "On checkout.authorized your server captures within two minutes, and fulfils on the answer 200.",
+            "On checkout.authorized your server captures within two minutes. It fulfils after the answer 200.",
             captured_at,
             is_paid,
             f"{DOCS}#receivers",
@@ -107,7 +107,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         ),
         Step(
             "twice",
-            "Take an event twice",
+            "Handle an event twice",
             "Open a delivered checkout.authorized and send it again. Your endpoint answers 2xx and captures once.",
             twice_at,
             twice_at is not None,
@@ -116,7 +116,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         ),
         Step(
             "refund",
-            "See a refund through",
+            "Follow a refund to the end",
             "Refund a captured checkout here or by API, and read it until it is refunded.",
             refunded_at,
             refunded_at is not None,
@@ -126,7 +126,7 @@ def checklist_of(merchant: Merchant, *, is_paid: bool | None = None) -> list[Ste
         Step(
             "rotate",
             "Rotate the signing secret",
-            "For two hours both secrets sign. Put the new one in place, and send a test event meanwhile.",
+            "Both secrets sign for two hours. Deploy the new one, and send a test event in that time.",
             rotated_at,
             rotated_at is not None,
             "/portal/webhooks",

@@ -132,7 +132,7 @@ def _refund_task(failed: Sequence[Refund]) -> Need | None:
             text += " Try again."
         return Need("alert", "stop", title, text, f"/portal/checkouts/{first.pk}", "See it")
     title = f"{_number_words(len(failed))} refunds failed"
-    text = "The bank refused. The customers have not been paid back. Each says why."
+    text = "The bank refused. The customers have not been paid back. Each refund shows the reason."
     return Need("alert", "stop", title, text, "/portal/checkouts?state=refund_failed", "See them")
 
 
@@ -143,11 +143,11 @@ def _delivery_task(waiting: int, endpoint: Endpoint | None) -> Need | None:
     answer = (endpoint.last_error or "no answer") if endpoint else ""
     if not waiting:
         title = f"Your endpoint has been failing since {since}"
-        text = f"Its last answer: {answer}. Fix it: deliveries are tried again by themselves."
+        text = f"Its last answer: {answer}. Fix it. Deliveries are retried automatically."
         return Need("alert", "stop", title, text, "/portal/deliveries", "See the answers")
     title = "1 delivery is parked" if waiting == 1 else f"{_number_words(waiting)} deliveries are parked"
     it = "it" if waiting == 1 else "them"
-    text = f"The service does not send {it} again automatically. See why, then send {it} again."
+    text = f"We do not send {it} again automatically. Find out why, then send {it} again."
     if endpoint:
         text = f"Your endpoint has been failing since {since}: {answer}. Fix it, then send {it} again."
     return Need("alert", "stop", title, text, "/portal/deliveries?outcome=parked", f"See {it}")
@@ -168,7 +168,7 @@ def _dispute_task(undecided: Sequence[Dispute]) -> Need | None:
         )
     elif first.respond_by:
         wanted += f" before {when(first.respond_by)}"
-    text = f"The bank has taken it back until it is decided. {wanted}."
+    text = f"The bank has taken the money back and keeps it until it decides. {wanted}."
     button = "See it" if len(undecided) == 1 else "See the most urgent"
     return Need("alert", "stop", title, text, f"/portal/checkouts/{first.checkout_uuid}", button)
 
@@ -186,9 +186,9 @@ def _hold_task(lost: Sequence[tuple[int, str]]) -> Need | None:
         if one
         else f"{_number_words(len(lost))} holds lapsed before a capture"
     )
-    text = f"{amounts} was released in the last 7 days. The customers were told that nothing was taken."
+    text = f"{amounts} was released in the last 7 days. No money was taken from the customers."
     if one:
-        text = f"{amounts} was released. The customer was told that nothing was taken."
+        text = f"{amounts} was released. No money was taken from the customer."
     return Need("clock", "held", title, text, "/portal/checkouts?state=lapsed", "See why")
 
 

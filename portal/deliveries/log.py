@@ -147,9 +147,9 @@ def _failure_sentence(delivery: Delivery, attempts: Sequence[Attempt]) -> str:
     if delivery.status == Delivery.Status.SUPERSEDED or (
         delivery.status == Delivery.Status.PARKED and is_over(delivery)
     ):
-        return "The hold is over, so it is not tried again."
+        return "The hold has ended, so it is not tried again."
     if delivery.status == Delivery.Status.PARKED:
-        return "The service does not try it again. Repair your endpoint, then send it again."
+        return "It is not tried again automatically. Fix your endpoint, then send it again."
     if delivery.status != Delivery.Status.DELIVERED:
         next_at = delivery.next_attempt_at
         again = (

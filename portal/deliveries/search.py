@@ -28,7 +28,11 @@ OUTCOMES = (
     ("waiting", "Waiting"),
 )
 KEYS = {"parked": "ended_at", "waiting": "next_attempt_at"}  # of the outcomes that are listed by delivery
-NONE = {"parked": "Nothing is parked", "waiting": "Nothing waits", "failed": "Nothing has failed"}
+NONE = {
+    "parked": "No parked deliveries",
+    "waiting": "No waiting deliveries",
+    "failed": "No failed deliveries",
+}
 SAYS = {"parked": "Every delivery arrived, is still being tried, or is no longer needed."}
 TYPES = (("", "Any"), *((kind.value, kind.value) for kind in EventType))
 
@@ -81,7 +85,7 @@ def none_of(asked: dict[str, Any]) -> str:
 
 def none_says(asked: dict[str, Any]) -> str:
     """Return the sentence below that heading."""
-    return SAYS.get(asked.get("outcome", ""), "What was sent is in the log.")
+    return SAYS.get(asked.get("outcome", ""), "The log shows all deliveries.")
 
 
 def key(asked: dict[str, Any]) -> str:

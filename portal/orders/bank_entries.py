@@ -26,13 +26,13 @@ BANK: dict[str, tuple[str, str]] = {  # by kind: in progress or failed, and succ
     Operation.Kind.REFUND: ("Giving {amount} back to {card}", "The bank gave {amount} back to {card}"),
 }
 OUTSIDE = (
-    "Giving {amount} back to {card} in the bank’s own dashboard",
-    "{amount} was given back to {card} in the bank’s own dashboard",
+    "Refunding {amount} to {card} in the bank’s dashboard",
+    "{amount} was refunded to {card} in the bank’s dashboard",
 )
 BOOKED: dict[str, tuple[str, str]] = {  # by kind: its text, and that of its reversal
     Booking.Kind.SETTLED_OUTSIDE: (
-        "{amount} was given back otherwise: {card} could not take it",
-        "{amount} was not given back otherwise after all",
+        "{amount} was refunded another way: {card} could not take it",
+        "The refund of {amount} another way was reversed",
     ),
     Booking.Kind.CLOSING: (
         "{amount} of a mate’s payment is not owed to the lead any more",
@@ -99,7 +99,7 @@ def _of_return(checkout: Checkout, row: Movement, lines: Sequence[Posting]) -> E
         money.display(row.amount, checkout.currency),
         row.operation.reason if row.operation else "",
     )
-    title = f"The refund of {amount} to {_whose_card(row.payment)} came back"
+    title = f"The refund of {amount} to {_whose_card(row.payment)} was returned"
     facts: dict[str, Any] = {"operation": str(row.operation_id), "amount": row.amount, "reason": reason}
     entry = _posting_entry(row.recorded_at, title, lines, reasons.said(reason), **facts)
     return replace(entry, tone="stop", icon="alert")
@@ -117,7 +117,10 @@ def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entr
             at_once[row.recorded_at] += posted[row.pk]
         else:
             yield _posting_entry(row.recorded_at, _moved_again(row), posted[row.pk], **facts)
-    opened, text = f"The customer disputes {amount}", "Their bank has taken it back until it has decided."
+    opened, text = (
+        f"The customer disputes {amount}",
+        "Their bank has taken the money back and keeps it until it decides.",
+    )
     # The dispute waits for an answer, and has not failed.
     entry = _posting_entry(dispute.created_at, opened, at_once[dispute.created_at], text, **facts)
     yield replace(entry, tone="held", icon="alert")

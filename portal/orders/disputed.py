@@ -26,7 +26,7 @@ SAID = {
 }
 ON_THE_WAY = timedelta(days=2)  # how long before the deadline to send evidence, so that it arrives in time
 WHERE = {
-    Dispute.Status.OPEN: "At the customer’s bank, until it has decided",
+    Dispute.Status.OPEN: "At the customer’s bank, until it decides",
     Dispute.Status.WON: "With you",
     Dispute.Status.LOST: "Back with the customer",
 }
@@ -40,7 +40,7 @@ ON_THE_ORDER = {
 def reason_in_words(reason: str) -> str:
     """Return a dispute's reason as a sentence, also for a reason that we do not know."""
     if reason in SAID:
-        return f"The customer told their bank: “{SAID[reason]}”"
+        return f"The customer’s reason: “{SAID[reason]}”"
     return f"The customer’s bank calls it “{reason.replace('_', ' ')}”."
 
 

@@ -26,7 +26,7 @@ def advice(order: Order) -> Advice | None:
     by_api = f"capture it through the API by {time_of(checkout.capture_before)}"
     if not told:
         return Advice(
-            "Your server does not hear of this hold", f"No endpoint was saved when it began. {by_api}"
+            "Your server gets no event for this hold", f"No endpoint was saved when it began. {by_api}"
         )
     failing = told[0]
     if failing.status == Delivery.Status.DELIVERED or not failing.attempt_count or failing.lease_token:
@@ -41,19 +41,19 @@ def _of_failing(delivery: Delivery, by_api: str) -> Advice:
         return Advice(
             "The last attempt has failed",
             _or_else(
-                f"Your endpoint failed {_times_words(made)} and is not told of this hold again.", by_api
+                f"Your endpoint failed {_times_words(made)} and gets no further event for this hold.", by_api
             ),
         )
     is_last = made + 1 >= retries.POLICY[delivery.event_type].attempts
     which = "last" if is_last else "next"
     return Advice(
         f"Your endpoint has failed {_times_words(made)}",
-        f"The {which} attempt is at {time_of(next_at)}. Mend the endpoint before then, or {by_api}.",
+        f"The {which} attempt is at {time_of(next_at)}. Fix the endpoint before then, or {by_api}.",
     )
 
 
 def _or_else(what: str, by_api: str) -> str:
-    return f"{what} {by_api[:1].upper()}{by_api[1:]}, or nothing is taken."
+    return f"{what} {by_api[:1].upper()}{by_api[1:]}, otherwise no money is taken."
 
 
 def _times_words(count: int) -> str:

@@ -120,7 +120,7 @@ def _state_entry_words(order: Order, change: Change, *, is_latest: bool) -> tupl
     checkout = order.checkout
     amount = money.display(checkout.amount, checkout.currency)
     if _has_refund_failed(change):
-        return "Refund failed", "stop", "alert", "The bank refused it. The money is still with you."
+        return "Refund failed", "stop", "alert", "The bank refused it. You still have the money."
     if change.to == Status.AUTHORIZED:
         card = f" on {card_of(checkout.payment)}" if checkout.payment else ""
         until = time_of(checkout.capture_before) if checkout.capture_before else ""
@@ -130,11 +130,11 @@ def _state_entry_words(order: Order, change: Change, *, is_latest: bool) -> tupl
         return "Captured", "done", "check", ""
     if change.to == Status.VOIDED:
         if checkout.void_reason == VoidReason.AUTH_EXPIRED:
-            return "Hold lapsed", "void", "slash", "No capture succeeded in two minutes. Nothing was taken."
-        words = f"Your words: “{checkout.cancel_note}”." if checkout.cancel_note else "Nothing was taken."
+            return "Hold lapsed", "void", "slash", "No capture succeeded in two minutes. No money was taken."
+        words = f"Your reason: “{checkout.cancel_note}”." if checkout.cancel_note else "No money was taken."
         return "Cancelled by you", "void", "slash", words
     if change.to == Status.EXPIRED:
-        return "Expired", "void", "clock", "Nobody paid in time."
+        return "Expired", "void", "clock", "It was not paid in time."
     if change.to == Status.REFUNDING:
         goes = "goes" if is_latest else "was to go"
         return "Refund accepted", "move", "ring", f"{amount} {goes} back to {_refund_destination(order)}."
@@ -249,7 +249,7 @@ def _share_paid_entry(share: PaymentRequest, at: datetime, currency: str) -> Ent
         icon="check",
         key=str(share.pk),
         title=f"A mate paid {money.display(share.amount, currency)}",
-        text=f"It {goes} the lead’s card. What is yours stays the same.",
+        text=f"It {goes} the lead’s card. Your amount does not change.",
         facts={"amount": share.amount},
     )
 

@@ -75,11 +75,11 @@ def _refused_captures(captures: QuerySet[ApiCall]) -> list[Refused]:
 def _missing_attempt_reason(checkout: Checkout, voided_at: datetime, ended: str) -> str:
     """Return why a hold ended, if no attempt to notify the merchant is found."""
     if (checkout.authorized_at or voided_at) < retention.kept_since():
-        return f"No capture came, so {ended}. What was sent then is no longer kept."
+        return f"No capture came, so {ended}. The log of that time is no longer kept."
     if lookup.deliveries_of(list(lookup.events_about(checkout.pk).values_list("pk", flat=True))).exists():
         return f"We had not sent checkout.authorized yet, and no capture came, so {ended}."
     return (
-        "We had no webhook endpoint to tell, and no capture came, so "
+        "You had no webhook endpoint, and no capture came, so "
         f"{ended}. Set an endpoint that takes checkout.authorized."
     )
 

@@ -16,30 +16,30 @@ TAKEN_OTHERWISE = kinds.CAPTURED_ANOTHER_AMOUNT.name
 MEANINGS: dict[str, tuple[Mapping[str, str], str]] = {
     RELEASED: (
         {
-            Status.AUTHORIZED: "Nothing can be taken any more, and the customer is charged nothing. Do not fulfil the"
-            " order: cancel it. We are looking into it.",
+            Status.AUTHORIZED: "The money cannot be taken any more, and the customer is not charged. Do not fulfil the"
+            " order. Cancel it. We are looking into it.",
         },
-        "Nothing is held on the card any more. We are looking into it; you need do nothing.",
+        "The card has no hold any more. We are looking into it. You don’t need to do anything.",
     ),
     TAKEN: (
         {
-            Status.AUTHORIZED: "The customer is charged, and the order is still only held. Capture it in time, as"
-            " always: that finds the money and takes nothing twice. If it is not captured, we see to it that the"
-            " customer gets the money back.",
-            Status.CAPTURED: "Your capture found that money, and nothing was taken twice. We are looking into it; you"
-            " need do nothing.",
+            Status.AUTHORIZED: "The customer is charged, and the order is still only held. Capture it in time as"
+            " usual: the capture finds that money and does not take it twice. If it is not captured, we make sure"
+            " that the customer gets the money back.",
+            Status.CAPTURED: "Your capture found that money and did not take it twice. We are looking into it. You"
+            " don’t need to do anything.",
         },
-        "The customer is charged, and the order was not captured. Do not fulfil it. We see to it that the customer gets"
-        " the money back.",
+        "The customer is charged, and the order was not captured. Do not fulfil it. We make sure that the customer"
+        " gets the money back.",
     ),
 }
 # The text for a capture of another amount. It never counts as ours, so the merchant's capture would not find
 # the money.
 OF_ANOTHER_AMOUNT = (
-    "The customer is charged, but not the order’s amount: a capture would not find that money. Do not fulfil the order:"
-    " cancel it. We see to it that the customer gets the money back."
+    "The customer is charged, but not the order’s amount: a capture would not find that money. Do not fulfil the order."
+    " Cancel it. We make sure that the customer gets the money back."
 )
-OF_A_MATE = "It was a mate’s card: the order stays as it is. We are looking into it; you need do nothing."
+OF_A_MATE = "It was a mate’s card, so the order does not change. We are looking into it. You don’t need to do anything."
 
 
 class Told(NamedTuple):

@@ -25,7 +25,7 @@ from webhooks import lookup
 
 PER_PAGE = 500
 UNDER_WAY = (Status.AUTHORIZED, Status.REFUNDING)  # the page reloads itself
-UNKNOWN = {"customer": "By the customer", "user": "By somebody", "client": "By a key"}
+UNKNOWN = {"customer": "By the customer", "user": "By a person", "client": "By a key"}
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _place_entry(entry: Entry, held_at: datetime | None, names: dict[str, str]) 
 def _actor_names(merchant: Merchant, actors: Collection[str]) -> dict[str, str]:
     """Return each actor as "By …"; all are looked up together."""
     split = {actor: actor.partition(":")[::2] for actor in actors}
-    found = {actor: UNKNOWN.get(kind, "By itself") for actor, (kind, _) in split.items()}
+    found = {actor: UNKNOWN.get(kind, "Automatically") for actor, (kind, _) in split.items()}
     clients = [uuid for kind, text in split.values() if kind == "client" and (uuid := parse_uuid(text))]
     users = [uuid for kind, text in split.values() if kind == "user" and (uuid := parse_uuid(text))]
     for client in ApiClient.objects.filter(merchant=merchant, pk__in=clients):

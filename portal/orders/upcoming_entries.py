@@ -29,7 +29,7 @@ def _attempt_entries(order: Order) -> Iterator[Entry]:
     """Yield the next attempt of each waiting delivery; during an attempt, the next one is not known yet."""
     for delivery in order.deliveries.values():
         if will_be_sent(delivery) and delivery.next_attempt_at:
-            title = f"Attempt {delivery.attempt_count + 1} to tell your server of {delivery.event_type}"
+            title = f"Attempt {delivery.attempt_count + 1} to send {delivery.event_type}"
             yield Entry(at=delivery.next_attempt_at, kind="upcoming", tone="still", icon="send", title=title)
 
 

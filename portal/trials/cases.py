@@ -28,15 +28,15 @@ class Case(NamedTuple):
 _TABLE = (
     Case(
         "twice",
-        "Take an event twice",
-        "The sandbox sends checkout.authorized again after your capture. Answer 2xx, and do nothing else.",
+        "Handle an event twice",
+        "The sandbox sends checkout.authorized again after your capture. Only answer 2xx.",
         "your capture, then your 2xx to the event that comes again",
         "then answer 2xx when the event comes again",
     ),
     Case(
         "retry",
         "Recover from a failed delivery",
-        "The sandbox answers 500 in your place, so your server first hears by the retry, five seconds later. "
+        "The sandbox answers 500 in your place, so your server first gets the retry, five seconds later. "
         "Capture then, or before, if your server lists its holds.",
         "your capture, and your 2xx to the retry",
         "and answer 2xx to the retry",
@@ -53,8 +53,8 @@ _TABLE = (
     ),
     Case(
         "lapse",
-        "Meet a hold that has lapsed",
-        "The sandbox keeps the event back for two minutes, so your capture is refused with 409. Fulfil nothing, and "
+        "Handle a hold that has lapsed",
+        "The sandbox delays the event by two minutes, so your capture is refused with 409. Do not fulfil, and "
         "answer 2xx to checkout.voided.",
         "your answers to both events",
         takes_first=True,
@@ -72,7 +72,7 @@ _TABLE = (
     Case(
         "refused",
         "Notice a refund that fails",
-        "After your capture the sandbox refunds the order, and the bank refuses. No event tells of it: list your "
+        "After your capture the sandbox refunds the order, and the bank refuses. No event reports it: list your "
         "checkouts by sort=updated_at, or read the order.",
         "your capture, then your look at the order after its refund has failed",
         "then look at the order after its refund has failed",

@@ -130,7 +130,7 @@ def _state_lines(seen: Seen) -> Iterator[Line]:
             seen.came_back_at, "The bank refused the refund: the order is captured again", "", page
         )
     if checkout.voided_at:
-        yield _evidence_line(checkout.voided_at, "Released: nothing was taken", "", page)
+        yield _evidence_line(checkout.voided_at, "Released: no money was taken", "", page)
 
 
 def _attempt_lines(seen: Seen) -> Iterator[Line]:

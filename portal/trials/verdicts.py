@@ -15,11 +15,11 @@ LONGEST = timedelta(minutes=15)
 LOOKS_WITHIN = timedelta(minutes=10)  # a server that lists changes does so every few minutes
 CALM = timedelta(seconds=5)  # the time without a second capture after which none is expected
 GIVES_AWAY = (
-    "Answer 2xx once you have captured, and 5xx when you could not: anything else gives the hold away."
+    "Answer 2xx once you have captured, and 5xx when you could not: with any other answer you lose the hold."
 )
 
 EARLIER = "Your server listed its holds and captured this one before the event came"
-AGAIN = "Run it again, and let it list them less often meanwhile."
+AGAIN = "Run it again, and let it list them less often until then."
 
 
 class Verdict(NamedTuple):
@@ -35,7 +35,7 @@ PASSED = Verdict(True)
 def judge(seen: Seen) -> Verdict | None:
     """Return the outcome of a trial, None while it is open."""
     if seen.now - seen.trial.created_at > LONGEST:
-        waited = f"A quarter of an hour is over without {CASES[seen.trial.case].waits_for}."
+        waited = f"15 minutes have passed without {CASES[seen.trial.case].waits_for}."
         return Verdict(False, f"{waited} Look at the lines below, and run it again.")
     return _CASES[seen.trial.case](seen)
 
@@ -45,7 +45,8 @@ def _without_capture(seen: Seen) -> Verdict | None:
     checkout = seen.checkout
     if checkout.status == Status.VOIDED and checkout.void_reason == "merchant_cancel":
         return Verdict(
-            False, "Your server cancelled the order. If it does not know it, have the case pay one of yours."
+            False,
+            "Your server cancelled the order. If it does not know it, let the case pay one of your own orders.",
         )
     if checkout.status in (Status.VOIDED, Status.EXPIRED):
         return Verdict(False, f"No capture came within two minutes. {_failure_words(seen)}")
@@ -78,7 +79,7 @@ def _judge_twice(seen: Seen) -> Verdict | None:
         return gone
     acted_at = seen.trial.acted_at
     again = [attempt for attempt in seen.authorized if acted_at and attempt.started_at >= acted_at]
-    known = "when the event came again. Answer 2xx to an event that you know, and do nothing else."
+    known = "when the event came again. Only answer 2xx to an event that you know."
     return _judge_resent(seen, again[0] if again else None, known)
 
 
@@ -160,7 +161,7 @@ def _judge_rotation(seen: Seen) -> Verdict | None:
         what = f"{_answer_words(first)} to an event that both secrets signed."
         return Verdict(False, f"{what} Accept it if any v1 of the header matches one of your secrets.")
     if first and seen.signatures < 2:
-        return Verdict(False, "One secret alone signed: the old one was stopped meanwhile. Run it again.")
+        return Verdict(False, "Only one secret signed, because the old one was stopped. Run it again.")
     if gone := _without_capture(seen):
         return gone
     if not first or not first.ended_at or not seen.checkout.captured_at:
@@ -180,7 +181,7 @@ def _judge_refused(seen: Seen) -> Verdict | None:
         return None
     what = "The refund failed, and your server did not look at the order for ten minutes."
     return Verdict(
-        False, f"{what} No event tells of it: list your checkouts by sort=updated_at every few minutes."
+        False, f"{what} No event reports it: list your checkouts by sort=updated_at every few minutes."
     )
 
 

@@ -32,13 +32,13 @@ HEADING = (
 KINDS: dict[str, str] = {  # of movements and of bookings
     Movement.Kind.CAPTURED: "Captured",
     Movement.Kind.REFUNDED: "Refunded",
-    Movement.Kind.REFUND_RETURNED: "Refund came back",
+    Movement.Kind.REFUND_RETURNED: "Refund returned",
     Movement.Kind.DISPUTE_WITHDRAWN: "Taken by a dispute",
-    Movement.Kind.DISPUTE_REINSTATED: "Given back by a dispute",
-    Booking.Kind.SETTLED_OUTSIDE: "Given back otherwise",
+    Movement.Kind.DISPUTE_REINSTATED: "Returned by a dispute",
+    Booking.Kind.SETTLED_OUTSIDE: "Refunded another way",
     Booking.Kind.CLOSING: "Not owed to a lead any more",
 }
-TAKEN_BACK = "{}, taken back"  # a booking's reversal
+TAKEN_BACK = "{}, reversed"  # a booking's reversal
 # Movements that their operation itself made; a returned refund is not one of them.
 OF_OPERATIONS = (Movement.Kind.CAPTURED, Movement.Kind.REFUNDED)
 

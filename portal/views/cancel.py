@@ -23,15 +23,15 @@ from portal.orders import detail, order, timeline
 
 MAX_REASON = 255
 CLOCKS = timedelta(minutes=5)  # by which the database's clock and ours can differ
-BUSY = "A card payment on this order is under way. Try again in a moment: nothing was cancelled."
+BUSY = "A card payment on this order is under way. The order was not cancelled. Try again in a moment."
 NOT_NOW: dict[str, str] = {
     Status.CAPTURED: "This order has been captured: it stays captured, and you can refund it.",
-    Status.REFUNDING: "This order has been captured, and its refund is on its way. There is nothing to cancel.",
-    Status.REFUNDED: "This order has been refunded. There is nothing to cancel.",
-    Status.EXPIRED: "No one paid this order in time, so it has expired. No money was taken.",
-    Status.VOIDED: "This order had been cancelled already. Nothing was taken.",
+    Status.REFUNDING: "This order has been captured, and its refund is on its way. It cannot be cancelled.",
+    Status.REFUNDED: "This order has been refunded. It cannot be cancelled.",
+    Status.EXPIRED: "This order was not paid in time, so it has expired. No money was taken.",
+    Status.VOIDED: "This order had already been cancelled. No money was taken.",
 }
-LAPSED = "The hold had already ended. No money was taken."
+LAPSED = "The hold had already lapsed. No money was taken."
 
 
 class CancelForm(forms.Form):

@@ -192,7 +192,7 @@ def close(request: HttpRequest, membership: Membership) -> HttpResponse:
         if closed:
             audit.record(request, membership, "deliveries_closed", closed=closed)
     words = "1 delivery is closed." if closed == 1 else f"{closed:,} deliveries are closed."
-    messages.success(request, f"{words} Nothing waits for you there any more.") if closed else None
+    messages.success(request, f"{words} Closed deliveries stay in the log.") if closed else None
     return redirect("portal_deliveries")
 
 

@@ -24,9 +24,9 @@ from portal.orders import detail, order, timeline
 MAX_REASON = 500
 BUSY = "The bank is busy with this order. Try again in a moment."
 DISPUTED: dict[str, str] = {
-    Dispute.Status.OPEN: "The customer disputes this order: their bank has taken the money back. It is not refunded"
-    " besides.",
-    Dispute.Status.LOST: "The customer has the money back from their bank. There is nothing to refund.",
+    Dispute.Status.OPEN: "The customer disputes this order: their bank has taken the money back. It cannot be"
+    " refunded as well.",
+    Dispute.Status.LOST: "The customer has the money back from their bank. No refund is possible.",
 }
 
 
@@ -103,9 +103,9 @@ def _record_refund(request: HttpRequest, membership: Membership, refund: Refund,
 
 def _not_now(status: str) -> str:
     reasons = {
-        "refunding": "A refund of this order is on its way already. Nothing was done twice.",
-        "refunded": "This order has been refunded already. Nothing was done twice.",
-        "authorized": "This order is only held: cancel it instead. Nothing has been taken.",
+        "refunding": "A refund of this order is already on its way. It was not started again.",
+        "refunded": "This order has already been refunded. It was not refunded again.",
+        "authorized": "This order is only held: cancel it instead. No money has been taken.",
     }
     return reasons.get(status, "Only a captured order can be refunded.")
 

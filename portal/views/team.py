@@ -35,7 +35,7 @@ WORDS: dict[str, str] = {
     "change_settings": "Change the settings",
     "read_audit": "Read the audit log",
 }
-MAKES_OWNERS = "Make somebody an owner"  # only owners may: portal.team
+MAKES_OWNERS = "Make a person an owner"  # only owners may: portal.team
 GIVES_SCOPES = {  # portal.keys.grantable
     "refunds:write": "Make API keys that refund",
     "customers:read": "Make API keys that read customers’ data",
@@ -116,7 +116,7 @@ def take_back(request: HttpRequest, membership: Membership, invitation_uuid: UUI
     with access.or_404(), transaction.atomic(durable=True):
         invitation = team.take_back(membership.merchant, invitation_uuid)
         audit.record(request, membership, "invitation_taken_back", email=invitation.email)
-    messages.success(request, f"The invitation of {invitation.email} is taken back.")
+    messages.success(request, f"The invitation of {invitation.email} is withdrawn.")
     return redirect("portal_team")
 
 
@@ -155,7 +155,7 @@ def _remove_question(membership: Membership, membership_uuid: UUID) -> Question:
     members = Membership.objects.select_related("user")
     with access.or_404():
         member = members.get(merchant=membership.merchant, pk=membership_uuid)
-    text = f"They lose access to {membership.merchant.name} at once. Invitations that they sent end."
+    text = f"They lose access to {membership.merchant.name} at once. The invitations that they sent end."
     return Question("Team", f"Remove {member.user.email}?", text, "Remove them now")
 
 

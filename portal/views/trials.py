@@ -28,14 +28,14 @@ OWN = "own"  # in the address: the cases pay the merchant's own order
 ROTATING = Question(
     "Integration checklist",
     "Rotate the signing secret?",
-    "You get a new secret, shown once. The old one signs too for two hours, so nothing fails meanwhile. "
+    "You get a new secret, which is shown once. The old one also signs for two hours, so that no delivery fails. "
     "Then the sandbox sends an order that both sign.",
     "Rotate and run it",
 )
 ROTATED = Question(
     "Integration checklist",
     "Send an order that two secrets sign?",
-    "A rotation is under way: two secrets sign already, so no new one is made. Only the order is sent.",
+    "A rotation is in progress: two secrets already sign, so no new one is made. Only the order is sent.",
     "Run it",
 )
 

@@ -48,7 +48,7 @@ INSIDE = re.compile(r"$|\s|\{")
 ENDING = Question(
     "Webhooks",
     "Remove the endpoint?",
-    "Your server then hears of no payment, and every hold lapses. What waits is parked. "
+    "Your server then gets no events. A hold lapses if it is not captured in time. Waiting deliveries are parked. "
     "A new endpoint gets a new secret.",
     "Remove it now",
 )
@@ -253,7 +253,7 @@ def end(request: HttpRequest, membership: Membership) -> HttpResponse:
         access.recheck(membership, "change_webhooks")
         subscriptions.end(membership.merchant)
         audit.record(request, membership, "subscription_ended")
-        messages.success(request, "Removed. What waited for the endpoint is parked.")
+        messages.success(request, "Removed. The deliveries that waited for the endpoint are parked.")
     return redirect("portal_webhooks")
 
 

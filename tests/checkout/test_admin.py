@@ -84,8 +84,8 @@ class TestCancelling:
     def test_leads_back_to_the_page_that_it_began_on(self, admin: Client, held: Checkout) -> None:
         form = {"action": "cancel", "_selected_action": str(held.pk)}
         page = admin.post(LIST, form | {"from_page": "1"}).content.decode()
-        assert f'href="{LIST}{held.pk}/change/">Back, change nothing' in page
-        assert f'href="{LIST}">Back, change nothing' in admin.post(LIST, form).content.decode()
+        assert f'href="{LIST}{held.pk}/change/">Back without changes' in page
+        assert f'href="{LIST}">Back without changes' in admin.post(LIST, form).content.decode()
 
     def test_wants_a_reason(self, admin: Client, held: Checkout) -> None:
         with nothing_moves():

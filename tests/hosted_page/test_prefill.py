@@ -79,7 +79,7 @@ class TestBeforeTheCode:
     def test_no_refusal_tells_the_number(self, lea: Payer) -> None:
         lea.post("/prefilled")
         again = lea.post("/prefilled")
-        assert again.status_code == 422 and "Wait half a minute" in words(again)
+        assert again.status_code == 422 and "Wait 30 seconds" in words(again)
         stranger = Payer(lea.checkout)
         refused = stranger.post("/prefilled")
         assert refused.status_code == 422
@@ -131,19 +131,21 @@ class TestTheCode:
             Payer(lea.checkout).post("/prefilled")
             wait()
         assert SignInCode.objects.count() == 5
-        assert "no more codes for this link" in words(Payer(lea.checkout).post("/phone", phone=OTHER))
+        assert "cannot send more codes for this link" in words(
+            Payer(lea.checkout).post("/phone", phone=OTHER)
+        )
 
     def test_goes_five_times_an_hour_to_a_number_whatever_orders_name_it(self, acme: Merchant) -> None:
         for _ in range(7):
             refused = at_order(acme, LEA).post("/prefilled")
             wait()
         assert SmsMessage.objects.count() == 5
-        assert "gets no more texts for now" in words(refused)
+        assert "cannot send more texts to this number" in words(refused)
         tells_nothing(refused)
 
     def test_is_not_sent_while_the_merchant_is_stopped(self, acme: Merchant, lea: Payer) -> None:
         factories.stop(acme)
-        assert "takes no payments now" in words(lea.post("/prefilled"))
+        assert "is not taking payments now" in words(lea.post("/prefilled"))
         assert not SmsMessage.objects.exists()
 
     @pytest.mark.parametrize("status", ["authorized", "captured", "voided", "expired"])

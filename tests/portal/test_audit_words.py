@@ -22,7 +22,7 @@ TOLD: list[tuple[str, dict[str, Any], str]] = [
     ("person_invited", {"email": "lea@a.example", "role": "admin"}, "lea@a.example, as admin"),
     ("role_changed", {"email": "lea@a.example", "role": "viewer"}, "lea@a.example is viewer"),
     ("refund", {"checkout": "c", "order": "A-1", "ref": "R-1"}, "Order A-1, reference R-1"),
-    ("trial_begun", {"case": "twice", "trial": "t"}, "Take an event twice"),
+    ("trial_begun", {"case": "twice", "trial": "t"}, "Handle an event twice"),
     ("deliveries_resent", {"sent": 2, "left_out": 1}, "2 sent, 1 left out"),
     ("deliveries_resent", {"event": "e", "sent": 1}, "1 sent"),
     ("settings_changed", {"fields": ["brand_colour", "unpaid_minutes"]}, "Colour, minutes to pay"),

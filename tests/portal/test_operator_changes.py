@@ -85,7 +85,7 @@ class TestChange:
         assert operator.post("/admin/portal/membership/add/", form).status_code == 302
         assert entries(acme) == [("role_changed", "Our support")]
         assert LogEntry.objects.filter(content_type__model="membership").count() == 1
-        assert mailed() == [(["lea@acme.example"], "Acme Tickets: changed somebody's role")]
+        assert mailed() == [(["lea@acme.example"], "Acme Tickets: changed a person’s role")]
 
     def test_to_a_lower_role_lists_the_persons_keys(
         self, operator: Client, acme: Merchant, owner: Membership

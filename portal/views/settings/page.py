@@ -81,7 +81,7 @@ def _save_changes(request: HttpRequest, membership: Membership) -> HttpResponse:
         logo.save_logo(request, membership, drawn)
     saved = _write_changes(request, membership, form.cleaned_data, wording)
     if saved or not drawn:
-        messages.success(request, saved or "Nothing was different.")
+        messages.success(request, saved or "There were no changes.")
     return redirect(HERE)
 
 
@@ -94,7 +94,7 @@ def _read_logo(request: HttpRequest, errors: dict[str, str]) -> tuple[Drawn | No
         drawn = logo.sent(request)
     except decoding.Unusable as unusable:
         return None, errors | {"logo": str(unusable)}
-    again = {"logo": "Choose the file again: nothing is saved yet."} if errors and drawn else {}
+    again = {"logo": "Choose the file again: it is not saved yet."} if errors and drawn else {}
     return drawn, errors | again
 
 

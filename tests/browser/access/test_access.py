@@ -108,7 +108,7 @@ form
     status [live=polite]: Adds up {money} of {money}
     text: The whole {money} is held on your card today. \
 When a mate pays, their share goes back to your card. If a mate never pays, you cover their share.
-    button "Continue to pay"
+    button "Continue to payment"
 form
   button "Back to Acme Tickets"
 form

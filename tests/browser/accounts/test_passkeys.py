@@ -48,7 +48,7 @@ def test_a_passkey_is_added_used_and_removed(owner: Owner, service: Service) -> 
     owner.see("Add a passkey")
     add(owner, "Laptop")
     owner.see("Your recovery codes")
-    owner.press("I have kept them")
+    owner.press("I have saved them")
     owner.see("Your security")
     expect(owner.page.get_by_text("Laptop", exact=True)).to_be_visible()
     add(owner, "Laptop again")

@@ -36,7 +36,7 @@ def test_an_app_is_set_up_asked_for_and_removed(owner: Owner) -> None:
     secret = set_up_app(owner)
     owner.see("Your recovery codes")
     assert owner.page.locator(".recovery-codes li").count() == 10
-    owner.press("I have kept them")
+    owner.press("I have saved them")
     owner.see("Your security")
     owner.log_out()
     owner.log_in()
@@ -77,7 +77,7 @@ def test_a_password_is_changed_and_reset_by_mail(owner: Owner) -> None:
     owner.see("Reset your password")
     owner.page.fill("#email", owner.email)
     owner.press("Mail me the link")
-    owner.see("Look at your mail")
+    owner.see("Check your mail")
     owner.go("/mail")
     owner.see("Mails of this machine")
     owner.open_mail("Choose a new password")
@@ -88,9 +88,9 @@ def test_a_password_is_changed_and_reset_by_mail(owner: Owner) -> None:
     owner.page.fill("#password1", NEW)
     owner.page.fill("#password2", NEW)
     owner.press("Save the new password")
-    owner.see("Your password is new")
+    owner.see("Your password has changed")
     owner.page.goto(link)
-    owner.see("This link has ended")
+    owner.see("This link no longer works")
 
 
 @pytest.mark.long

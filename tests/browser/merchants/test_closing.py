@@ -41,7 +41,7 @@ def test_close_them_takes_what_is_too_late_from_badge_and_list(
     expect(notice).to_have_text("2 parked deliveries are too late")
     assert waiting(page)["Deliveries"] == 2
     page.click("button:text-is('Close them')")
-    expect(notice).to_have_text("2 deliveries are closed. Nothing waits for you there any more.")
+    expect(notice).to_have_text("2 deliveries are closed. Closed deliveries stay in the log.")
     expect(page.locator(".notice-act")).to_have_count(0)
     assert "Deliveries" not in waiting(page)
     desk.at(page, "/portal/deliveries?outcome=parked")

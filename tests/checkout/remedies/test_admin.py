@@ -97,7 +97,7 @@ class TestClosing:
         fault_injection.set_fault(verb="look_up", mode="down", times=1)
         with nothing_moves():
             page = act(admin, OPERATIONS, "settle_outside", stuck.pk)
-        assert "Nothing is done. The provider says: nothing clear." in page
+        assert "Not done. The provider says: nothing clear." in page
         assert not LogEntry.objects.exists()
 
     @pytest.mark.rule("restore.closed")
@@ -108,7 +108,7 @@ class TestClosing:
         monkeypatch.setattr(restore_guard, "is_closed", lambda: True)
         with nothing_moves():
             page = act(admin, OPERATIONS, action, stuck.pk)
-        assert "Nothing is done: the database was restored." in page
+        assert "Not done: the database was restored." in page
         assert not LogEntry.objects.exists()
 
     def test_is_for_one_at_a_time(self, admin: Client, stuck: Operation) -> None:

@@ -39,13 +39,13 @@ class TestWhatIsSaid:
     def test_in_the_portal_at_once(self, refunded: Checkout) -> None:
         client = stage.browser(stage.person(refunded.merchant, Role.OWNER))
         address = f"/portal/checkouts/{refunded.pk}"
-        assert "came back" not in client.get(address).content.decode()
+        assert "was returned" not in client.get(address).content.decode()
         come_back()
         page = client.get(address).content.decode()
         assert "The refund was returned: £90.00" in page and "The money is with the bank" in page
         assert "place-title" not in page, "it is in none of the places"
         shown = timeline.timeline_page(order.read_order(refunded.merchant, refunded.pk)).entries[0]
-        assert shown.title == "The refund of £90.00 to Visa ending 7726 came back"
+        assert shown.title == "The refund of £90.00 to Visa ending 7726 was returned"
         assert shown.text == ("The card’s account is closed. Posted: £90.00 from the bank to you.")
         assert client.get(reverse("portal_timeline", args=[refunded.pk])).status_code == 200
 
@@ -67,7 +67,7 @@ class TestWhatIsSaid:
         come_back()
         shown = order_status.order_status_of(refunded, now=clock.now(), is_lead=True)
         assert shown is not None and shown.heading == "The refund was returned"
-        assert "need not do anything" in str(shown.paragraphs[0])
+        assert "don’t need to do anything" in str(shown.paragraphs[0])
 
 
 class TestOfASplit:
@@ -143,7 +143,7 @@ class TestOfASplit:
         shown = api.get(f"checkouts/{unpaid.pk}").json()["data"]
         assert shown["status"] == "captured" and "refunds" not in shown
         client = stage.browser(stage.person(unpaid.merchant, Role.OWNER))
-        assert "came back: £30.00" in client.get(f"/portal/checkouts/{unpaid.pk}").content.decode()
+        assert "was returned: £30.00" in client.get(f"/portal/checkouts/{unpaid.pk}").content.decode()
 
 
 class TestWhatAnOperatorDoes:

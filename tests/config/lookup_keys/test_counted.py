@@ -79,7 +79,7 @@ COUNTED = {
     "shares that are taken": (take_share, share_claim_limits.TooManyTakes, "Too many shares"),
     "cards from an address": (give_card_of_another, declines.TooManyDeclines, "Too many cards"),
     "cards of a number": (give_card_elsewhere, declines.TooManyDeclines, "Too many cards"),
-    "texts to a number": (text, limits.TooManySmsMessages, "This number gets no more"),
+    "texts to a number": (text, limits.TooManySmsMessages, "We cannot send more texts to this number"),
     "texts to a range": (text_another, limits.TooManySmsMessages, "We cannot text this number"),
     "texts from an address": (text_from_here, limits.TooManySmsMessages, "from your network"),
 }

@@ -174,4 +174,4 @@ class TestWhatTheLeadBears:
         mates.pump(finn.share.checkout_id)
         page = words(lead.get())
         assert "goes back by" in page and "Back on your card" not in page
-        assert "What your mates paid goes back" not in page, "Amy is still asked"
+        assert "Your mates’ payments go back" not in page, "Amy is still asked"

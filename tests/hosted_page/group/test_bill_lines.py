@@ -136,7 +136,7 @@ class TestALine:
 
     @pytest.mark.parametrize(
         ("asks", "question"),
-        [("again", "Ask Finn for £20.00 again?"), ("keep", "Pay Finn’s £20.00 yourself?")],
+        [("again", "Ask Finn for £20.00 again?"), ("keep", "Cover Finn’s £20.00 yourself?")],
     )
     def test_asks_in_place_without_script(self, lead: Payer, finn: Mate, asks: str, question: str) -> None:
         finn.post("/decline")

@@ -34,10 +34,12 @@ class TestTheLead:
     def test_is_told_why_not_while_the_card_is_asked(self, lead: Payer, finn: Mate, act: str) -> None:
         mates.pay(finn.share)
         refused = lead.post(act, share=str(finn.share.pk), new_name="x")
-        assert refused.status_code == 422 and "Finn is paying this just now" in words(refused)
+        assert refused.status_code == 422 and "Finn is paying this share now" in words(refused)
         assert f"url=/pay?id={lead.checkout.pk}" in words(refused), "the form's address is no page"
         mates.settled(finn.share)
-        assert "Finn has paid this meanwhile" in words(lead.post(act, share=str(finn.share.pk), new_name="x"))
+        assert "Finn has already paid this share" in words(
+            lead.post(act, share=str(finn.share.pk), new_name="x")
+        )
         assert finn.share.name == "Finn"
 
     @pytest.mark.parametrize("act", ["/rename-share", "/ask-again", "/cancel-share", "/text-share"])

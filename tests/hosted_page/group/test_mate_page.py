@@ -87,7 +87,7 @@ class TestPaying:
     def test_of_a_stopped_merchant_is_refused(self, finn: Mate, order: Checkout) -> None:
         finn.sign_in()
         stop(order.merchant)
-        assert "takes no payments now" in words(finn.give_card())
+        assert "is not taking payments now" in words(finn.give_card())
         assert finn.status() == "open"
 
 

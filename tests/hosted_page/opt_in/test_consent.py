@@ -75,7 +75,7 @@ class TestALink:
         assert "Hear from" in words(page) and 'name="opt_in" value="yes"' in words(page)
         assert " checked" not in words(page)
         assert "You don’t need this to pay" not in words(page)
-        assert words(page).index("You get no offers") < words(page).index('type="checkbox"')
+        assert words(page).index("Tick the box to get offers") < words(page).index('type="checkbox"')
         saved = Client().post(path, TICKED)
         assert (saved.status_code, saved["Location"]) == (303, f"{path}?saved=1")
         assert "Saved. You can stop any time." in words(Client().get(saved["Location"]))
@@ -183,7 +183,7 @@ class TestTheLead:
     @pytest.mark.rule("opt_in.free")
     def test_who_has_not_ticked_agrees_to_nothing(self, lea: Payer) -> None:
         answer = lea.post("/opt-in", email="lea@example.com", version="1")
-        assert answer.status_code == 422 and "not needed" in words(answer) and told() == []
+        assert answer.status_code == 422 and "It is optional." in words(answer) and told() == []
         assert 'value="lea@example.com"' in words(answer)
 
     def test_is_nobody_who_only_has_the_link(self, lea: Payer) -> None:

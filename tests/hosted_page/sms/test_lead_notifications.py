@@ -102,14 +102,14 @@ class TestAllHavePaid:
         amy.give_card(mates.AMYS)
         mates.settled(amy.share)
         (text,) = texts(network)
-        assert text.startswith("All your mates have paid their shares") and "£50.00 in all" in text
+        assert text.startswith("All your mates have paid their shares") and "£50.00 in total" in text
 
     def test_counts_no_share_that_the_lead_kept(self, finn: Mate, order: Checkout, network: Network) -> None:
         mate_shares.cancel(amys(order).pk)
         finn.pay()
         mates.settled(finn.share)
         (text,) = texts(network)
-        assert text.startswith("Your mates have paid £20.00 at") and "nobody is asked for more" in text
+        assert text.startswith("Your mates have paid £20.00 at") and "No one is asked for more" in text
 
     def test_is_no_text_where_the_lead_keeps_the_last_share(
         self, finn: Mate, lead: Payer, order: Checkout, network: Network

@@ -26,7 +26,7 @@ TEXTS = (
     "{name} is asking you for {amount}, your share at {shop}: {link}",
     "No more texts: {link}",
     "{name} said no to {amount} at {shop}. Ask again or cover it: {link}",
-    "All your mates have paid their shares at {shop}, {amount} in all: {link}",
+    "All your mates have paid their shares at {shop}, {amount} in total: {link}",
     "{amount} at {shop} is not paid yet, and the links expire in a day. Remind your mates: {link}",
     "Your mates have paid {amount} at {shop}. No one is asked for more: {link}",
     "Your receipt from {shop}, {amount}: {link}",

@@ -157,7 +157,7 @@ class TestAnInvitation:
     ) -> None:
         factories.stop(acme)
         refused = ask(lea, finns)
-        assert refused.status_code == 422 and "takes no payments now" in words(refused)
+        assert refused.status_code == 422 and "is not taking payments now" in words(refused)
         assert not SmsMessage.objects.filter(kind="invitation").exists()
 
     def test_of_another_order_is_not_hers(self, lea: Payer, acme: Any) -> None:
@@ -179,7 +179,7 @@ class TestAnInvitation:
         for _ in range(limits.PER_NUMBER[0].maximum):
             put("+447700900456", PaymentTarget(lea.checkout, finns), kind=SmsMessage.Kind.REMINDER)
         refused = ask(lea, finns)
-        assert refused.status_code == 422 and "no more texts for now" in words(refused)
+        assert refused.status_code == 422 and "cannot send more texts to this number" in words(refused)
 
 
 @pytest.mark.rule("sms.invitation")
@@ -294,4 +294,4 @@ def test_a_name_without_letters_is_nobodys(lea: Payer, finns: PaymentRequest) ->
     lead = finns.checkout.lead
     assert lead is not None
     lead.name = "+44 7700 900123"
-    assert invitations.invitation_text(finns).startswith("Your mate asks")
+    assert invitations.invitation_text(finns).startswith("Your mate is asking")

@@ -210,7 +210,7 @@ class TestAStop:
         Switch.objects.create(merchant=None if of_all else acme, reason="a thief")
         operator_stops.read_anew()
         page = Payer(unpaid).post("/phone", phone="07700 900456")
-        assert "takes no payments now" in words(page) and "sent no code" in words(page)
+        assert "is not taking payments now" in words(page) and "not sent a code" in words(page)
         send_all()
         assert carrier.sent == {} and emptied() == [True] and SignInCode.objects.count() == 1
 

@@ -61,7 +61,7 @@ def come_back(client: Client, address: str, phone: str) -> Any:
     """
     path = urlsplit(address).path
     query = f"?{urlsplit(address).query}" if "id=" in address else ""
-    assert "sign in with the mobile number that you used for it." in words(client.get(address))
+    assert "Sign in with the mobile number that you used to pay." in words(client.get(address))
     code_page = client.get(client.post(f"{path}/phone{query}", {"phone": phone})["Location"])
     client.post(f"{path}/code{query}", {"code": shown_code(code_page) or "000000"})
     return client.get(address)

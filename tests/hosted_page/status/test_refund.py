@@ -133,7 +133,7 @@ class TestWhatCameBackAfterItWasSettled:
         assert finn.status() == "refunded" and "£20.00 goes back to your card" in words(finn.get())
         come_back()
         page = words(finn.get())
-        assert "<h1>The refund was returned</h1>" in page and "it is sent again, or paid another way" in page
+        assert "<h1>The refund was returned</h1>" in page and "It is sent again, or paid another way" in page
         assert rows(page) == [] and "on your card after" not in page and 'id="receipt"' in page
         page = words(lead.get())
         assert "<h1>£70.00 goes back to your card</h1>" in page and left(page) == "£0.00"

@@ -45,7 +45,7 @@ class TestTheLink:
 
     def test_before_the_capture_is_not_open(self, lead: Payer) -> None:
         page = Mate(lead.checkout.payment_requests.get(position=2)).get()
-        assert "Not open yet" in words(page) and "not charged" in words(page)
+        assert "Not open yet" in words(page) and "not been charged" in words(page)
 
     def test_is_declined_until_the_mate_changes_their_mind(self, finn: Mate) -> None:
         for _ in range(2):
@@ -85,7 +85,7 @@ class TestTheLink:
         assert "This link has expired" in page and finn.status() == "expired"
         assert "Lea asked you for <strong>£20.00</strong> until <time" in page
         assert (
-            page.index("You have not been charged, and")
+            page.index("You have not been charged. You")
             < page.index("Lea asked you")
             < page.index("Lea covers your share.")
         )

@@ -119,7 +119,7 @@ class TestSigningIn:
             finn.post("/phone", phone=FINN)
             SmsMessage.objects.update(created_at=timezone.now() - limits.GAP)
         refused = finn.post("/resend")
-        assert refused.status_code == 422 and "no more codes here for today" in words(refused)
+        assert refused.status_code == 422 and "cannot send more codes for this page today" in words(refused)
         SignInCode.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)
         SmsMessage.objects.update(created_at=timezone.now() - codes.CODES_WITHIN)
         assert finn.post("/phone", phone=FINN).status_code == 303

@@ -116,7 +116,7 @@ class TestAnAddress:
         for number in range(5):
             assert give(new(f"07700 90020{number}", at=f"2001:db8::{number}"), DECLINED).status_code == 303
         refused = give(new("07700 900299", at="2001:db8::ffff:1"), GOOD)
-        assert refused.status_code == 429 and "or come back in an hour." in words(refused)
+        assert refused.status_code == 429 and "or try again in an hour." in words(refused)
         assert give(new("07700 900299", at="2001:db8:0:1::1"), GOOD).status_code == 303
 
     def test_is_told_to_come_back_where_the_order_lives_that_long(self, new: Callable[..., Payer]) -> None:
@@ -126,7 +126,7 @@ class TestAnAddress:
         CardTry.objects.update(created_at=timezone.now() - timedelta(minutes=40))
         lasting = new("07700 900299")
         Checkout.objects.update(payable_until=timezone.now() + timedelta(days=1))
-        assert "or come back in 20 minutes." in words(give(lasting, GOOD))
+        assert "or try again in 20 minutes." in words(give(lasting, GOOD))
 
 
 def test_a_card_that_was_not_tried_is_not_counted(new: Callable[..., Payer], acme: Merchant) -> None:

@@ -23,7 +23,7 @@ class TestSignIn:
         assert "no longer works" in words(lea.post("/code", code=wrong))
         assert "Your mobile number" in words(lea.get()), "no digits work any more, so none are asked for"
         again = words(lea.post("/phone", phone=PHONE))
-        assert "Wait half a minute" in again and "Your mobile number" in again
+        assert "Wait 30 seconds" in again and "Your mobile number" in again
         lea.post("/code", code=right)
         lea.checkout.refresh_from_db()
         assert lea.checkout.lead is None
@@ -38,7 +38,7 @@ class TestSignIn:
     @pytest.mark.rule("sign_in.limits")
     def test_half_a_minute_lies_between_two_codes(self, lea: Payer) -> None:
         lea.post("/phone", phone=PHONE)
-        assert "Wait half a minute" in words(lea.post("/resend"))
+        assert "Wait 30 seconds" in words(lea.post("/resend"))
         assert SignInCode.objects.count() == 1
 
     @pytest.mark.rule("sign_in.limits")
@@ -46,7 +46,7 @@ class TestSignIn:
         for number in range(6):
             lea.post("/phone", phone=f"07700 90012{number}")
         assert SignInCode.objects.count() == 5
-        assert "no more codes for this link" in words(lea.post("/phone", phone="07700 900199"))
+        assert "cannot send more codes for this link" in words(lea.post("/phone", phone="07700 900199"))
 
     @pytest.mark.rule("sign_in.limits")
     def test_a_number_gets_five_codes_an_hour(self, lea: Payer) -> None:

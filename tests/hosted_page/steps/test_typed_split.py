@@ -42,7 +42,7 @@ class TestWhoIsSignedOut:
         self, lea: Payer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         page = words(send_too_late(lea, monkeypatch))
-        assert "You are signed out" in page and "your split is kept" in page
+        assert "You are signed out" in page and "your split is saved" in page
         assert "Your saved split" in page and "£22.50</strong> each" in page and "4 people" in page
         assert "Use the same number as before." in page
         assert not lea.checkout.payment_requests.exists()

@@ -120,7 +120,7 @@ class TestReset:
         link = self.link(client)
         self.choose(client, link)
         shown = Client().get(link.removeprefix(ours.BASE_URL)).content.decode()
-        assert "This link has ended" in shown
+        assert "This link no longer works" in shown
 
     def test_link_is_ours_whatever_host_was_asked(
         self, client: Client, lea: User, settings: Settings

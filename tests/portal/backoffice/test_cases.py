@@ -24,7 +24,7 @@ class TestTheFirstPage:
         reporting.report_operation(capture, kinds.ANOTHER_AMOUNT, amount=1)
         page = operator.get("/admin/").content.decode()
         assert "The provider says £0.01, we have £90.00</h3>" in page and captured.merchant_order_id in page
-        assert page.index("Needs a person") < page.index("All records")
+        assert page.index("Needs attention") < page.index("All records")
         assert "/admin/checkout/customer/" in page
 
     def test_says_what_can_be_done_and_does_it_after_a_note(
@@ -47,7 +47,7 @@ class TestTheFirstPage:
         person.user_permissions.set(Permission.objects.filter(codename="view_merchant"))
         people.operate(client, person)
         page = client.get("/admin/").content.decode()
-        assert "Merchants" in page and "Needs a person" not in page and "Checkouts" not in page
+        assert "Merchants" in page and "Needs attention" not in page and "Checkouts" not in page
 
     def test_asks_at_most_twenty_statements(self, operator: Client, captured: Checkout) -> None:
         for kind in (kinds.ANOTHER_AMOUNT, kinds.MISSING_THERE, kinds.IN_DOUBT_FOR_A_DAY):

@@ -107,7 +107,7 @@ class TestOrders:
     ) -> None:
         factories.checkout(rival, merchant_order_id="R-1")
         for trouble in ("unclear", "disputed", "refund_failed"):
-            assert "None matches" in shown(operator, f"{ORDERS}?trouble={trouble}")
+            assert "No matches" in shown(operator, f"{ORDERS}?trouble={trouble}")
         refund = {"merchant_refund_ref": "r-1", "status": "failed", "amount": 9000}
         Refund.objects.create(merchant=captured.merchant, checkout=captured, created_at=clock.now(), **refund)
         outside.dispute(captured.payment)
@@ -118,7 +118,7 @@ class TestOrders:
         assert "R-1" in shown(operator, f"{ORDERS}?trouble=nothing")
 
     def test_of_which_none_matches_say_what_to_try(self, operator: Client) -> None:
-        assert "None matches" in shown(operator, f"{ORDERS}?q=nothing")
+        assert "No matches" in shown(operator, f"{ORDERS}?q=nothing")
         assert "None yet" in shown(operator, ORDERS)
 
 
@@ -193,7 +193,7 @@ class TestDiscrepancies:
             page = shown(operator, f"{DISCREPANCIES}?q={term}")
             table = page[page.index("<tbody>") :]
             assert words in table and table.count("_selected_action") == 1
-        assert "None matches" in shown(operator, f"{DISCREPANCIES}?q=nobody")
+        assert "No matches" in shown(operator, f"{DISCREPANCIES}?q=nobody")
 
 
 class TestMerchants:

@@ -44,7 +44,7 @@ class TestLookingUpNow:
         with nothing_moves():
             assert operator.post(f"{PAGE}{capture.pk}/look-up").status_code == 303
             assert operator.post(f"{PAGE}{uuid4()}/look-up").status_code == 404
-        assert "Nothing is done." in operator.get(PAGE).content.decode()
+        assert "Not done." in operator.get(PAGE).content.decode()
 
     def test_is_for_those_who_may_and_never_a_link(self, client: Client, unclear: Operation) -> None:
         person = User.objects.create_user("looker@example.com", is_staff=True)
@@ -119,6 +119,6 @@ def test_the_page_updates_its_own_part(operator: Client, told: Discrepancy) -> N
     part = operator.get(PAGE, headers=PART).content.decode()
     assert "The provider speaks of another amount" in part and "<html" not in part
     for words in (part, operator.get(PAGE).content.decode()):
-        assert '<span class="by-script">. This page updates by itself</span>' in words, (
+        assert '<span class="by-script">. This page updates automatically</span>' in words, (
             "not said without script"
         )

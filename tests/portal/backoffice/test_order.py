@@ -39,7 +39,7 @@ class TestWhereTheMoneyIs:
             ("refunding", "£90.00 is on its way back to the payer.", "Refunding"),
             ("refunded", "The payer has £90.00 back, since", "Refunded"),
             ("voided", "the hold of £90.00 on Visa 4242 is being released.", "Voided"),
-            ("expired", "No money has moved, because no one paid in time.", "Expired"),
+            ("expired", "No money has moved: it was not paid in time.", "Expired"),
         ],
     )
     def test_is_said_first_in_a_sentence(
@@ -61,7 +61,7 @@ class TestWhereTheMoneyIs:
     ) -> None:
         outside.dispute(captured.payment)
         page = page_of(operator, captured)
-        assert "A payer disputes £90.00: their bank has it until it has decided." in page
+        assert "A payer disputes £90.00: their bank keeps it until it decides." in page
         assert "Disputed</span>" in page and "The merchant has" not in page
 
 
@@ -74,9 +74,9 @@ class TestWhatWaits:
             Operation.objects.get(kind="capture", payment=captured.payment), kinds.ANOTHER_AMOUNT
         )
         page = page_of(operator, captured)
-        assert "Needs a person" in page and "The provider speaks of another amount" in page
+        assert "Needs attention" in page and "The provider speaks of another amount" in page
         assert "Close with a note" in page
-        assert "Needs a person" not in page_of(operator, other)
+        assert "Needs attention" not in page_of(operator, other)
 
     def test_is_an_operation_in_doubt_since_when(self, operator: Client, held: Checkout) -> None:
         fault_injection.set_fault(verb="capture", mode="down", times=1)
@@ -155,7 +155,7 @@ class TestWhoMaySee:
         person.user_permissions.set(Permission.objects.filter(codename="view_checkout"))
         people.operate(client, person)
         page = page_of(client, captured)
-        assert "The merchant has £90.00" in page and "Needs a person" not in page
+        assert "The merchant has £90.00" in page and "Needs attention" not in page
         for hidden in ("Capture</a>", "Visa 4242</a></dt>", "Close with a note", "Cancel: release"):
             assert hidden not in page
 

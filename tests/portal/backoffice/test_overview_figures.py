@@ -49,10 +49,10 @@ class TestPage:
     def test_of_a_quiet_day_says_so(self, operator: Client) -> None:
         page = operator.get(PAGE).content.decode()
         for words in (
-            "Nothing is in doubt.",
-            "None is open.",
-            "Nothing parked today is open.",
-            "No endpoint fails.",
+            "No operation is in doubt.",
+            "No discrepancy is open.",
+            "No delivery parked today is open.",
+            "No endpoint is failing.",
         ):
             assert words in page
         assert "is-late" not in page
@@ -245,7 +245,7 @@ class TestRunningAPump:
             restored.setattr(restore_guard, "is_closed", lambda: True)
             operator.post(RUN, {"pump": pump})
         page = operator.get(PAGE).content.decode()
-        assert "Nothing is done: the database was restored." in page and "it ran for" not in page
+        assert "Not done: the database was restored." in page and "it ran for" not in page
         assert not LogEntry.objects.exists()
 
     @pytest.mark.parametrize("pump", ["", "os.abort", "checkout.tasks.prove_all"])

@@ -62,8 +62,8 @@ class TestCharts:
         Checkout.objects.update(created_at=long_ago, captured_at=long_ago)
         page = client.get("/portal").content.decode()
         assert (
-            "Nothing was captured." in page
-            and "Nothing needs you." in page
+            "No captures." in page
+            and "Nothing needs your attention." in page
             and '<svg class="chart' not in page
         )
 

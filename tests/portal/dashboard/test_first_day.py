@@ -29,7 +29,7 @@ class TestHome:
         assert "Take your first payment" in words and "0 of 12 done" in words
         assert "7 cases in which something goes wrong" in words
         assert "0 of 12 done" in client.get("/portal/checklist").content.decode(), "one number, one meaning"
-        assert "Nothing needs you" not in words and '<svg class="chart' not in words
+        assert "Nothing needs your attention" not in words and '<svg class="chart' not in words
         assert "4000 0025 0000 3155" in words and "/api/docs" in words
         assert "None yet" in words and "Shown once" not in words
         keys.create_client(acme, "Shop")

@@ -45,7 +45,7 @@ class TestList:
         saved(acme)
         none = client.get("/portal/deliveries?outcome=parked").content.decode()
         assert "Every delivery arrived, is still being tried, or is no longer needed." in none
-        assert "Nothing is parked" in none and "<bdi>Parked</bdi>" in none
+        assert "No parked deliveries" in none and "<bdi>Parked</bdi>" in none
         typed = {"outcome": "parked", "q": "A-1", "event_type": "webhook.test", "since": "2026-01-01T00:00"}
         more = client.get("/portal/deliveries", typed).content.decode()
         assert "No deliveries match" in more and more.count('class="chip"') == 4

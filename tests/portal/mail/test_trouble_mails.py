@@ -149,7 +149,7 @@ def test_tells_of_a_dispute_and_what_to_do_until_when(
     assert look_and_send() == []
     decide(found, is_won=False)
     (sent,) = look_and_send()
-    assert sent.subject.endswith("the dispute over £90.00 is lost") and "nothing to refund" in sent.body
+    assert sent.subject.endswith("the dispute over £90.00 is lost") and "No refund is possible" in sent.body
     assert look_and_send() == []
 
 
@@ -185,7 +185,7 @@ def test_says_of_a_mates_lost_dispute_that_the_rest_can_be_refunded(
     shares[0].refresh_from_db()
     decide(dispute(shares[0].payment), is_won=False)
     (sent,) = look_and_send()
-    assert "The customer keeps the money;\na refund gives back the rest of the order." in sent.body
+    assert "The customer keeps the money.\nYou can still refund the rest of the order." in sent.body
 
 
 def test_keeps_still_when_all_is_well(owner: Membership, captured: Checkout) -> None:

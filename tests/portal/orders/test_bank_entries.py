@@ -59,7 +59,7 @@ class TestEntries:
             "alert",
         )
         assert opened.text == (
-            "Their bank has taken it back until it has decided. Posted: £90.00 from you to the bank."
+            "Their bank has taken the money back and keeps it until it decides. Posted: £90.00 from you to the bank."
         )
         decide(found, is_won=False)
         *_, decided = told(captured)
@@ -87,15 +87,15 @@ class TestEntries:
     def test_of_what_others_gave_back_tell_how_it_stands(self, captured: Checkout) -> None:
         given = refund_outside(captured.payment, 2000, is_pending=True)
         *_, going = told(captured)
-        assert going.title == "Giving £20.00 back to Visa ending 4242 in the bank’s own dashboard"
+        assert going.title == "Refunding £20.00 to Visa ending 4242 in the bank’s dashboard"
         assert (going.tone, going.text) == ("move", "Accepted by the bank, not settled yet.")
         end(captured, given)
         *_, done = told(captured)
-        assert done.title == "£20.00 was given back to Visa ending 4242 in the bank’s own dashboard"
+        assert done.title == "£20.00 was refunded to Visa ending 4242 in the bank’s dashboard"
         assert (done.tone, done.text) == ("still", "Posted: £20.00 from you to the bank.")
         end(captured, given)
         *_, back = told(captured)
-        assert back.title == "The refund of £20.00 to Visa ending 4242 came back" and back.tone == "stop"
+        assert back.title == "The refund of £20.00 to Visa ending 4242 was returned" and back.tone == "stop"
         assert back.text == "The card’s account is closed. Posted: £20.00 from the bank to you."
 
     @pytest.mark.rule("sync.outside")
@@ -103,7 +103,7 @@ class TestEntries:
         given = refund_outside(captured.payment, 2000, is_pending=True)
         end(captured, given, "card_closed")
         *_, failed = told(captured)
-        assert failed.title.endswith("in the bank’s own dashboard: failed") and failed.tone == "stop"
+        assert failed.title.endswith("in the bank’s dashboard: failed") and failed.tone == "stop"
         assert failed.facts["postings"] == []
 
     def test_of_what_was_settled_outside_tell_that_and_its_reversal(
@@ -114,9 +114,9 @@ class TestEntries:
         settling_outside.settle_outside(returned(unpaid).pk, note="By bank transfer", cause=CAUSE)
         settling_outside.take_back(Booking.objects.get().pk, note="It was not", cause=CAUSE)
         booked, reversed_ = (entry for entry in told(unpaid) if "otherwise" in entry.title)
-        assert booked.title == "£30.00 was given back otherwise: Visa ending 7726 could not take it"
+        assert booked.title == "£30.00 was refunded another way: Visa ending 7726 could not take it"
         assert booked.text == "Posted: £30.00 from the lead to elsewhere."
-        assert reversed_.title == "£30.00 was not given back otherwise after all"
+        assert reversed_.title == "The refund of £30.00 another way was reversed"
         assert reversed_.text == "Posted: £30.00 from elsewhere to the lead."
 
     def test_of_a_share_that_is_owed_to_the_lead_no_more_say_so(

@@ -33,15 +33,15 @@ class TestHeldPage:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
         held = stage.hold(factories.checkout(acme))
         words = client.get(page_of(held)).content.decode()
-        assert "Attempt 1 to tell your server of checkout.authorized" in words and "has failed" not in words
+        assert "Attempt 1 to send checkout.authorized" in words and "has failed" not in words
         stage.deliver(acme, 500)
         words = client.get(page_of(held)).content.decode()
-        assert "Attempt 2 to tell your server of checkout.authorized" in words
+        assert "Attempt 2 to send checkout.authorized" in words
         assert "Your endpoint has failed once" in words and "The next attempt is at" in words
         Delivery.objects.update(next_attempt_at=clock.now())
         stage.deliver(acme, 200)
         words = client.get(page_of(held)).content.decode()
-        assert "to tell your server" not in words and "has failed" not in words
+        assert "to send" not in words and "has failed" not in words
 
     def test_says_what_to_do_when_nothing_more_will_be_sent(self, client: Client, acme: Merchant) -> None:
         factories.subscribe(acme, url=stage.URL, event_types=["*"])
@@ -57,7 +57,7 @@ class TestHeldPage:
         assert "Capture it through the API by" in words
 
     def test_says_that_no_server_hears_of_it(self, client: Client, held: Checkout) -> None:
-        assert "Your server does not hear of this hold" in client.get(page_of(held)).content.decode()
+        assert "Your server gets no event for this hold" in client.get(page_of(held)).content.decode()
 
 
 @pytest.mark.rule("cancel.portal", "read.actions")

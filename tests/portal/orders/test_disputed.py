@@ -36,7 +36,7 @@ def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | Non
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
     words = page.content.decode()
     assert where in words and words.count("Where the money is") == 1
-    assert ("if the bank decides for you, it comes back" in re.sub(r"\s+", " ", words)) == (is_won is None)
+    assert ("If the bank decides for you, you get it back" in re.sub(r"\s+", " ", words)) == (is_won is None)
     assert "payer" not in words.lower(), "one word for the person"
     assert ("At the bank" in words) == (is_won is None)
     assert "I did not make this payment." in words and "<dd>fraudulent" not in words.lower()
@@ -47,7 +47,7 @@ def test_the_page_says_where_the_money_is(captured: Checkout, is_won: bool | Non
     [
         (timedelta(days=7), "Send your evidence by", "5 days left"),
         (timedelta(days=1), "Send your evidence today", "Today"),
-        (timedelta(days=-1), "Evidence was due", "The time for it is over"),
+        (timedelta(days=-1), "Evidence was due", "The deadline has passed"),
     ],
 )
 def test_the_day_to_keep_is_ours(captured: Checkout, due_in: timedelta, title: str, left: str) -> None:
@@ -56,10 +56,10 @@ def test_the_day_to_keep_is_ours(captured: Checkout, due_in: timedelta, title: s
     page = stage.browser(stage.person(captured.merchant, Role.OWNER)).get(f"/portal/checkouts/{captured.pk}")
     words = re.sub(r"\s+", " ", page.content.decode())
     assert title in words and left in words
-    assert "and keeps it until it decides. Without an answer from you the customer gets it." in words
+    assert "and keeps it until it decides. If you do not answer, the customer gets it." in words
     assert ("<dt>Answer by</dt>" in words) == (due_in > timedelta())
     opened = timezone.localtime(found.opened_at)
     assert re.search(rf"<dt>Opened</dt><dd class=\"whole\"> ?{date_format(opened, 'j M')}", words), (
         "with its day"
     )
-    assert ("The bank’s own date is" in words) == (due_in > timedelta())
+    assert ("The bank’s deadline is" in words) == (due_in > timedelta())

@@ -41,10 +41,11 @@ class TestWhyVoided:
 
     def test_without_an_endpoint(self, held: Checkout) -> None:
         lapse(held)
-        assert why(held).startswith("We had no webhook endpoint to tell")
+        assert why(held).startswith("You had no webhook endpoint")
 
     @pytest.mark.parametrize(
-        ("kept", "words"), [(2, "What was sent then is no longer kept."), (4, "We had no webhook endpoint")]
+        ("kept", "words"),
+        [(2, "The log of that time is no longer kept."), (4, "You had no webhook endpoint")],
     )
     def test_of_what_was_sent_before_events_were_kept_so_long(
         self, held: Checkout, kept: int, words: str

@@ -48,7 +48,7 @@ CASES = [
         "authorized",
         "capture",
         "A capture was made outside this service: £90.00",
-        "Capture it in time, as always",
+        "Capture it in time as usual",
     ),
 ]
 
@@ -107,14 +107,14 @@ class TestTheOrdersPage:
     ) -> None:
         act(held, "capture")
         captures.capture(acme, held.pk, cause=CAUSE)
-        assert "nothing was taken twice" in words(held)
+        assert "did not take it twice" in words(held)
 
     def test_says_that_the_money_of_an_order_that_has_ended_goes_back(
         self, held: Checkout, words: Words
     ) -> None:
         act(held, "capture")
         make_late(held)
-        assert "Do not fulfil it. We see to it that the customer gets the money back." in words(held)
+        assert "Do not fulfil it. We make sure that the customer gets the money back." in words(held)
 
     def test_of_another_order_or_merchant_says_nothing(
         self, acme: Merchant, rival: Merchant, held: Checkout, pay: Callable[..., Checkout]
@@ -141,7 +141,8 @@ class TestTheOrdersPage:
         reporting.report(kinds.CAPTURED_ANOTHER_AMOUNT, share.payment_id, merchant=order.merchant, **facts)
         shown = words(order)
         assert (
-            "than the one held: £5.00" in shown and "It was a mate’s card: the order stays as it is." in shown
+            "than the one held: £5.00" in shown
+            and "It was a mate’s card, so the order does not change." in shown
         )
 
     def test_costs_no_statement(self, acme: Merchant, held: Checkout) -> None:
@@ -170,9 +171,7 @@ class TestARefundByOthers:
         )
         assert re.search(r"Where the money is.*−£10\.00.*Still charged</strong> .*£80\.00<", shown())
         assert 'class="notice' not in shown()
-        assert 'What is left goes back to the cards that paid: <strong class="amount">£80.00' in shown(
-            "/refund"
-        )
+        assert 'The rest goes back to the cards that paid: <strong class="amount">£80.00' in shown("/refund")
         refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
         mates.pump(captured.pk, rounds=3)
         assert "The refund is on its way" in shown(), "as long as that of others is"
@@ -185,7 +184,7 @@ class TestARefundByOthers:
     ) -> None:
         browser, page = stage.browser(stage.person(acme, Role.OWNER)), f"/portal/checkouts/{captured.pk}"
         refund_outside(captured.payment, 9000)
-        assert "No card is to get anything any more" in browser.get(f"{page}/refund").content.decode()
+        assert "No card is owed any money" in browser.get(f"{page}/refund").content.decode()
         refunds.accept(acme, captured.pk, ref="r-1", cause=CAUSE)
         captured.refresh_from_db()
         assert captured.status == "refunded" and ledger_proof.breaches() == []
@@ -195,7 +194,7 @@ class TestARefundByOthers:
         assert "Still charged" in words(captured)
         bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
-        assert "Still charged" not in words(captured) and "came back" in words(captured)
+        assert "Still charged" not in words(captured) and "was returned" in words(captured)
 
     def test_that_fails_once_the_order_is_refunded_is_told(
         self, acme: Merchant, captured: Checkout, words: Words
@@ -205,4 +204,4 @@ class TestARefundByOthers:
         mates.pump(captured.pk, rounds=3)
         bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
-        assert "The refund came back: £40.00" in words(captured)
+        assert "The refund was returned: £40.00" in words(captured)

@@ -224,7 +224,7 @@ class TestLapse:
         assert (
             "checkout.authorized, kept back by the sandbox, answered 200 in 340\N{NO-BREAK SPACE}ms" in told
         )
-        assert "Released: nothing was taken" in told
+        assert "Released: no money was taken" in told
 
     def test_passes_where_nobody_captures(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
         assert self.walk(Idle(api), monkeypatch).has_passed
@@ -269,7 +269,7 @@ class TestRotate:
 
     def test_fails_where_one_secret_alone_signs(self, acme: Merchant, api: Api) -> None:
         trial = backend.walk(acme, "rotate", Backend(api))
-        assert trial.has_passed is False and trial.reason.startswith("One secret alone signed")
+        assert trial.has_passed is False and trial.reason.startswith("Only one secret signed")
 
     def test_fails_where_nothing_is_captured(self, acme: Merchant, api: Api) -> None:
         stage.saved(acme)
@@ -352,7 +352,7 @@ class TestEnd:
         trial_runs.step(trial)
         trial.refresh_from_db()
         assert trial.has_passed is False and trial.reason.startswith(
-            "A quarter of an hour is over without your capture, then your 2xx"
+            "15 minutes have passed without your capture, then your 2xx"
         )
 
     def test_ends_what_cannot_be_paid(self, acme: Merchant, monkeypatch: pytest.MonkeyPatch) -> None:

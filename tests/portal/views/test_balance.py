@@ -70,7 +70,7 @@ class TestBalance:
         assert "isputed" not in page and "In dispute" not in page and BALANCE in page
         decide(found, is_won=True)
         page = client.get("/portal/balance").content.decode()
-        assert "Given back by a dispute" in page and BALANCE.replace("90", "180") in page
+        assert "Returned by a dispute" in page and BALANCE.replace("90", "180") in page
 
     @pytest.mark.usefixtures("posted")
     def test_follows_what_others_give_back_and_what_comes_back(self, acme: Merchant, client: Client) -> None:
@@ -80,7 +80,7 @@ class TestBalance:
         bank.call_bank("end_refund", payment=captured.payment_id, reference=given)
         hear()
         page = client.get("/portal/balance").content.decode()
-        assert BALANCE in page and "Refund came back" in page
+        assert BALANCE in page and "Refund returned" in page
         _, back, refunded, taken = lines(client.get("/portal/balance.csv"))
         assert [row[2] for row in (back, refunded, taken)] == ["20.00", "-20.00", "90.00"]
         assert refunded[6] == str(Operation.objects.get(purpose="outside").pk)

@@ -60,5 +60,5 @@ def test_says_so_once_they_are_erased(owner: Client, captured: Checkout) -> None
     assert captured.lead
     erasure.erase(persons.of_customer(captured.lead.pk))
     answer = owner.post(f"/portal/checkouts/{captured.pk}/customer", follow=True)
-    assert "Nothing is known of this customer any more." in answer.content.decode()
+    assert "We have no data of this customer." in answer.content.decode()
     assert not AuditEntry.objects.filter(action="customer_exported").exists()

@@ -36,7 +36,7 @@ class TestPersonalData:
     def test_is_masked_until_somebody_reveals_it(self, client: Client, opted_in: Delivery) -> None:
         address = f"/portal/deliveries/{opted_in.pk}"
         masked = client.get(address).content.decode()
-        assert "lea@example.com" not in masked and "The body holds personal data" in masked
+        assert "lea@example.com" not in masked and "The body contains personal data" in masked
         assert "lea@example.com" in client.post(f"{address}/reveal").content.decode()
         assert AuditEntry.objects.get().action == "personal_data_revealed"
         assert "lea@example.com" not in str(AuditEntry.objects.values())
@@ -70,12 +70,15 @@ class TestClosing:
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
         order = Checkout.objects.get().merchant_order_id
         assert f'checkout.authorized for <bdi class="whole">{order}</bdi> is too late' in words
-        assert "Its hold has ended. Sending it again changes nothing. Close it; it stays in the log." in words
+        assert (
+            "Its hold has ended. Sending it again has no effect. You can close it. It stays in the log."
+            in words
+        )
         assert words.count('class="table-thing"') == 2
         assert re.search(r'action="/portal/deliveries/close"[^§]*?>Close it</button>', words)
         assert words.count('type="checkbox"') == 1, "what cannot be sent with others is not ticked"
         assert "too late</span>" in words
-        assert "Send it all the same" in client.get(f"/portal/deliveries/{over.pk}").content.decode()
+        assert "Send anyway" in client.get(f"/portal/deliveries/{over.pk}").content.decode()
         done = client.post("/portal/deliveries/close", follow=True).content.decode()
         assert "1 delivery is closed." in done and "too late" not in done
         words = client.get("/portal/deliveries?outcome=parked").content.decode()
@@ -157,7 +160,7 @@ class TestResend:
         form = {"which": "one", "delivery": str(delivery.pk)}
         asked = client.post("/portal/deliveries/resend", form)
         assert asked["Location"].endswith("?confirm=over")
-        assert "although the hold is over" in client.get(asked["Location"]).content.decode()
+        assert "although the hold has ended" in client.get(asked["Location"]).content.decode()
         delivery.refresh_from_db()
         assert delivery.status == "superseded"
         client.post("/portal/deliveries/resend", form | {"confirm": "yes"})

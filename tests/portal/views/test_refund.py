@@ -64,7 +64,7 @@ class TestRefund:
         ref = ref_in(client.get(address(captured)))
         refunds.accept(captured.merchant, captured.pk, ref="elsewhere", cause=CAUSE)
         done = client.post(address(captured), {"step": "refund", "ref": ref}, follow=True)
-        assert "is on its way already" in done.content.decode()
+        assert "is already on its way" in done.content.decode()
         assert Refund.objects.get().merchant_refund_ref == "elsewhere"
 
     def test_of_a_held_order_is_refused(self, client: Client, held: Checkout) -> None:
@@ -101,7 +101,7 @@ class TestRefund:
         Checkout.objects.filter(pk=captured.pk).update(status="captured")
         Refund.objects.update(status="failed", failure_reason=reason)
         words = client.get(f"/portal/checkouts/{captured.pk}").content.decode()
-        assert "The bank refused the refund of £90.00<" in words and "The refund was asked for at " in words
+        assert "The bank refused the refund of £90.00<" in words and "The refund was requested at " in words
         assert says in words and helps in words
         assert "Refund failed</span>" in words
         assert words.count(f'{address(captured)}"') == 1, "one button, where it helps in the notice"
@@ -120,8 +120,8 @@ class TestRefund:
         tasks.answer_inquiries()
         words = client.get(page).content.decode()
         assert "The customer disputes £90.00" in words and "Send your evidence to" in words
-        assert "Disputed" in words and "let it stand" in words and "Don’t refund it as well" in words
-        assert "Out of your reach until the bank decides" in words and "Posted: ." not in words
+        assert "Disputed" in words and "accept it" in words and "Don’t refund it as well" in words
+        assert "The bank keeps it until it decides" in words and "Posted: ." not in words
         assert f"{page}/refund" not in words, "no refund is offered"
         refused = client.post(address(captured), facts, follow=True).content.decode()
         assert "The customer disputes this order" in refused and not Refund.objects.exists()
@@ -144,9 +144,9 @@ class TestRefund:
         assert f"{page}/refund" not in client.get(page).content.decode(), "while it is open"
         decide(found, is_won=False)
         words = client.get(page).content.decode()
-        assert "A refund gives back the rest." in words and ">Refund £70.00</a>" in words
+        assert "You can still refund the rest." in words and ">Refund £70.00</a>" in words
         asked = client.get(f"{page}/refund").content.decode()
-        assert "What is left goes back" in re.sub(r"\s+", " ", asked) and "to one mate’s" not in asked
+        assert "The rest goes back" in re.sub(r"\s+", " ", asked) and "to one mate’s" not in asked
         facts = {"step": "refund", "ref": f"portal_{uuid4()}"}
         assert client.post(address(order), facts).status_code == 302
         mates.pump(order.pk, rounds=3)

@@ -58,7 +58,7 @@ class TestInvitation:
         outbox.send_due()
         (sent,) = [sent for sent in mail.outbox if sent.to == ["dora@acme.example"]]
         assert sent.subject == "TEST · Join Your bank log in at evilcox or"
-        assert " asks you to join Your bank log in at evilcox or as viewer." in sent.body
+        assert " invites you to join Your bank log in at evilcox or as viewer." in sent.body
 
     def test_of_somebody_who_has_an_account_asks_them_to_log_in(
         self, client: Client, rival: Merchant
@@ -148,7 +148,7 @@ class TestInvitation:
 
 def test_an_owner_alone_may_make_one(client: Client) -> None:
     page = client.get("/portal/team").content.decode()
-    row = page.partition("Make somebody an owner")[2].partition("</tr>")[0]
+    row = page.partition("Make a person an owner")[2].partition("</tr>")[0]
     assert re.findall(r">(yes|no)<", row) == ["yes", *["no"] * (len(Role) - 1)]
 
 

@@ -95,7 +95,7 @@ class TestPage:
         stage.saved(acme)
         settings.SANDBOX = False
         words = page(client)
-        assert "Take an event twice" in words and "case-" not in words and RUN not in words
+        assert "Handle an event twice" in words and "case-" not in words and RUN not in words
         assert client.post(RUN, {"case": "twice"}).status_code == 404
         assert not Trial.objects.exists()
 
@@ -176,7 +176,7 @@ class TestRotation:
         assert "Rotate the signing secret?" in client.get(ROTATE).content.decode()
         subscriptions.rotate(acme)
         asked = client.get(ROTATE).content.decode()
-        assert "two secrets sign already, so no new one is made" in asked and "shown once" not in asked
+        assert "two secrets already sign, so no new one is made" in asked and "shown once" not in asked
 
     def test_rotates_no_second_time_while_both_sign(self, client: Client, acme: Merchant) -> None:
         subscription = stage.saved(acme)

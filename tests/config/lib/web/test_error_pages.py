@@ -32,7 +32,7 @@ class TestBroken:
         answer = opened(unpaid, fault)
         assert (answer.status_code, answer["Retry-After"]) == (503, "5")
         page = answer.content.decode()
-        assert page.index("Don’t pay again:") < page.index("open the same link") < page.index("Open it again")
+        assert page.index("Don’t pay again.") < page.index("Open the same link") < page.index("Open it again")
 
     def test_is_our_fault_otherwise(self, unpaid: Checkout) -> None:
         answer = opened(unpaid, ZeroDivisionError("away"))
@@ -40,7 +40,7 @@ class TestBroken:
         page = answer.content.decode()
         assert (
             page.index("Open it again")
-            < page.index("tell this code")
+            < page.index("Quote this code")
             < page.index(answer["X-Request-Id"][-12:])
         )
 
@@ -57,7 +57,7 @@ class TestNothingThere:
 
     def test_says_nothing_of_paying_to_others(self) -> None:
         page = Client().get("/nowhere").content.decode()
-        assert "Nothing at this address" in page and "charged" not in page
+        assert "No page at this address" in page and "charged" not in page
 
     def test_leads_back_to_the_portals_checkouts(self, acme: Merchant, rival: Merchant) -> None:
         theirs = factories.checkout(rival).pk

@@ -133,7 +133,7 @@ class TestForm:
         show_logo(acme)
         page = client.get("/portal/settings").content.decode()
         main = page.partition('<main class="main"')[2].partition("</main>")[0]
-        assert "unless an order names its own" in main and "whose order gives no way back" in main
+        assert "unless an order names its own" in main and "whose order has no link back" in main
         form, rest = main.partition("</form")[::2]
         names = re.findall(r'name="(\w+)"', form)
         assert names[2:5] == ["name", "brand_colour", "logo"] and {"opt_in_enabled", "text"} < set(names)
@@ -246,7 +246,7 @@ class TestOptInWording:
         assert OptInText.objects.get(pk=first.pk).text == first.text
         page = client.get("/portal/settings").content.decode()
         assert page.index(self.WORDS) < page.index("In use since") < page.index("New wording")
-        assert page.count("In use since") == 1 and page.index("Earlier words") < page.index(first.text)
+        assert page.count("In use since") == 1 and page.index("Earlier wordings") < page.index(first.text)
 
     @pytest.mark.parametrize(
         "form", [{"text": "Short", "language": "en-gb"}, {"text": WORDS, "language": "pt"}, {"text": WORDS}]
@@ -262,10 +262,10 @@ class TestOptInWording:
         save(client, name="Zenith")
         acme.refresh_from_db()
         page = html.unescape(client.get("/portal/settings").content.decode())
-        assert "In use since" not in page and page.index("Earlier words") < page.index(former.text)
+        assert "In use since" not in page and page.index("Earlier wordings") < page.index(former.text)
         shown = consent.wording(acme)
         page = html.unescape(client.get("/portal/settings").content.decode())
-        assert "Zenith" in shown.text and page.index("In use since") < page.index("Earlier words")
+        assert "Zenith" in shown.text and page.index("In use since") < page.index("Earlier wordings")
 
     def test_is_said_once(self, client: Client, acme: Merchant) -> None:
         shown = consent.wording(acme).text
