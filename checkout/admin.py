@@ -37,8 +37,8 @@ from payments.cause import Cause, cause_of_operator
 from payments.models import Booking, Discrepancy, Dispute, Operation
 from payments.money_columns import MoneyAdmin
 
-TOLD = "{} is told. This cannot be undone."
-UNPAID = "It ends unpaid, and nothing is held."
+TOLD = "{} is notified. This cannot be undone."
+UNPAID = "It ends unpaid, and no money is held."
 
 
 def _of_one(checkout: Checkout) -> dict[str, Any]:
@@ -52,21 +52,21 @@ def _of_one(checkout: Checkout) -> dict[str, Any]:
         words["title"] = f"Cancel {checkout.merchant_order_id} and release {amount}?"
         words["button"] = f"Release {amount}"
         words["text"] = (
-            f"The hold on {card or 'the card'} ends. Nothing is taken. {told}\n\nIf {checkout.merchant} captures first,"
-            f" nothing is cancelled.{_end_of(checkout)}"
+            f"The hold on {card or 'the card'} ends. No money is taken. {told}\n\nIf {checkout.merchant} captures"
+            f" first, the order is not cancelled.{_end_of(checkout)}"
         )
     return words
 
 
 def _end_of(checkout: Checkout) -> str:
     at = checkout.capture_before
-    return f" Without a decision, the hold ends automatically: {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
+    return f" Otherwise the hold ends automatically: {at.day} {at:%b, %H:%M:%S} UTC." if at else ""
 
 
 CANCEL = confirmation.Question(
     title="Cancel checkouts",
-    text="A hold is released, and the merchant is told. An unpaid order ends. One that is paid stays as it is: its"
-    " merchant refunds it.",
+    text="A hold is released, and the merchant is notified. An unpaid order ends. A paid order does not change: its"
+    " merchant can refund it.",
     label="Reason",
     button="Yes, cancel",
     one="Cancel {}?",
@@ -88,7 +88,7 @@ REFUSALS = {
     Status.CAPTURED: "it is paid. Its merchant refunds it instead.",
     Status.REFUNDING: "it is being refunded.",
     Status.REFUNDED: "it has been refunded.",
-    Status.EXPIRED: "it has expired, and nothing is held.",
+    Status.EXPIRED: "it has expired, and no money is held.",
 }
 
 
@@ -201,7 +201,7 @@ class CheckoutAdmin(MoneyAdmin):
             self.log_change(request, checkout, f"Cancelled: {reason}")
             amount = money.display(checkout.amount, checkout.currency)
             was_held = checkout.status == Status.AUTHORIZED
-            happened = f"{amount} is being released." if was_held else "Nothing was held."
+            happened = f"{amount} is being released." if was_held else "No money was held."
             self.message_user(request, f"{checkout.merchant_order_id} is cancelled. {happened}")
 
 

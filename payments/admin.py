@@ -35,14 +35,14 @@ from payments.settings_form import SettingsForm
 
 SUSPEND = confirmation.Question(
     title="Suspend merchants",
-    text="Within five seconds nothing new is created, paid or captured for them. Holds run out and are released."
-    " Reads, cancels and refunds go on, and what is in doubt is brought to its end.",
+    text="Within five seconds, they can no longer create, be paid or capture. Holds lapse and are released. Reads,"
+    " cancels and refunds still work, and operations in doubt are finished.",
     label="Reason",
     button="Yes, suspend",
     one="Suspend {}?",
     of_one=lambda merchant: {
-        "text": f"Within five seconds nothing new is created, paid or captured for {merchant}. Holds run out and are"
-        " released. Reads, cancels and refunds go on, and what is in doubt is brought to its end.",
+        "text": f"Within five seconds, {merchant} can no longer create, be paid or capture. Holds lapse and are"
+        " released. Reads, cancels and refunds still work, and operations in doubt are finished.",
         "button": "Yes, suspend it",
     },
 )

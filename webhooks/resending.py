@@ -61,7 +61,7 @@ class AwaitsApproval(CannotResend):
 
 
 class BodyDeleted(CannotResend):
-    words = "Its personal data has been deleted, so there is nothing left to send."
+    words = "Its personal data has been deleted, so it cannot be sent."
 
 
 class TooOld(CannotResend):
@@ -69,7 +69,7 @@ class TooOld(CannotResend):
 
 
 class HoldIsOver(CannotResend):
-    words = "The hold is over: your server cannot capture any more. Confirm to send it anyway."
+    words = "The hold has ended, so your server cannot capture any more. Confirm to send it anyway."
 
 
 class Resent(NamedTuple):

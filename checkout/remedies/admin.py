@@ -57,8 +57,8 @@ def _before_sending(operation: Operation) -> str:
 
 SETTLE = confirmation.Question(
     title="Book as settled outside",
-    text="Do it only when the payer has the money. What the card is owed for it is booked, and this card is not tried"
-    " again. You can take the booking back on its own page.",
+    text="Do it only when the payer has the money. The amount that the card is owed is booked, and this card is not"
+    " tried again. You can take the booking back on its own page.",
     label="How it was settled",
     button="Book it as settled",
     one="Book {} as settled outside?",
@@ -81,8 +81,8 @@ SEND = confirmation.Question(
 )
 GIVE_UP = confirmation.Question(
     title="Give up the operation in doubt",
-    text="Only if the provider vouches that it never arrived. It counts as failed, and the order goes on; what an"
-    " authorization may hold is released first.",
+    text="Only if the provider vouches that it never arrived. It counts as failed, and the order continues. A hold"
+    " of an authorization is released first.",
     label=NOTE,
     button="Give it up",
     one="Give up {}?",
@@ -108,10 +108,10 @@ class Remedies:
         try:
             checkout_uuid = act(row.pk, cause=cause_of_operator(request))
         except NotAllowed as refusal:
-            self.message_user(request, f"Nothing is done. {refusal}", messages.WARNING)
+            self.message_user(request, f"Not done. {refusal}", messages.WARNING)
             return
         except restore_guard.Closed:
-            self.message_user(request, f"Nothing is done: {RESTORED}", messages.WARNING)
+            self.message_user(request, f"Not done: {RESTORED}", messages.WARNING)
             return
         except OperationalError as error:
             if not locks.is_locked(error):

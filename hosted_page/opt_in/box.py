@@ -69,9 +69,7 @@ def save_tick(request: HttpRequest, target: PaymentTarget, placement: str = "") 
     except consent.InvalidEmail:
         return {"error": _("Enter an e\N{NON-BREAKING HYPHEN}mail address, such as lea@example.com.")} | typed
     except consent.TooManyTicks:
-        return {
-            "error_box": _("We cannot save more sign-ups for this order. Earlier ones are still valid.")
-        } | typed
+        return {"error_box": _("No more sign-ups for this order. Earlier ones still count.")} | typed
     return {}
 
 

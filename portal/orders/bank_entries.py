@@ -39,6 +39,7 @@ BOOKED: dict[str, tuple[str, str]] = {  # by kind: its text, and that of its rev
         "{amount} of a mate’s payment is owed to the lead again",
     ),
 }
+TAKEN_BACK = "Their bank has taken the money back and keeps it until it decides."
 ACCOUNTS = {
     Account.PROVIDER: "the bank",
     Account.MERCHANT: "you",
@@ -117,12 +118,9 @@ def _of_dispute(order: Order, dispute: Dispute, posted: Posted) -> Iterator[Entr
             at_once[row.recorded_at] += posted[row.pk]
         else:
             yield _posting_entry(row.recorded_at, _moved_again(row), posted[row.pk], **facts)
-    opened, text = (
-        f"The customer disputes {amount}",
-        "Their bank has taken the money back and keeps it until it decides.",
-    )
+    opened, first = f"The customer disputes {amount}", at_once[dispute.created_at]
     # The dispute waits for an answer, and has not failed.
-    entry = _posting_entry(dispute.created_at, opened, at_once[dispute.created_at], text, **facts)
+    entry = _posting_entry(dispute.created_at, opened, first, TAKEN_BACK, **facts)
     yield replace(entry, tone="held", icon="alert")
     if dispute.closed_at is not None:
         tone, icon = ("done", "check") if dispute.status == Dispute.Status.WON else ("void", "slash")

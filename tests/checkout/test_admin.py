@@ -51,7 +51,7 @@ class TestCancelling:
         assert LogEntry.objects.get(object_id=str(held.pk)).change_message == "Cancelled: A duplicate"
 
     def test_ends_an_unpaid_one(self, admin: Client, unpaid: Checkout) -> None:
-        assert "is cancelled. Nothing was held." in cancel(admin, unpaid)
+        assert "is cancelled. No money was held." in cancel(admin, unpaid)
         unpaid.refresh_from_db()
         assert unpaid.status == "voided"
 
@@ -59,16 +59,16 @@ class TestCancelling:
         with nothing_moves():
             page = cancel(admin, held, reason=None)
         assert ">A-20417</bdi> and release £90.00?</h1>" in page and ">Release £90.00<" in page
-        assert "The hold on Visa 4242 ends. Nothing is taken. Acme Tickets is told." in page
+        assert "The hold on Visa 4242 ends. No money is taken. Acme Tickets is notified." in page
         assert (
-            "If Acme Tickets captures first, nothing is cancelled. Without a decision, the hold ends automatically:"
+            "If Acme Tickets captures first, the order is not cancelled. Otherwise the hold ends automatically:"
             in page
         )
         assert "Cancel checkouts" not in page, "only one is asked about"
 
     def test_asks_of_one_that_is_unpaid_about_no_money(self, admin: Client, unpaid: Checkout) -> None:
         page = cancel(admin, unpaid, reason=None)
-        assert ">A-20417</bdi>?</h1>" in page and "It ends unpaid, and nothing is held." in page
+        assert ">A-20417</bdi>?</h1>" in page and "It ends unpaid, and no money is held." in page
 
     def test_asks_of_several_by_a_line_each(self, admin: Client, acme: Merchant, held: Checkout) -> None:
         other = factories.checkout(acme, merchant_order_id="B-1")
@@ -97,7 +97,7 @@ class TestCancelling:
             ("captured", "it is paid. Its merchant refunds it instead."),
             ("refunding", "it is being refunded."),
             ("refunded", "it has been refunded."),
-            ("expired", "it has expired, and nothing is held."),
+            ("expired", "it has expired, and no money is held."),
             ("voided", "it was voided before."),
         ],
     )

@@ -267,7 +267,7 @@ def test_she_asks_again_and_keeps(service: Service, open_page: Callable[..., Pag
     expect(line).to_contain_text("Not paid yet")
     assert link_of(lea, "Finn") != finns
     line.locator("summary").first.click()
-    line.locator("text=Cover").click()
+    line.locator("text=Cover Finn’s share myself").click()
     line.locator("text=Yes, I’ll cover it").click()
     expect(line).to_contain_text("You cover it")
     expect(lea.locator(".group-sums dd").first).to_have_text("£91.50")

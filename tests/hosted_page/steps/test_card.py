@@ -36,7 +36,7 @@ class TestDeclinedCards:
         assert "No money was taken." in words(refused) and "Back to <bdi>Acme Tickets" in words(refused)
         assert "order again at the shop" in words(refused), "in an hour it has expired"
         Checkout.objects.update(payable_until=timezone.now() + timedelta(hours=2))
-        assert "come back in an hour" in words(self.try_card(lea, "4242424242424242"))
+        assert "try again in an hour" in words(self.try_card(lea, "4242424242424242"))
         opened_before = lea.client.post(
             bank, {"number": "4242424242424242", "expiry": "08 / 49", "code": "123"}
         )

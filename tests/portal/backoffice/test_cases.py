@@ -37,7 +37,7 @@ class TestTheFirstPage:
         assert (
             "The provider says £0.01, we have £90.00. Ask the provider which amount moved, then close" in page
         )
-        assert '£89.99 <span class="hint">apart</span>' in page, "by how much they differ"
+        assert '£89.99 <span class="hint">difference</span>' in page, "by how much they differ"
         key = str(Discrepancy.objects.get().pk)
         asked = operator.post("/admin/payments/discrepancy/", {"action": "close", "_selected_action": key})
         assert asked.status_code == 200 and "Close this discrepancy?" in asked.content.decode()

@@ -50,5 +50,5 @@ def test_a_discrepancy_has_one_amount_and_one_time_wherever_it_is_read(
         reverse("admin_ask", args=["close", told.pk]),
     ):
         page = client.get(address).content.decode()
-        assert '£41.50 <span class="hint">apart</span>' in page and utc(told.created_at) in page, address
+        assert '£41.50 <span class="hint">difference</span>' in page and utc(told.created_at) in page, address
     assert '<strong class="case-amount">£90.00' not in page

@@ -47,7 +47,7 @@ class TestThePage:
     def test_says_so_when_nothing_is_found(self, operator: Client) -> None:
         page = operator.get("/admin/find", {"q": "A-0"}).content.decode()
         assert (
-            "Nothing matches" in page and ">A-0</bdi>”" in page and "whole phone numbers, with the +." in page
+            "No matches for" in page and ">A-0</bdi>”" in page and "whole phone numbers, with the +." in page
         )
 
     def test_writes_down_who_looked_for_a_number(self, operator: Client, captured: Checkout) -> None:

@@ -42,7 +42,7 @@ CASES = [
         "authorized",
         "void",
         "A hold was released outside this service",
-        "Do not fulfil the order: cancel it.",
+        "Do not fulfil the order. Cancel it.",
     ),
     Case(
         "authorized",
@@ -167,7 +167,7 @@ class TestARefundByOthers:
         given = refund_outside(captured.payment, 1000, is_pending=True)
         assert (
             ">Refund £80.00</a>" in shown()
-            and "Giving £10.00 back to Visa ending 4242 in the bank’s" in shown()
+            and "Refunding £10.00 to Visa ending 4242 in the bank’s" in shown()
         )
         assert re.search(r"Where the money is.*−£10\.00.*Still charged</strong> .*£80\.00<", shown())
         assert 'class="notice' not in shown()

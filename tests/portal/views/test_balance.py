@@ -88,7 +88,7 @@ class TestBalance:
     def test_sums_up_the_days_that_are_chosen(self, acme: Merchant, client: Client) -> None:
         stage.captured(acme)
         page = client.get("/portal/balance?since=2020-01-01").content.decode()
-        assert '<strong>Together</strong> <span class="amount">£90.00' in page
+        assert '<strong>Total</strong> <span class="amount">£90.00' in page
 
     @pytest.mark.rule("provider.balance")
     def test_says_the_fee_of_each_movement_as_far_as_it_is_told(self, acme: Merchant, client: Client) -> None:

@@ -55,7 +55,7 @@ class TestCancel:
         factories.subscribe(held.merchant, url=stage.URL, event_types=["*"])
         for _ in range(2):
             words = cancel(client, held, reason="Sold out").content.decode()
-            assert "you cancelled" in words and "Your words: “Sold out”." in words
+            assert "you cancelled" in words and "Your reason: “Sold out”." in words
             assert f"By {helper.user.email}" in words and "cannot be cancelled" not in words
         held.refresh_from_db()
         assert (held.status, held.void_reason, held.cancel_note) == (

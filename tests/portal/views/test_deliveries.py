@@ -100,7 +100,10 @@ class TestClosing:
         assert " is too late" in client.get("/portal/deliveries").content.decode()
         Delivery.objects.update(closed_at=None)
         words = re.sub(r"\s+", " ", client.get("/portal/deliveries").content.decode())
-        assert "2 parked deliveries are too late" in words and "Close them; they stay in the log." in words
+        assert (
+            "2 parked deliveries are too late" in words
+            and "You can close them. They stay in the log." in words
+        )
 
     def test_is_undone_by_sending_it_again(self, client: Client, over: Delivery) -> None:
         client.post("/portal/deliveries/close")
