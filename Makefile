@@ -130,7 +130,7 @@ check: export STRIPE_SECRET_KEY := sk_live_nobody
 check: export STRIPE_PUBLISHABLE_KEY := pk_live_nobody
 check: export STRIPE_WEBHOOK_SECRET := whsec_nobody
 check: export SMS_SENDER := adapter.of.production.Sender
-check: $(INSTALLED) $(LINTERS_INSTALLED) ## Check format, lint, types, layers, rules against tests, migrations, production settings, the API's document
+check: $(INSTALLED) $(LINTERS_INSTALLED) ## Check format, lint, types, layers, rules against tests, English, migrations, production settings, the API's document
 	@! git grep -nE '^(<{7}|>{7}) ' # conflict markers of a merge
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -138,6 +138,7 @@ check: $(INSTALLED) $(LINTERS_INSTALLED) ## Check format, lint, types, layers, r
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.rules --check
 	$(BIN)/python -m tests.house.house
+	$(BIN)/python -m tests.house.prose
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python -m tests.house.schema --check
 	$(BIN)/python manage.py check --deploy --fail-level WARNING

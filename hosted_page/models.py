@@ -43,7 +43,9 @@ class PayerSignIn(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
     customer_uuid = models.UUIDField(db_index=True)
-    is_proven = models.BooleanField(help_text="By a code; otherwise the browser was remembered.")
+    is_proven = models.BooleanField(
+        help_text="Whether the payer entered a code. Otherwise the browser was remembered."
+    )
     began_at = models.DateTimeField()
     read_at: datetime  # set by the query of a request
 
@@ -58,7 +60,7 @@ class KnownBrowser(models.Model):
     token_digest = models.CharField(max_length=64, unique=True)
     phone = FindableTextField()
     proven_at = models.DateTimeField(
-        help_text="When a code proved the number: it is remembered from then on."
+        help_text="When a code verified the number. The browser is remembered from then on."
     )
 
     class Meta:
@@ -96,19 +98,23 @@ class SmsMessage(models.Model):
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
     phone = EncryptedTextField(null=True, blank=True, editable=False)
     body = EncryptedTextField(null=True, blank=True, editable=False)
-    phone_digest = models.CharField(max_length=64, blank=True, help_text="Empty: it goes to nobody.")
+    phone_digest = models.CharField(
+        max_length=64, blank=True, help_text="Empty if the message has no recipient."
+    )
     range_digest = models.CharField(max_length=64, blank=True)
     address_digest = models.CharField(max_length=64)
     site_digest = quota.site_digest()
     created_at = models.DateTimeField()
     is_counted = models.BooleanField(
         default=True,
-        help_text="Until what it was sent for is paid: against address, range and the day's budgets.",
+        help_text=("Whether it counts against the budgets. It does not after the payment succeeds."),
     )
-    due_at = models.DateTimeField(null=True, blank=True, help_text="Empty: nobody takes it any more.")
-    ends_at = models.DateTimeField(help_text="After which it is not sent.")
+    due_at = models.DateTimeField(null=True, blank=True, help_text="Null if it is not sent any more.")
+    ends_at = models.DateTimeField(help_text="It is not sent after this time.")
     claimed_at = models.DateTimeField(
-        null=True, blank=True, help_text="From when on it may have been sent; nobody sends it again."
+        null=True,
+        blank=True,
+        help_text="When sending began. It might have been sent since then, so it is not sent again.",
     )
     sent_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -116,10 +122,10 @@ class SmsMessage(models.Model):
         max_length=11,
         choices=Receipt,
         blank=True,
-        help_text="What the carrier says became of it; empty: nothing, or nothing yet.",
+        help_text="The carrier's report of the delivery. Empty if there is none yet.",
     )
     refusal = models.CharField(
-        max_length=32, blank=True, help_text="Why the carrier did not take it, or did not deliver it."
+        max_length=32, blank=True, help_text="Why the carrier did not accept or deliver it."
     )
     alike: dict[str, list[str]]  # set for a new message: by field, the digests by which it is counted
 
@@ -145,10 +151,10 @@ class SmsDay(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     day = models.DateField(help_text="In UTC.")
     merchant = models.ForeignKey(
-        Merchant, on_delete=models.PROTECT, null=True, blank=True, help_text="Empty: all merchants."
+        Merchant, on_delete=models.PROTECT, null=True, blank=True, help_text="Null for all merchants."
     )
     count = models.PositiveIntegerField()
-    warned_at = models.DateTimeField(null=True, blank=True, help_text="When the operators were told.")
+    warned_at = models.DateTimeField(null=True, blank=True, help_text="When the operators were notified.")
 
     class Meta:
         constraints: ClassVar = [
@@ -165,14 +171,14 @@ class SmsStop(models.Model):
     """A number that has stopped all texts except codes. Only its digest is stored. Rule sms.stop."""
 
     number = models.CharField(
-        primary_key=True, max_length=30, help_text="Half of the digest by which its SMS messages are counted."
+        primary_key=True, max_length=30, help_text="The first half of the digest of the phone number."
     )
     key_mark = models.CharField(
         max_length=KEY_MARK_LETTERS,
         blank=True,
         default="",
         db_default="",
-        help_text="Which LOOKUP_KEY the digest is of.",
+        help_text="Identifies the LOOKUP_KEY of the digest.",
     )
     stopped_at = models.DateTimeField()
 
@@ -252,7 +258,9 @@ class OptInText(models.Model):
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
     version = models.PositiveIntegerField()
     language = models.CharField(max_length=8, blank=True)
-    is_ours = models.BooleanField(default=False, help_text="Not written by the merchant.")
+    is_ours = models.BooleanField(
+        default=False, help_text="Whether it is the service's text. Otherwise the merchant wrote it."
+    )
     text = models.CharField(max_length=500)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -39,10 +39,11 @@ class Subscription(models.Model):
     is_approved = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="Whether an owner or admin chose this address: only then may personal data go there.",
+        help_text="Whether an owner or admin chose this address. Otherwise no personal data is sent to it.",
     )
     has_deliveries = models.BooleanField(
-        default=False, help_text="Or had some: it is kept as long as they are."
+        default=False,
+        help_text="Whether deliveries were ever sent to it. It is retained as long as they are.",
     )
 
     class Meta:
@@ -103,11 +104,13 @@ class Event(models.Model):
     type = models.CharField(max_length=40, choices=EventType)
     checkout_uuid = models.UUIDField(null=True, blank=True)
     body = models.BinaryField()
-    created_at = models.DateTimeField(help_text="When it happened.")
+    created_at = models.DateTimeField(help_text="When the event happened.")
     written_at = models.DateTimeField(
         db_default=Func(function="clock_timestamp"), editable=False, help_text="When the row was written."
     )
-    valid_until = models.DateTimeField(null=True, blank=True, help_text="No attempt starts at or after this.")
+    valid_until = models.DateTimeField(
+        null=True, blank=True, help_text="No attempt starts at or after this time."
+    )
     superseded_at = models.DateTimeField(null=True, blank=True)
     body_deleted_at = models.DateTimeField(
         null=True, blank=True, help_text="When its personal data was deleted."
@@ -159,25 +162,25 @@ class Delivery(models.Model):
     )
     event_type = models.CharField(max_length=40, choices=EventType)
     status = models.CharField(max_length=10, choices=Status, default=Status.PENDING)
-    is_urgent = models.BooleanField(default=False, help_text="It goes before others, and is not paced.")
+    is_urgent = models.BooleanField(default=False, help_text="It is sent before others, and is not paced.")
     attempt_count = models.PositiveIntegerField(default=0)
-    resent_count = models.PositiveIntegerField(default=0, help_text="How many attempts a person asked for.")
-    resent_by = models.CharField(max_length=60, blank=True, help_text="Who asked for the next attempt.")
+    resent_count = models.PositiveIntegerField(default=0, help_text="How many attempts people requested.")
+    resent_by = models.CharField(max_length=60, blank=True, help_text="Who requested the next attempt.")
     returns_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the next attempt by itself starts, should the resent one fail."
+        null=True, blank=True, help_text="When the next automatic attempt starts if the requested one fails."
     )
     valid_until = models.DateTimeField(
-        null=True, blank=True, help_text="No attempt of an urgent one starts at or after this."
+        null=True, blank=True, help_text="No attempt of an urgent delivery starts at or after this time."
     )
     superseded_at = models.DateTimeField(
-        null=True, blank=True, help_text="Its event was superseded during an attempt."
+        null=True, blank=True, help_text="When the event was superseded during an attempt."
     )
     next_attempt_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     lease_token = models.UUIDField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     closed_at = models.DateTimeField(
-        null=True, blank=True, help_text="When somebody closed it, parked as it is."
+        null=True, blank=True, help_text="When a person closed the parked delivery."
     )
 
     class Meta:
@@ -201,11 +204,11 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()
     event_type = models.CharField(max_length=40, choices=EventType)
     actor = models.CharField(
-        max_length=60, blank=True, default="", db_default="", help_text="Who asked for it."
+        max_length=60, blank=True, default="", db_default="", help_text="Who requested it."
     )
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
-    is_delivered = models.BooleanField(null=True, blank=True, help_text="Unknown while it is under way.")
+    is_delivered = models.BooleanField(null=True, blank=True, help_text="Null while the attempt runs.")
     http_status = models.PositiveSmallIntegerField(null=True, blank=True)
     error_message = models.CharField(max_length=255, null=True, blank=True)
     duration_ms = models.PositiveIntegerField(null=True, blank=True)

@@ -16,11 +16,13 @@ class Customer(models.Model):
     """A person known by a verified phone number, across merchants."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    phone = FindableTextField(null=True, blank=True, help_text="E.164; none once they are erased.")
-    name = models.CharField(max_length=60, blank=True, help_text="As they last wrote it.")
+    phone = FindableTextField(null=True, blank=True, help_text="E.164. Null after an erasure.")
+    name = models.CharField(max_length=60, blank=True, help_text="As the customer last entered it.")
     created_at = models.DateTimeField(auto_now_add=True)
     erased_at = models.DateTimeField(null=True, blank=True)
-    cards_erased_at = models.DateTimeField(null=True, blank=True, help_text="When last 4 went too.")
+    cards_erased_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the last four digits of their cards were erased too."
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -49,7 +51,7 @@ class MerchantCustomer(models.Model):
         on_delete=models.PROTECT,
         null=True,
         blank=True,
-        help_text="Empty: somebody whose number is not verified.",
+        help_text="Null for a person whose number is not verified.",
     )
 
     class Meta:

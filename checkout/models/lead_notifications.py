@@ -31,9 +31,11 @@ class LeadTold(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, db_index=False)
     kind = models.CharField(max_length=9, choices=Kind)
-    share_uuid = models.UUIDField(null=True, blank=True, help_text="The share that a mate said no to.")
+    share_uuid = models.UUIDField(null=True, blank=True, help_text="The share that a mate declined.")
     due_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was told, or nobody had to be.")
+    ended_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the message was queued, or was no longer needed."
+    )
 
     class Meta:
         constraints: ClassVar = [

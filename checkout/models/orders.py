@@ -122,26 +122,30 @@ class Checkout(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.CREATED)
     amount = models.BigIntegerField(help_text="Minor units")
     currency = models.CharField(max_length=3)
-    metadata = models.JSONField(null=True, blank=True, help_text="As the merchant sent it; null if nothing.")
+    metadata = models.JSONField(
+        null=True, blank=True, help_text="As the merchant sent it. Null if the merchant sent no data."
+    )
     return_url = models.CharField(max_length=2048)
     cancel_url = models.CharField(max_length=2048)
     lead = models.ForeignKey(
         Customer, on_delete=models.PROTECT, null=True, blank=True, db_index=False, related_name="led"
     )
     people = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="How many share the cost, the lead counted; 1 is all mine."
+        null=True,
+        blank=True,
+        help_text="How many people share the cost, including the lead. 1 if the lead pays it all.",
     )
     language = models.CharField(
         max_length=8,
         blank=True,
         default="",
         db_default="",
-        help_text="Of the page on which a lead who shares the cost paid.",
+        help_text="The language of the page on which a lead who shares the cost paid.",
     )
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField(
-        help_text="When what a read shows last changed, by the database's clock."
+        help_text="When a field of the API's answer last changed, by the database's clock."
     )
     expires_at = models.DateTimeField(null=True, blank=True, help_text="As the merchant sent it.")
     payable_until = models.DateTimeField()
@@ -150,7 +154,7 @@ class Checkout(models.Model):
     captured_at = models.DateTimeField(null=True, blank=True)
     voided_at = models.DateTimeField(null=True, blank=True)
     void_reason = models.CharField(max_length=20, choices=VoidReason, blank=True)
-    cancel_note = models.CharField(max_length=255, blank=True, help_text="The merchant's words.")
+    cancel_note = models.CharField(max_length=255, blank=True, help_text="The merchant's note.")
     expired_at = models.DateTimeField(null=True, blank=True)
     refunded_amount = models.BigIntegerField(default=0)
     last_refund_at = models.DateTimeField(null=True, blank=True)
@@ -294,7 +298,7 @@ class Bill(models.Model):
     """Items of an order in one row. They are written together, read together, and never change."""
 
     checkout = models.OneToOneField(Checkout, primary_key=True, on_delete=models.CASCADE, related_name="+")
-    lines = models.JSONField(help_text="Of each item its fields, in the order of Item's.")
+    lines = models.JSONField(help_text="The fields of each item, in the order of Item's fields.")
 
     def __str__(self) -> str:
         return f"{len(self.lines)} lines"
@@ -305,7 +309,9 @@ class Change(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="changes")
-    origin = models.CharField(max_length=10, blank=True, help_text="Empty for its creation.")
+    origin = models.CharField(
+        max_length=10, blank=True, help_text="The previous status. Empty for the creation."
+    )
     to = models.CharField(max_length=10, choices=Status)
     actor = models.CharField(max_length=60)
     request_id = models.CharField(max_length=64, blank=True)

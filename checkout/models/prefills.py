@@ -19,9 +19,9 @@ class Prefill(models.Model):
     checkout = models.OneToOneField(
         Checkout, on_delete=models.PROTECT, primary_key=True, related_name="prefill"
     )
-    phone = FindableTextField(blank=True, help_text="E.164; empty if none was sent.")
+    phone = FindableTextField(blank=True, help_text="E.164. Empty if the merchant sent no number.")
     name = EncryptedTextField(blank=True)
-    locale = models.CharField(max_length=35, blank=True, help_text="In the merchant's words.")
+    locale = models.CharField(max_length=35, blank=True, help_text="As the merchant sent it.")
 
     class Meta:
         indexes: ClassVar = [models.Index(Left("phone", DIGEST_LETTERS), name="prefill_number")]

@@ -11,10 +11,12 @@ class ProofRun(models.Model):
     """Progress of a proof of all checkouts. A stopped proof continues from there (rule money.proof)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    is_scheduled = models.BooleanField(help_text="Workers take it up by themselves.")
-    next_uuid = models.UUIDField(null=True, help_text="Checkouts from here on are to be proved; null: none.")
+    is_scheduled = models.BooleanField(help_text="Workers run it automatically.")
+    next_uuid = models.UUIDField(
+        null=True, help_text="The first checkout that is still to be checked. Null if all are checked."
+    )
     next_month = models.DateField(
-        null=True, help_text="So are the ledger's sums of this month and later ones."
+        null=True, help_text="The first month whose sums in the ledger are still to be checked."
     )
     checkout_count = models.BigIntegerField(default=0)
     posting_count = models.BigIntegerField(default=0)

@@ -24,29 +24,41 @@ class PaymentRequest(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     checkout = models.ForeignKey(Checkout, on_delete=models.PROTECT, related_name="payment_requests")
-    position = models.PositiveSmallIntegerField(help_text="Which person on the bill; the lead is the first.")
+    position = models.PositiveSmallIntegerField(
+        help_text="The person's place on the bill. The lead is the first."
+    )
     amount = models.BigIntegerField(help_text="Minor units")
-    name = models.CharField(max_length=60, blank=True, help_text="As the lead wrote it.")
-    phone = FindableTextField(blank=True, help_text="E.164, as the lead wrote it.")
+    name = models.CharField(max_length=60, blank=True, help_text="As the lead entered it.")
+    phone = FindableTextField(blank=True, help_text="E.164, as the lead entered it.")
     status = models.CharField(max_length=10, choices=ShareStatus, default=ShareStatus.DRAFT)
     token = EncryptedTextField(editable=False)
     token_digest = models.CharField(max_length=64, unique=True, editable=False)
     mate = models.ForeignKey(Customer, on_delete=models.PROTECT, null=True, blank=True)
     payment = models.ForeignKey(
-        Payment, on_delete=models.PROTECT, null=True, blank=True, help_text="That paid it."
+        Payment, on_delete=models.PROTECT, null=True, blank=True, help_text="The payment that paid the share."
     )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True, help_text="When the pay link ends.")
     paid_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
-    next_reminder_at = models.DateTimeField(null=True, blank=True, help_text="Not before.")
+    next_reminder_at = models.DateTimeField(
+        null=True, blank=True, help_text="No reminder is sent before this time."
+    )
     claim_digest = models.CharField(
-        max_length=64, blank=True, default="", db_default="", help_text="Of the browser that has taken it."
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The digest of the browser that has claimed the share.",
     )
     claim_name = models.CharField(
-        max_length=30, blank=True, default="", db_default="", help_text="As whoever has taken it wrote it."
+        max_length=30,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="As the person who claimed the share entered it.",
     )
-    claimed_until = models.DateTimeField(null=True, blank=True, help_text="When it is free again.")
+    claimed_until = models.DateTimeField(null=True, blank=True, help_text="When the claim ends.")
 
     class Meta:
         constraints: ClassVar = [

@@ -68,7 +68,7 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     key = cards.key_of(refund)
     part = accounts.parts.get(key) if key else None
     if key is None or part is None:
-        raise NotAllowed("Others made it at the provider. Its card is owed nothing for it.")
+        raise NotAllowed("It was made at the provider, so its card is owed no refund for it.")
     if part.sent:
         raise NotAllowed(UNDER_WAY)
     wanted = next(
@@ -76,6 +76,6 @@ def check(checkout: Checkout, refund: Operation, now: datetime) -> Due:
     )
     amount = part.outstanding or wanted
     if amount <= 0:
-        raise NotAllowed("The card is owed nothing for it any more.")
+        raise NotAllowed("The card is owed no refund for it any more.")
     resends = refund if part.outstanding else None
     return Due(amount, key, resends, [row for row in part.attempts if row.state == State.PLANNED])

@@ -20,9 +20,9 @@ _PARTS = re.split(r"<!-- (\w+) -->\n", Path(__file__).with_suffix(".html").read_
 HTML = {name: Template(text) for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)}
 HEADLINES = {
     "created": "Waiting for your payment",
-    "expired": "Not paid in time, nothing was taken",
+    "expired": "Not paid in time. No money was taken",
     "authorized": "Your money is held while we confirm",
-    "voided": "Not confirmed, nothing was taken",
+    "voided": "Not confirmed. No money was taken",
     "captured": "Your tickets are ready",
     "refunding": "Your money is going back",
     "refunded": "You have your money back",
@@ -48,7 +48,7 @@ class Site(BaseHTTPRequestHandler):
         elif path == "/ready":
             self._answer(*((200, "open") if self.shop.signing_secrets() else (503, "not subscribed yet")))
         elif order is None:
-            self._show(404, "Not found", notice("There is nothing here"))
+            self._show(404, "Not found", notice("This page does not exist"))
         else:
             self._show_order(order)
 
@@ -81,7 +81,7 @@ class Site(BaseHTTPRequestHandler):
         path, _, verb = self.path.rpartition("/")
         order = self._order(path) if verb == "refund" else None
         if order is None:
-            self._show(404, "Not found", notice("There is nothing here"))
+            self._show(404, "Not found", notice("This page does not exist"))
         elif not hmac.compare_digest(form.get("form_token", "").encode(), FORM_TOKEN.encode()):
             self._show(403, "Not done", notice("This page was too old", "Go back, load it again and repeat."))
         else:

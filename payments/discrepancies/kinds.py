@@ -139,7 +139,7 @@ OWED_BEYOND_CARD = DiscrepancyKind(
     "owed_beyond_card",
     "The lead’s card cannot take all that is owed for mates’ shares",
     "The service sends no more than the card has paid. Pay the lead the rest another way, and note it here. Close"
-    " this when the order is refunded or nothing is owed any more.",
+    " this when the order is refunded or the lead is owed no more.",
     UNREFUNDED,
 )
 CARD_GOT_TOO_MUCH = DiscrepancyKind(
@@ -156,7 +156,7 @@ DISPUTED = DiscrepancyKind(
     "disputed",
     "A payer disputes a charge",
     "The payer’s bank has taken the money back. Send evidence at the provider. Until the dispute is decided, the"
-    " service refunds nothing, and pay links pause. This closes automatically with the decision.",
+    " service makes no refunds, and pay links pause. This closes automatically with the decision.",
     DISPUTES,
     (),
 )
@@ -169,7 +169,7 @@ DISPUTE_LOST = DiscrepancyKind(
 DISPUTE_STATUS_UNKNOWN = DiscrepancyKind(
     "dispute_status_unknown",
     "The provider gave a dispute a status that is unknown here",
-    "The service treats the dispute as open: it refunds nothing, and pay links pause. Ask the provider what the"
+    "The service treats the dispute as open: it makes no refunds, and pay links pause. Ask the provider what the"
     " status means, and report it to the developers. Then close this.",
     DISPUTES,
 )
@@ -343,7 +343,7 @@ LEDGER_REFUND_AND_STATUS = _proof_breach(
     "An order is refunded without a settled refund of its amount, or has one without being refunded",
 )
 LEDGER_FORGOTTEN_HOLD = _proof_breach(
-    "forgotten_hold", "A hold waits for nothing, and no release or capture of it is on its way"
+    "forgotten_hold", "No order needs the hold, and no release or capture of it is on its way"
 )
 LEDGER_AUTHORIZED_EVENT = _proof_breach(
     "authorized_event", "A hold has no event that announces it, or an order has such an event without a hold"

@@ -23,11 +23,13 @@ class Posting(models.Model):
         OUTSIDE = "outside", "outside: what moved where we do not see it"
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    transaction = models.UUIDField(help_text="The movement or the booking that it posts.")
+    transaction = models.UUIDField(help_text="The movement or booking that this line posts.")
     checkout_uuid = models.UUIDField()
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     account = models.CharField(max_length=10, choices=Account)
-    amount = models.BigIntegerField(help_text="Minor units; what comes in is positive on `provider`.")
+    amount = models.BigIntegerField(
+        help_text="Minor units. Money that comes in is positive on the account `provider`."
+    )
     currency = models.CharField(max_length=3)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -65,19 +67,25 @@ class BalanceEntry(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT)
-    account = models.CharField(max_length=64, blank=True, help_text="At the provider. Empty: ours.")
+    account = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="The account at the provider. Empty for the service's own account.",
+    )
     reference = models.CharField(max_length=255, help_text="The provider's id of the line.")
     kind = models.CharField(max_length=7, choices=Kind)
-    amount = models.BigIntegerField(help_text="Minor units; what goes out is negative.")
+    amount = models.BigIntegerField(help_text="Minor units. Money that leaves the balance is negative.")
     fee = models.BigIntegerField(default=0)
     currency = models.CharField(max_length=3)
     made_at = models.DateTimeField()
     available_at = models.DateTimeField(
-        null=True, blank=True, help_text="When it can be paid out, or reaches the bank account."
+        null=True, blank=True, help_text="When the amount can be paid out, or reaches the bank account."
     )
     checkout_uuid = models.UUIDField(null=True, blank=True)
-    operation = models.UUIDField(null=True, blank=True, help_text="The capture or refund that it is about.")
-    payout = models.CharField(max_length=255, blank=True, help_text="The provider's id of its payout.")
+    operation = models.UUIDField(
+        null=True, blank=True, help_text="The capture or refund that the line is about."
+    )
+    payout = models.CharField(max_length=255, blank=True, help_text="The provider's id of the payout.")
 
     class Meta:
         constraints: ClassVar = [
@@ -102,7 +110,7 @@ class Reconciled(models.Model):
     """Until when the provider's books were read without a gap. The next reconciliation starts from there."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
-    until = models.DateTimeField(help_text="By the database's clock, when the last complete run began.")
+    until = models.DateTimeField(help_text="When the last complete run began, by the database's clock.")
 
     class Meta:
         constraints: ClassVar = [
@@ -122,7 +130,7 @@ class Discrepancy(models.Model):
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=60)
     subject = models.UUIDField(
-        null=True, blank=True, help_text="The operation's, checkout's or provider record's own id."
+        null=True, blank=True, help_text="The id of the operation, the checkout or the provider's record."
     )
     facts = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)

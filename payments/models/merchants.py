@@ -13,19 +13,21 @@ class Merchant(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=120)
-    country = models.CharField(max_length=2, default="GB", help_text="Of phone numbers without a prefix.")
+    country = models.CharField(
+        max_length=2, default="GB", help_text="The country of phone numbers without a country code."
+    )
     brand_colour = models.CharField(max_length=7, default="#1F4596", help_text="#RRGGBB")
     brand_version = models.PositiveIntegerField(
-        default=1, help_text="Raise it when the colour or the logo changes."
+        default=1, help_text="Increased when the colour or the logo changes."
     )
     logo_version = models.PositiveIntegerField(
         null=True,
         blank=True,
         editable=False,
-        help_text="The brand's version that brought the logo. Empty: none.",
+        help_text="The version of the brand that brought the logo. Null if there is no logo.",
     )
     logo_width = models.PositiveSmallIntegerField(
-        null=True, blank=True, editable=False, help_text="CSS pixels, where it is 36 high."
+        null=True, blank=True, editable=False, help_text="CSS pixels, at a height of 36."
     )
     support_url = models.URLField(blank=True)
     terms_url = models.URLField(blank=True)
@@ -34,27 +36,27 @@ class Merchant(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="Where payers go whose order has no way back for them. Empty: nowhere.",
+        help_text="Where payers go if their order has no cancel URL. Empty if they stay on the page.",
     )
     opt_in_enabled = models.BooleanField(default=False)
     time_zone = models.CharField(
-        max_length=64, default="Europe/London", help_text="Of the times in the portal. An IANA name."
+        max_length=64, default="Europe/London", help_text="The time zone of the portal: an IANA name."
     )
     provider_account = models.CharField(
         max_length=64,
         blank=True,
-        help_text="Their account at the provider. Empty: ours. Of payments to come.",
+        help_text=("The provider account of the merchant's future payments. Empty: the service's own."),
     )
     return_hosts = ArrayField(
         models.CharField(max_length=253),
         default=list,
         blank=True,
-        help_text="Where customers may be sent back to. None: anywhere.",
+        help_text="Hosts to which customers can be sent back. Any host if the list is empty.",
     )
     unpaid_minutes = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
-        help_text="How long an unpaid checkout can be paid. Empty: as the service has it.",
+        help_text="How long an unpaid checkout can be paid. Null for the service's default.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -78,7 +80,9 @@ class FormerAccount(models.Model):
     """
 
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False)
-    provider_account = models.CharField(max_length=64, blank=True, help_text="Empty: ours.")
+    provider_account = models.CharField(
+        max_length=64, blank=True, help_text="Empty for the service's own account."
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -95,9 +99,11 @@ class Logo(models.Model):
     """A merchant's logo as it is served. It has its own table because every request reads the merchant."""
 
     merchant = models.OneToOneField(Merchant, on_delete=models.CASCADE, primary_key=True)
-    version = models.PositiveIntegerField(help_text="The brand's, when it came: a part of its address.")
-    mark = models.BinaryField(help_text="PNG, small: beside the name.")
-    card = models.BinaryField(help_text="PNG, large: what a chat shows with a group's link.")
+    version = models.PositiveIntegerField(
+        help_text="The version of the brand that brought the logo. A part of the logo's address."
+    )
+    mark = models.BinaryField(help_text="A small PNG, shown next to the name.")
+    card = models.BinaryField(help_text="A large PNG, shown by chats that preview a group's link.")
     changed_at = models.DateTimeField(auto_now=True)
 
     def __str__(self) -> str:
@@ -109,10 +115,10 @@ class Switch(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(
-        Merchant, on_delete=models.PROTECT, null=True, blank=True, help_text="Empty: all merchants."
+        Merchant, on_delete=models.PROTECT, null=True, blank=True, help_text="Null for all merchants."
     )
     is_stopped = models.BooleanField(default=True)
-    reason = models.CharField(max_length=200, help_text="For your colleagues.")
+    reason = models.CharField(max_length=200, help_text="A note for your colleagues.")
     changed_at = models.DateTimeField(auto_now=True)
 
     class Meta:
@@ -130,10 +136,14 @@ class DatabaseMark(models.Model):
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     server = models.CharField(max_length=100)
-    word = models.CharField(max_length=100, blank=True, help_text="DATABASE_RESTORED, as it was then.")
+    word = models.CharField(
+        max_length=100, blank=True, help_text="The value of DATABASE_RESTORED at the last start."
+    )
     opened_at = models.DateTimeField(auto_now=True)
     repair_since = models.DateTimeField(
-        null=True, blank=True, help_text="From when on a repair that was begun reads the provider's books."
+        null=True,
+        blank=True,
+        help_text="The time from which a repair that has begun reads the provider's books.",
     )
 
     class Meta:

@@ -29,30 +29,32 @@ class Movement(models.Model):
     # The kinds that increase the money that the provider has for us.
     INCOMING = (Kind.CAPTURED, Kind.REFUND_RETURNED, Kind.DISPUTE_REINSTATED)
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False, help_text="In the ledger.")
+    id = models.UUIDField(
+        primary_key=True, default=uuid7, editable=False, help_text="The id of the transaction in the ledger."
+    )
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, db_index=False, related_name="movements")
     checkout_uuid = models.UUIDField(db_index=True)
     kind = models.CharField(max_length=18, choices=Kind)
     amount = models.BigIntegerField(
-        help_text="Minor units of the payment's currency; what goes out is negative."
+        help_text="Minor units of the payment's currency. Money that leaves the provider's balance is negative."
     )
-    reference = models.CharField(max_length=280, help_text="The provider's id of the fact.")
+    reference = models.CharField(max_length=280, help_text="The provider's id of the movement.")
     operation = models.ForeignKey(
         Operation,
         on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="movements",
-        help_text="The act that caused it, ours or of others.",
+        help_text="The operation that caused it, of the service or of another.",
     )
     dispute = models.ForeignKey(
         Dispute, on_delete=models.PROTECT, null=True, blank=True, db_index=False, related_name="movements"
     )
     bearer = models.CharField(
-        max_length=10, choices=Posting.Account, help_text="At whose expense, or in whose favour."
+        max_length=10, choices=Posting.Account, help_text="Who pays for it, or gains by it."
     )
-    occurred_at = models.DateTimeField(help_text="As the provider says.")
-    recorded_at = models.DateTimeField(help_text="By the database's clock.")
+    occurred_at = models.DateTimeField(help_text="When it happened, according to the provider.")
+    recorded_at = models.DateTimeField(help_text="When it was recorded, by the database's clock.")
 
     class Meta:
         constraints: ClassVar = [
@@ -89,7 +91,9 @@ class Booking(models.Model):
         SETTLED_OUTSIDE = "settled_outside", "settled outside: the payer got it by another way"
         CLOSING = "closing", "closing: it is owed to the lead no more"
 
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False, help_text="In the ledger.")
+    id = models.UUIDField(
+        primary_key=True, default=uuid7, editable=False, help_text="The id of the transaction in the ledger."
+    )
     kind = models.CharField(max_length=15, choices=Kind)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="bookings")
     checkout_uuid = models.UUIDField(db_index=True)
@@ -99,10 +103,10 @@ class Booking(models.Model):
         null=True,
         blank=True,
         related_name="bookings",
-        help_text="The refund that the card could not take.",
+        help_text="The refund that the card could not accept.",
     )
-    share_uuid = models.UUIDField(null=True, blank=True, help_text="The share that it was for.")
-    amount = models.BigIntegerField(help_text="Minor units; negative in a reversal.")
+    share_uuid = models.UUIDField(null=True, blank=True, help_text="The share that the booking is about.")
+    amount = models.BigIntegerField(help_text="Minor units. A reversal is negative.")
     reverses = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True)
     note = models.TextField(blank=True)
     actor = models.CharField(max_length=60)

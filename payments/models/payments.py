@@ -37,28 +37,34 @@ class Payment(models.Model):
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, db_index=False, db_constraint=False)
     kind = models.CharField(max_length=5, choices=Kind, default=Kind.ORDER)
     subject = models.UUIDField(help_text="The checkout's or payment request's uuid.")
-    checkout_uuid = models.UUIDField(help_text="The checkout that it belongs to, for the ledger.")
+    checkout_uuid = models.UUIDField(help_text="The checkout of the payment, for the ledger.")
     amount = models.BigIntegerField()
     currency = models.CharField(max_length=3)
     status = models.CharField(max_length=12, choices=Status, default=Status.AUTHORIZING)
     decline_reason = models.CharField(max_length=40, blank=True)
     provider_reference = models.CharField(
-        max_length=255, blank=True, help_text="The provider's id of it, if it was registered there first."
+        max_length=255,
+        blank=True,
+        help_text="The provider's id of the payment, if it was registered there first.",
     )
-    provider_account = models.CharField(max_length=64, blank=True, help_text="Where it was made.")
+    provider_account = models.CharField(
+        max_length=64, blank=True, help_text="The account at the provider where the payment was made."
+    )
     card_token = models.CharField(max_length=255)
     return_url = models.CharField(
-        max_length=1000, blank=True, help_text="Where the bank's question leads back to."
+        max_length=1000, blank=True, help_text="Where the payer goes after the bank's question."
     )
     card_brand = models.CharField(max_length=20, blank=True)
     card_last4 = models.CharField(max_length=4, blank=True)
     card_fingerprint = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     synced_at = models.DateTimeField(
-        null=True, blank=True, help_text="When the provider's list was requested that was recorded last."
+        null=True, blank=True, help_text="When the list of the provider that was last recorded was requested."
     )
     abandoned_at = models.DateTimeField(
-        null=True, blank=True, help_text="The payer went on with another card; a hold found later is voided."
+        null=True,
+        blank=True,
+        help_text="When the payer continued with another card. A hold that is found later is voided.",
     )
     is_live = _condition_column(  # whether this is the payment that counts for its subject
         Q(status__in=[Status.AUTHORIZING, Status.AUTHORIZED, Status.CAPTURED], abandoned_at=None)
@@ -131,21 +137,21 @@ class Operation(models.Model):
     purpose = models.CharField(max_length=13, choices=Purpose, default=Purpose.PAYMENT)
     amount = models.BigIntegerField()
     state = models.CharField(max_length=12, choices=State)
-    reference = models.CharField(max_length=255, blank=True, help_text="The provider's own.")
+    reference = models.CharField(max_length=255, blank=True, help_text="The provider's id of the operation.")
     reason = models.CharField(max_length=40, blank=True, help_text="Why it was declined or failed.")
     action_url = models.URLField(blank=True, max_length=2048)
     refund_uuid = models.UUIDField(
-        null=True, blank=True, help_text="The refund that a refund part belongs to."
+        null=True, blank=True, help_text="The refund of which this refund part is a part."
     )
     share_uuid = models.UUIDField(
-        null=True, blank=True, help_text="The mate's share that goes back to the lead's card."
+        null=True, blank=True, help_text="The mate's share that is reimbursed to the lead's card."
     )
     attempts = models.PositiveIntegerField(default=0)
     first_sent_at = models.DateTimeField(
-        null=True, blank=True, help_text="No call under its key was sent before this moment."
+        null=True, blank=True, help_text="No call under the key was sent before this time."
     )
     last_sent_at = models.DateTimeField(
-        null=True, blank=True, help_text="No call under its key was or is sent after this moment."
+        null=True, blank=True, help_text="No call under the key is sent after this time."
     )
     next_attempt_at = models.DateTimeField(null=True, blank=True)
     lease_token = models.UUIDField(null=True, blank=True)
@@ -153,7 +159,7 @@ class Operation(models.Model):
     request_id = models.CharField(max_length=64, blank=True)
     traceparent = models.CharField(max_length=55, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(
-        help_text="By the database's clock, which judges how long it is in doubt."
+        help_text="By the database's clock, which decides how long the operation is in doubt."
     )
     ended_at = models.DateTimeField(null=True, blank=True)
     # The operation was sent and has no clear answer yet. It holds up other operations on its payment, but no
@@ -168,7 +174,7 @@ class Operation(models.Model):
         blank=True,
         db_index=False,  # few rows have it: see the index below
         related_name="resent_by",
-        help_text="The settled refund that came back, whose money this one gives again.",
+        help_text="The returned refund that this operation replaces.",
     )
 
     class Meta:
@@ -256,12 +262,14 @@ class Dispute(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.ForeignKey(Payment, on_delete=models.PROTECT, related_name="disputes")
     checkout_uuid = models.UUIDField(db_index=True)
-    reference = models.CharField(max_length=255, help_text="The provider's own.")
+    reference = models.CharField(max_length=255, help_text="The provider's id of the dispute.")
     amount = models.BigIntegerField()
     reason = models.CharField(max_length=40)
     status = models.CharField(max_length=4, choices=Status, default=Status.OPEN)
-    opened_at = models.DateTimeField(help_text="As the provider says.")
-    respond_by = models.DateTimeField(null=True, blank=True, help_text="Until then evidence may be sent.")
+    opened_at = models.DateTimeField(help_text="When it was opened, according to the provider.")
+    respond_by = models.DateTimeField(
+        null=True, blank=True, help_text="Evidence can be submitted until this time."
+    )
     created_at = models.DateTimeField(help_text="When it was recorded.")
     closed_at = models.DateTimeField(null=True, blank=True)
 

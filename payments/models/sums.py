@@ -47,9 +47,11 @@ class LedgerClosing(models.Model):
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
-    closed_until = models.DateTimeField(help_text="Nothing is posted before it any more.")
+    closed_until = models.DateTimeField(help_text="No posting can be added before this day.")
     horizon = models.BigIntegerField(
-        null=True, blank=True, help_text="Who may still post before it has a transaction id below this."
+        null=True,
+        blank=True,
+        help_text="A transaction that can still post before that day has a lower id than this.",
     )
     summed_until = models.DateTimeField(null=True, blank=True)
 

@@ -70,7 +70,7 @@ class PreviousPassword(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="previous_passwords")
-    encoded = models.CharField(max_length=128, help_text="Hashed.")
+    encoded = models.CharField(max_length=128, help_text="The hash of the password.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class Invitation(models.Model):
     invited_by = models.ForeignKey(User, on_delete=models.PROTECT)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True, blank=True, help_text="Accepted or taken back.")
+    ended_at = models.DateTimeField(null=True, blank=True, help_text="When it was accepted or revoked.")
 
     class Meta:
         constraints: ClassVar = [

@@ -21,7 +21,7 @@ class ApiClient(AbstractApplication):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     merchant = models.ForeignKey(Merchant, on_delete=models.PROTECT, related_name="api_clients")
-    scopes = models.TextField(help_text="Space-separated")
+    scopes = models.TextField(help_text="Separated by spaces.")
     holder = models.ForeignKey(
         User,
         on_delete=models.SET_NULL,
@@ -31,7 +31,7 @@ class ApiClient(AbstractApplication):
         db_index=False,
         help_text="The person who was shown the secret.",
     )
-    previous_secret = models.CharField(max_length=255, blank=True, help_text="Hashed.")
+    previous_secret = models.CharField(max_length=255, blank=True, help_text="The hash of the secret.")
     previous_holder = models.ForeignKey(
         User,
         on_delete=models.SET_NULL,
@@ -128,11 +128,11 @@ class Trial(models.Model):
     case = models.CharField(max_length=20)
     checkout_uuid = models.UUIDField(null=True, blank=True)
     created_at = models.DateTimeField()
-    acted_at = models.DateTimeField(null=True, blank=True, help_text="When the sandbox did its part.")
+    acted_at = models.DateTimeField(null=True, blank=True, help_text="When the sandbox had done its part.")
     ended_at = models.DateTimeField(null=True, blank=True)
     next_look_at = models.DateTimeField(null=True, blank=True)
-    has_passed = models.BooleanField(null=True, blank=True, help_text="Unknown while it runs.")
-    reason = models.CharField(max_length=400, blank=True, help_text="Why it has not passed.")
+    has_passed = models.BooleanField(null=True, blank=True, help_text="Null while it runs.")
+    reason = models.CharField(max_length=400, blank=True, help_text="Why it failed.")
     evidence = models.JSONField(default=list)
 
     class Meta:
@@ -161,7 +161,7 @@ class LastWrite(models.Model):
     It is the position after the commit.
     """
 
-    whose = models.UUIDField(primary_key=True, help_text="The merchant's id; of the operators, zeros.")
+    whose = models.UUIDField(primary_key=True, help_text="The id of the merchant. Zeros for the operators.")
     position = models.BigIntegerField()
 
     def __str__(self) -> str:
@@ -183,10 +183,10 @@ class OutboundEmail(models.Model):
         null=True,
         blank=True,
         editable=False,
-        help_text="Of a mail about a login: recipient, subject and body, a line each, until it is sent.",
+        help_text=("The recipient, subject and body of an unsent mail about a login, one line each."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
-    ends_at = models.DateTimeField(null=True, blank=True, help_text="After which it is not sent.")
+    ends_at = models.DateTimeField(null=True, blank=True, help_text="It is not sent after this time.")
     next_try_at = models.DateTimeField(null=True, blank=True)
     tries = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True, blank=True)
@@ -238,7 +238,7 @@ class PaymentHour(models.Model):
         models.PositiveIntegerField(),
         default=list,
         blank=True,
-        help_text="How many captures in each of portal.dashboard.histogram's slots of time since the hold.",
+        help_text=("The captures in each of portal.dashboard.histogram's slots, by the time since the hold."),
     )
 
     class Meta:
@@ -264,7 +264,7 @@ class DeliveryHour(models.Model):
         models.PositiveIntegerField(),
         default=list,
         blank=True,
-        help_text="How many attempts in each of portal.dashboard.histogram's slots of time to the answer.",
+        help_text="The number of attempts in each of portal.dashboard.histogram's slots, by their duration.",
     )
 
     class Meta:

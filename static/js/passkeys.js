@@ -2,7 +2,7 @@
 // without passkeys, its button stays hidden and its hint says so.
 const WORDS = {
   NotAllowedError: "No passkey was used. Try again, or choose another way.",
-  InvalidStateError: "This device already has a passkey of yours.",
+  InvalidStateError: "This device already has one of your passkeys.",
   SecurityError: "Passkeys do not work at this address.",
 };
 const FAILED = "This did not work. Try again, or choose another way.";

@@ -3,7 +3,6 @@
 They refuse:
 - folders with too many modules, and files and functions that are too long
 - packages whose docstring does not say what they contain
-- names with words that the glossary (docs/architecture.md) has dropped
 - large modules without a test file of their name
 - templates that are too long or too wide, and sizes that only the portal uses
 - translated words within an f-string, which `make messages` does not find
@@ -13,7 +12,6 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,28 +25,6 @@ MAX_TEMPLATE_WIDTH = 160
 PORTAL = "static/css/portal"  # takes its sizes from tokens.css; only a breakpoint cannot be a token
 # Longer files with one topic each. The second is one file because merchants download it.
 LONGER = {"config/settings.py": 500, "config/openapi/listen.py": 480}
-# Words that the glossary has dropped, for all names in code, tests, templates and scripts.
-NOT_USED = frozenset(
-    (
-        *("asker", "askers", "beats", "doubted", "doubtful", "doubts", "forget", "happening", "happenings"),
-        *(
-            "hasten",
-            "hastened",
-            "leg",
-            "legs",
-            "misbehaves",
-            "misbehaving",
-            "news",
-            "notices",
-            "pill",
-            "pills",
-        ),
-        *("purge", "purged", "purges", "seat", "seats", "texted", "throw", "throws", "truth", "truths"),
-    )
-)
-# These words are allowed only after another word. The name of a test is a sentence, so it is free.
-ONLY_AFTER = {"doubt": "in", "most": "at", "least": "at"}
-TOPICS = ("checkout/operation_recovery.py",)  # named after the rules that it implements
 # Tables that a function returns, because each row needs a query. They are longer than MAX_OF_FUNCTION, but as
 # easy to read.
 TABLES = {
@@ -88,14 +64,6 @@ SAYS = frozenset(  # functions that return a text in the payer's language
     ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy")
 )
 _SIZE = re.compile(r"\drem\b")
-_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
-# The names that templates and scripts define.
-_GIVEN = {
-    ".html": re.compile(
-        r'\bid="([^"{]+)|{%\s*(?:for|set|macro)\s+(\w+)|{%\s*(?:translate|blocktranslate)\b.*?\bas\s+(\w+)'
-    ),
-    ".js": re.compile(r"\b(?:function|const|let|class)\s+([\w$]+)"),
-}
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
@@ -105,8 +73,6 @@ def problems(root: Path = ROOT) -> Iterator[str]:
     for path in _modules(root):
         yield from _of_file(path.relative_to(root).as_posix(), path.read_text())
     yield from _of_tests(root)
-    for path in _named(root):
-        yield from _of_names(path.relative_to(root).as_posix(), path)
     for path in sorted((root / "templates").rglob("*.*")):
         yield from _of_template(path.relative_to(root).as_posix(), path.read_text())
     for path in sorted((root / PORTAL).glob("*.css")):
@@ -235,50 +201,6 @@ def _of_sizes(name: str, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), start=1):
         if _SIZE.search(line) and not line.startswith("@media"):
             yield f"{name}:{number} has a size of its own: {line.strip()} Take one of tokens.css."
-
-
-def _named(root: Path) -> Iterator[Path]:
-    """Yield the files whose names are checked. Migrations stay as they were shipped."""
-    for folder in (*APPS, "tests", "templates", "static/js"):
-        for path in sorted((root / folder).rglob("*.*")):
-            if path.suffix in {".py", *_GIVEN} and {"migrations", "node_modules"}.isdisjoint(path.parts):
-                yield path
-
-
-def _of_names(name: str, path: Path) -> Iterator[str]:
-    given = _given_in_code if path.suffix == ".py" else partial(_given_in_text, _GIVEN.get(path.suffix))
-    stem = "" if name in TOPICS else path.stem
-    for said, line in [(stem, 0), *given(path.read_text())]:
-        for word in _not_used(said):
-            yield f"{name}{f':{line}' if line else ''} says {word!r}, which the glossary does not use."
-
-
-def _not_used(name: str) -> Iterator[str]:
-    words = [word.lower() for word in _WORD.findall(name)]
-    is_free = words[:1] == ["test"]
-    for before, word in zip(["", *words], words, strict=False):
-        if word in NOT_USED or (not is_free and ONLY_AFTER.get(word, before) != before):
-            yield word
-
-
-def _given_in_code(text: str) -> Iterator[tuple[str, int]]:
-    """Yield every name that a module defines, and its line."""
-    for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name, node.lineno
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name, node.lineno
-            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.alias(asname=str(name)):
-                yield name, node.lineno
-            case _:
-                continue
-
-
-def _given_in_text(pattern: re.Pattern[str] | None, text: str) -> Iterator[tuple[str, int]]:
-    for number, line in enumerate(text.splitlines(), start=1):
-        for match in pattern.finditer(line) if pattern else ():
-            yield from ((name, number) for name in match.groups() if name)
 
 
 if __name__ == "__main__":

@@ -58,58 +58,6 @@ def test_a_file_that_is_too_long(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "code",
-    [
-        *(
-            "def settle_leg() -> None: ...",
-            "class Pill: ...",
-            "seats = 3",
-            "def show(asker: str) -> None: ...",
-        ),
-        *("self.truth = 3", "import json as news", "MOST_ROWS = 3", "def leave(doubt: int) -> None: ..."),
-    ],
-)
-@pytest.mark.parametrize("folder", ["payments", "tests/payments"])
-def test_a_name_that_the_glossary_does_not_use(project: Path, folder: str, code: str) -> None:
-    (project / folder).mkdir(parents=True, exist_ok=True)
-    (project / folder / "odd.py").write_text(f"{code}\n")
-    (said,) = house.problems(project)
-    assert said.startswith(f"{folder}/odd.py:1 says ") and said.endswith("which the glossary does not use.")
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        *("at_least = 3", "in_doubt = 3", "IN_DOUBT = 3", "from checkout import doubt"),
-        "def test_leads_to_the_most_urgent() -> None: ...",
-    ],
-)
-def test_a_name_that_it_does_use(project: Path, code: str) -> None:
-    (project / "payments" / "fine.py").write_text(f"{code}\n")
-    assert list(house.problems(project)) == []
-
-
-@pytest.mark.parametrize(
-    ("file", "text"),
-    [
-        ("templates/portal/_notices.html", ""),
-        ("templates/portal/page.html", '<div id="truth"></div>'),
-        ("templates/portal/page.html", "{% for pill in pills %}"),
-        ("templates/hosted_page/page.html", '{% set words_texted = _("Text") %}'),
-        ("templates/hosted_page/page.html", "{% macro pill(words) %}"),
-        ("templates/portal/page.html", '{% translate "Text" context "a link" as words_texted %}'),
-        ("static/js/status.js", "function takeSeat() {}"),
-        ("tests/happenings.js", ""),
-    ],
-)
-def test_a_file_or_a_name_in_it_that_the_glossary_does_not_use(project: Path, file: str, text: str) -> None:
-    (project / file).parent.mkdir(parents=True, exist_ok=True)
-    (project / file).write_text(text)
-    (said,) = house.problems(project)
-    assert said.startswith(file) and said.endswith("which the glossary does not use.")
-
-
-@pytest.mark.parametrize(
     "call",
     ["_('Paid')", "translation.gettext('Paid')", "f'{ngettext(one, many, 2)}'", "pgettext('a', 'b')[0]"],
 )

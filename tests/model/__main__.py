@@ -17,7 +17,7 @@ INVARIANTS = """\
 The design keeps these invariants in every state:
 - No refund is carried out twice, and no card reads voided after it was charged.
 - The merchant loses at most what others refunded and what banks took.
-- A planned refund is one that its card can take. None is planned or sent while a dispute is open.
+- A planned refund is one that its card can take. While a dispute is open, the service plans and sends no refund.
 - The account of what we owe the lead is never negative, and it is zero once the order is terminal.
 - At rest, every card bears its target, or has less by a dispute, or waits for an operator.
 - At rest and not terminal, the merchant or an operator can act.

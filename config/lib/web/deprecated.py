@@ -61,4 +61,4 @@ def table_as_text() -> str:
         f"ends on {row.until.astimezone(UTC):%-d %B %Y}. {row.words}"
         for row in TABLE
     )
-    return "\n".join(rows) or "Nothing is deprecated today."
+    return "\n".join(rows) or "No part of the API is deprecated today."

@@ -66,16 +66,24 @@ class Charge(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     payment = models.UUIDField(unique=True, help_text="The caller's id of the payment.")
     account = models.UUIDField(help_text="The caller's id of the merchant.")
-    token = models.UUIDField(db_column="token_id", help_text="The token's id, used for it alone.")
-    subject = models.UUIDField(null=True, blank=True, help_text="The one its card was entered for.")
-    last4 = models.CharField(max_length=4, blank=True, default="", db_default="", help_text="Of its card.")
+    token = models.UUIDField(db_column="token_id", help_text="The id of the token, which pays one charge.")
+    subject = models.UUIDField(
+        null=True, blank=True, help_text="The checkout or share for which the card was entered."
+    )
+    last4 = models.CharField(
+        max_length=4, blank=True, default="", db_default="", help_text="The last four digits of the card."
+    )
     amount = models.BigIntegerField()
     refunded_amount = models.BigIntegerField(default=0)
     currency = models.CharField(max_length=3)
     state = models.CharField(max_length=10, choices=State)
-    return_url = models.URLField(max_length=1000, blank=True, help_text="Where a challenge leads back to.")
+    return_url = models.URLField(
+        max_length=1000, blank=True, help_text="Where the payer goes after a challenge."
+    )
     voids_failed = models.PositiveSmallIntegerField(default=0)
-    silent_until = models.DateTimeField(null=True, blank=True, help_text="Nothing is answered till then.")
+    silent_until = models.DateTimeField(
+        null=True, blank=True, help_text="No call is answered before this time."
+    )
 
     class Meta:
         constraints: ClassVar = [
@@ -107,34 +115,36 @@ class Charge(models.Model):
 class Call(models.Model):
     """A line of the journal: a call under a key, with the answer that the key gets while it is remembered."""
 
-    key = models.UUIDField(primary_key=True, help_text="The line's own; that of the call, if it was new.")
-    reference = models.UUIDField(
-        null=True, blank=True, help_text="The key of the caller, known for ever; none in the dashboard."
+    key = models.UUIDField(
+        primary_key=True, help_text="The id of the line. It is the key of the call that created the line."
     )
-    is_remembered = models.BooleanField(default=True, help_text="Whether the key still gets this answer.")
+    reference = models.UUIDField(
+        null=True,
+        blank=True,
+        help_text="The key of the caller, remembered forever. Null for an act in the dashboard.",
+    )
+    is_remembered = models.BooleanField(
+        default=True, help_text="Whether a call with the key still gets this answer."
+    )
     kind = models.CharField(max_length=10)
     charge = models.ForeignKey(Charge, on_delete=models.PROTECT)
     amount = models.BigIntegerField()
     verdict = models.CharField(max_length=12)
     reason = models.CharField(max_length=40, blank=True)
     settles_at = models.DateTimeField(
-        null=True, blank=True, help_text="When it is carried out; none while pending: never."
+        null=True, blank=True, help_text="When it settles. Null if it stays pending."
     )
     fails_with = models.CharField(max_length=40, blank=True, help_text="Why it fails when it settles.")
-    returns_at = models.DateTimeField(
-        null=True, blank=True, help_text="When a refund that was settled comes back."
-    )
+    returns_at = models.DateTimeField(null=True, blank=True, help_text="When a settled refund is returned.")
     created_at = models.DateTimeField(auto_now_add=True)
-    refund = models.UUIDField(
-        null=True, blank=True, help_text="The caller's id of the refund that it is for."
-    )
-    share = models.UUIDField(null=True, blank=True, help_text="The caller's id of the share that it is for.")
+    refund = models.UUIDField(null=True, blank=True, help_text="The caller's id of the refund.")
+    share = models.UUIDField(null=True, blank=True, help_text="The caller's id of the share.")
     has_returned = models.BooleanField(
-        default=False, db_default=False, help_text="Whether a refund was settled before it failed."
+        default=False, db_default=False, help_text="Whether a refund settled before it failed."
     )
     changed_at = models.DateTimeField(
         default=timezone.now,
-        help_text="Since when it stands as it does: who lists what is new sees it again.",
+        help_text="When it last changed. A list of changes since then returns it again.",
     )
 
     class Meta:
@@ -163,7 +173,7 @@ class Dispute(models.Model):
     amount = models.BigIntegerField()
     reason = models.CharField(max_length=40)
     status = models.CharField(max_length=4, choices=Status, default=Status.OPEN)
-    opens_at = models.DateTimeField(help_text="Nobody knows of it before.")
+    opens_at = models.DateTimeField(help_text="The dispute is not visible before this time.")
     respond_by = models.DateTimeField()
     decided_at = models.DateTimeField(null=True, blank=True)
     is_inquiry = models.BooleanField(default=False, db_default=False)
@@ -172,7 +182,7 @@ class Dispute(models.Model):
         default=list,
         db_default=[],
         blank=True,
-        help_text="When decisions moved its money: back to the merchant, or away again.",
+        help_text="When each decision moved the money to the merchant, or away from them.",
     )
     is_told = models.BooleanField(default=False)
 

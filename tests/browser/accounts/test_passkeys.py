@@ -52,7 +52,7 @@ def test_a_passkey_is_added_used_and_removed(owner: Owner, service: Service) -> 
     owner.see("Your security")
     expect(owner.page.get_by_text("Laptop", exact=True)).to_be_visible()
     add(owner, "Laptop again")
-    expect(owner.page.get_by_text("This device already has a passkey of yours.")).to_be_visible()
+    expect(owner.page.get_by_text("This device already has one of your passkeys.")).to_be_visible()
 
     owner.log_out()
     owner.go("/accounts/login/?next=/portal/keys")

@@ -1,4 +1,4 @@
-"""Notifications of leads by text: what they say, and when none is sent."""
+"""Notifications of leads by text: what they say, and when they are not sent."""
 
 import threading
 import time

@@ -107,11 +107,11 @@ class TestModeDesk:
 
     def refund_outside(self, payment: Payment, amount: int, pending: bool = False) -> None:
         if pending:
-            raise NotImplementedError("Of test cards only one of its own has pending refunds.")
+            raise NotImplementedError("Only one test card of Stripe has pending refunds.")
         stripe.act(self.dashboard, Operation.Kind.REFUND, payment, amount)
 
     def return_refund(self, reference: str) -> None:
-        raise NotImplementedError("Of test cards only one of its own has refunds that fail.")
+        raise NotImplementedError("Only one test card of Stripe has refunds that fail.")
 
     def dispute(self, payment: Payment, amount: int | None = None) -> None:
         """Wait for the dispute that this card causes."""

@@ -22,7 +22,7 @@ def create(call: Call) -> Thing:
     (Reference: "Create a PaymentMethod")
     """
     if call.given.get("type") != "card":
-        raise Refusal("The peer knows payment methods of the type card alone.", param="type")
+        raise Refusal("The peer knows payment methods of the type card only.", param="type")
     card = call.given.get("card", {})
     if "number" in card:
         raise Refusal(

@@ -1,0 +1,126 @@
+"""Checks of the project's English, for `make check`: docs, docstrings, comments, texts of pages, and commit subjects.
+
+Each mark is an expression that a reader has to read twice, or a synonym of a plainer word. A single mark can be
+right, so the limits are rates. A text without marks can still be hard to read: the checks do not replace a reader.
+"""
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MAX_MARKS = 20  # per 10,000 words of the whole project
+MAX_MARKS_OF_FILE = 60  # per 10,000 words of a file with at least MIN_WORDS
+MIN_WORDS = 100
+MAX_SUBJECT = 72  # characters
+FIRST_COMMIT = "dd900fcdb8bf"  # subjects after it are checked
+NOT_READ = ("migrations", "node_modules")
+MARKS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\balone\b(?! in\b)",  # only
+        r"\banew\b|\bonce more\b(?! than)",  # again
+        r"\b(?:who|what|which)ever\b",  # the noun: the payer, a process, a row
+        r"\bbesides?\b",  # next to, in addition to
+        r"(?<!all or )\b(?:nobody|nothing|none are|none is)\b",  # no one, no row, None
+        r"(?<!\.)\b(?:told|tells?)\b",  # notified, reports, shows
+        r"\bof (?:ours|theirs|yours|its own|his|hers)\b",  # our, their, its own before the noun
+        r"\bby (?:itself|themselves)\b",  # automatically, only
+        r"\b(?:stands|stood|lies|goes out|goes on|comes to be)\b",  # is, is sent, becomes
+        r"\b(?:likewise|meanwhile|thereby|thereof|therewith|wherever)\b",
+        r"\bso too\b|\bnot so\b|\b(?:is|was) so\b",
+        r"\bmay be\b",  # can be, might be
+        r"\bthat (?:is|are)[.,;:]",
+        r"\bof (?:before|then)\b",  # previous
+        r"\ball the same\b",  # anyway
+    )
+)
+NO_IMPERATIVE = re.compile(r"[a-z]|\w+(?:ing|ed|es)\b|(?:A|An|The|This|It|What|Who|If|Of|In)\b")
+VERBS = ("Bring", "Feed", "Embed", "Need", "Seed", "Speed")  # imperatives that look like other forms
+
+
+def problems(root: Path = ROOT) -> Iterator[str]:
+    """Yield each file that has too many marks, and the whole project if it has, one sentence each."""
+    marks = words = 0
+    for path in _files(root):
+        text = READERS[path.suffix](path.read_text())
+        count, length = _count(text), len(re.findall(r"[A-Za-z’']+", text))
+        if length >= MIN_WORDS and count > MAX_MARKS_OF_FILE * length / 10_000:
+            found = ", ".join(sorted({match[0] for mark in MARKS for match in mark.finditer(text)}))
+            yield f"{path.relative_to(root).as_posix()} has {count} marks in {length} words: {found}."
+        marks, words = marks + count, words + length
+    if marks > MAX_MARKS * words / 10_000:
+        yield f"The project has {marks} marks in {words} words, and {MAX_MARKS} per 10,000 words are allowed."
+
+
+def subject_problems(root: Path = ROOT, first: str = FIRST_COMMIT) -> Iterator[str]:
+    """Yield each subject after the first commit that is no short imperative. A tree without history has none."""
+    asked = ["git", "log", "--no-merges", "--format=%s", f"{first}..HEAD"]
+    listed = subprocess.run(asked, cwd=root, capture_output=True, text=True, check=False).stdout
+    for subject in listed.splitlines():
+        if len(subject) > MAX_SUBJECT:
+            yield f"A commit subject has {len(subject)} characters, {MAX_SUBJECT} at most: {subject}"
+        if (NO_IMPERATIVE.match(subject) and not subject.startswith(VERBS)) or subject.endswith("."):
+            yield f"A commit subject is not in the form “Retry refunds that a provider returns”: {subject}"
+
+
+def _files(root: Path) -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
+    paths = (
+        root / name for name in listed.stdout.split("\0") if name and not set(NOT_READ) & {*name.split("/")}
+    )
+    return sorted(path for path in paths if path.suffix in READERS and path.is_file())
+
+
+def _count(text: str) -> int:
+    return sum(len(mark.findall(text)) for mark in MARKS)
+
+
+def _python(text: str) -> str:
+    """Return the docstrings, the comments, and the strings that begin like a sentence."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    said = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(docstring))):
+                said.append(docstring)
+            case ast.Constant(value=str(string)) if _is_sentence(string):
+                said.append(string)
+    return "\n".join(dict.fromkeys(said))
+
+
+def _is_sentence(text: str) -> bool:
+    return bool(re.match(r"[A-Z][a-z’]*(?: [\w’-]+,?){4}", text))
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"```.*?```", " ", text, flags=re.DOTALL)
+
+
+def _template(text: str) -> str:
+    """Return the texts and comments of a template."""
+    return re.sub(r"<(script|style).*?</\1>|<[^>]*>|\{%.*?%\}|\{\{.*?\}\}", " ", text, flags=re.DOTALL)
+
+
+def _catalogue(text: str) -> str:
+    """Return the English texts of a catalogue."""
+    return "\n".join(re.findall(r'^msgid(?:_plural)? "(.+)"$', text, flags=re.MULTILINE))
+
+
+READERS: dict[str, Callable[[str], str]] = {
+    ".html": _template,
+    ".md": _markdown,
+    ".po": _catalogue,
+    ".py": _python,
+    ".txt": _template,
+}
+
+if __name__ == "__main__":
+    found = [*problems(), *subject_problems()]
+    print("\n".join(found) or "The English is plain.")
+    sys.exit(bool(found))
