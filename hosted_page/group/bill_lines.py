@@ -365,7 +365,7 @@ def _describe_aloud(status: str, name: str, amount: str) -> str:
         case ShareStatus.PAID:
             words = _("{name} has paid {amount}.")
         case ShareStatus.REIMBURSED:
-            words = _("{name} has paid {amount}. It is back on your card.")
+            words = _("{name} has paid {amount}. We have refunded this amount to your card.")
         case ShareStatus.DECLINED:
             words = _("{name} said no.")
         case ShareStatus.PAYING:

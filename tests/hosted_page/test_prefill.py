@@ -85,7 +85,7 @@ class TestBeforeTheCode:
         assert refused.status_code == 422
         page = words(refused)
         assert "Enter your code on the other page" in page and "data-resend-in" in page
-        assert "No text was sent. That page shows your code." in page
+        assert "No text was sent. The page where you asked for the code shows it." in page
         assert page.count("ask for a new code") == 1 and 'role="alert"' not in page
         assert "button-main" not in words(refused), "it would fail"
         tells_nothing(again, refused, stranger.get(), stranger.post("/resend"))
