@@ -6,6 +6,7 @@ They refuse:
 - large modules without a test file of their name
 - templates that are too long or too wide, and sizes that only the portal uses
 - translated words within an f-string, which `make messages` does not find
+- SQL outside the `statements` modules
 """
 
 import ast
@@ -13,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 ROOT = Path(__file__).resolve().parents[2]
 APPS = ("checkout", "config", "hosted_page", "payments", "portal", "webhooks")
@@ -30,6 +32,19 @@ LONGER = {"config/settings.py": 500, "config/openapi/listen.py": 480}
 TABLES = {
     "portal/dashboard/checklist.py checklist_of": "the checklist: a step of five lines each",
     "portal/deliveries/log.py delivery_details": "what the delivery's page shows: a field a line",
+}
+# Modules that have their own cursor or SQL. The statements of all other modules are in `statements` modules, and
+# `queries` runs them.
+OWN_SQL = {
+    "config/lib/database/queries.py": "runs the statements",
+    "config/lib/prepared.py": "runs Django's SQL",
+    "config/local/servers.py": "creates the database of a local run",
+    "config/local/shop.py": "the example shop has its own database, in SQLite",
+    "config/local/shop_site.py": "the example shop has its own database, in SQLite",
+    "config/management/commands/migrate.py": "sets limits on one session and reads its process id",
+    "config/roles.py": "a list of the privileges of database roles",
+    "payments/restore_guard.py": "must read on one given connection",
+    "webhooks/delivery.py": "registers loaders on its cursor",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 REQUESTS = ("HttpRequest", "Request")
@@ -64,6 +79,9 @@ SAYS = frozenset(  # functions that return a text in the payer's language
     ("_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext", "pgettext_lazy")
 )
 _SIZE = re.compile(r"\drem\b")
+_SQL = re.compile(
+    r"\s*(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|WITH \w+ AS|(?:CREATE|ALTER|DROP|LOCK) [A-Z]+|GRANT|REVOKE)\b"
+)
 
 
 def problems(root: Path = ROOT) -> Iterator[str]:
@@ -114,6 +132,7 @@ def _of_file(name: str, text: str) -> Iterator[str]:
     tree = ast.parse(text)
     yield from _of_words(name, tree)
     yield from _of_transactions(name, tree)
+    yield from _of_sql(name, tree)
     for function in _functions(tree):
         lines, place = _lines(function), f"{name}:{function.lineno} {function.name}"
         if _is_view(function) and lines > MAX_OF_VIEW:
@@ -146,6 +165,26 @@ def _of_transactions(name: str, tree: ast.AST) -> Iterator[str]:
             and id(node) not in stated
         ):
             yield f"{name}:{node.lineno} has an atomic without durable=True or savepoint=."
+
+
+def _of_sql(name: str, tree: ast.AST) -> Iterator[str]:
+    """Yield the lines with SQL or a cursor of a module that should have none, and needless places in OWN_SQL."""
+    lines = [node.lineno for node in ast.walk(tree) if _is_sql(node)]
+    if name in OWN_SQL and not lines:
+        yield f"{name} needs no place in OWN_SQL."
+    if name not in OWN_SQL and not name.endswith("/statements.py"):
+        for line in lines:
+            yield f"{name}:{line} has SQL or a cursor: put the statement into a statements module."
+
+
+def _is_sql(node: ast.AST) -> TypeGuard[ast.Constant | ast.Call]:
+    match node:
+        case ast.Constant(value=str(text)):
+            return _SQL.match(text) is not None
+        case ast.Call(func=ast.Attribute(attr="cursor")):
+            return True
+        case _:
+            return False
 
 
 def _functions(tree: ast.AST) -> Iterator[Function]:

@@ -199,3 +199,30 @@ def test_a_size_of_the_portals_own(project: Path) -> None:
     assert list(house.problems(project)) == [
         "static/css/portal/rows.css:7 has a size of its own: gap: 0.7rem; Take one of tokens.css."
     ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'STATEMENT = "SELECT 1"',
+        'NOTE = """\n    WITH found AS (…)"""',
+        "with connection.cursor() as found: ...",
+    ],
+)
+def test_sql_outside_the_modules_for_it(project: Path, code: str) -> None:
+    (project / "webhooks" / "claims.py").write_text(f"{code}\n")
+    (said,) = house.problems(project)
+    assert said.startswith("webhooks/claims.py:1 has SQL or a cursor")
+    (project / "webhooks" / "claims.py").rename(project / "webhooks" / "statements.py")
+    assert list(house.problems(project)) == []
+
+
+def test_words_that_are_no_sql(project: Path) -> None:
+    code = 'MESSAGE = "Select a date."\nNAME = "SELECTED"\npage = cursor.page(rows)\n'
+    (project / "webhooks" / "claims.py").write_text(code)
+    assert list(house.problems(project)) == []
+
+
+def test_a_module_that_needs_no_sql_of_its_own(project: Path) -> None:
+    (project / "webhooks" / "delivery.py").write_text("ROWS = 500\n")
+    assert list(house.problems(project)) == ["webhooks/delivery.py needs no place in OWN_SQL."]
