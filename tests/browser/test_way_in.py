@@ -40,7 +40,7 @@ def test_a_mistyped_card_number_is_not_sent(order: Order, open_page: Callable[..
     posts: list[str] = []
     page.on("request", lambda request: posts.append(request.method))
     page.click("#pay")
-    expect(page.locator("#number-error")).to_contain_text("typing error")
+    expect(page.locator("#number-error")).to_contain_text("not right")
     expect(page.locator("#number")).to_be_focused()
     expect(page.locator("#number")).to_have_value("4242 4242 4242 4241")
     expect(page.locator("[name=code]")).to_have_value("123")
